@@ -1,0 +1,39 @@
+"""The exceptions of lowtide. Each is also the built-in error that a caller would expect."""
+
+__all__ = [
+    "CodeLayoutError",
+    "FingerprintMismatchError",
+    "LowtideError",
+    "MissingExtraError",
+    "ParameterError",
+    "PrecisionWarning",
+    "UnsuitableLayoutError",
+]
+
+
+class LowtideError(Exception):
+    """Base of every error that lowtide raises on purpose."""
+
+
+class ParameterError(LowtideError, ValueError):
+    """A parameter is outside what its owner allows."""
+
+
+class UnsuitableLayoutError(LowtideError, ValueError):
+    """A projection cannot carry the frequencies of this kernel."""
+
+
+class CodeLayoutError(LowtideError, ValueError):
+    """Packed codes and what they are combined with do not have matching shapes or widths."""
+
+
+class FingerprintMismatchError(LowtideError, ValueError):
+    """Codes of two different encoders were about to meet."""
+
+
+class MissingExtraError(LowtideError, ImportError):
+    """A part of lowtide needs an optional dependency that is not installed."""
+
+
+class PrecisionWarning(UserWarning):
+    """float32 cannot carry the signal of this input."""

@@ -1,0 +1,95 @@
+"""The contract of a projection, and of what it becomes once drawn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.errors import UnsuitableLayoutError
+from lowtide.kernels import Kernel
+from lowtide.spec import Spec
+
+__all__ = ["Blocks", "DrawnProjection", "Projection"]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How frequencies depend on each other: orthogonal within blocks of `dimension`, independent between them.
+
+    `lengths` says how long they are: "free" (drawn from the kernel), "fixed" (all equal), or "iid" for no dependence.
+    """
+
+    lengths: Literal["free", "fixed", "iid"]
+    dimension: int
+    sizes: tuple[int, ...]
+
+
+class Projection(Spec):
+    """HOW frequencies are laid out. `laws` are the frequency laws that the layout can carry."""
+
+    laws: ClassVar[frozenset[str]]
+
+    def draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DrawnProjection:
+        """Return frozen frequencies; refuse a kernel whose law does not fit the layout."""
+        if kernel.law not in self.laws:
+            raise UnsuitableLayoutError(
+                f"{type(self).__name__} needs {_describe(self.laws)}, got {kernel!r} with {_LAWS[kernel.law]}. "
+                f"Use projection={_fitting(kernel.law)}."
+            )
+        return self._draw(kernel, n_features, n_frequencies, rng)
+
+    @abstractmethod
+    def _draw(
+        self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DrawnProjection: ...
+
+
+class DrawnProjection(Protocol):
+    """Frozen frequencies. The phase in turns of frequency j is v_j scale_j + offset_j, v the projected row."""
+
+    @property
+    def n_features(self) -> int:
+        """Input columns."""
+
+    @property
+    def n_frequencies(self) -> int:
+        """Phases a row."""
+
+    @property
+    def scale(self) -> NDArray[np.float32]:
+        """Factor of each projected value, (n_frequencies,)."""
+
+    @property
+    def signs(self) -> NDArray[np.float32] | None:
+        """What the op needs to project a row itself, (n_blocks, 3, dimension); None when `project` has done it."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """How the frequencies depend on each other."""
+
+    def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what the op takes for rows X; dense layouts write X W into the buffer's first rows."""
+
+    def weights(self) -> NDArray[np.float32]:
+        """Return W, angular frequencies in columns, (n_features, n_frequencies), built on request."""
+
+
+_LAWS = {
+    "gaussian_mixture": "frequencies that are normal vectors times a scalar",
+    "sphere": "frequencies on a sphere of the input's dimension",
+    "independent": "frequency coordinates drawn one by one",
+}
+
+
+def _describe(laws: frozenset[str]) -> str:
+    return " or ".join(_LAWS[law] for law in sorted(laws))
+
+
+def _fitting(law: str) -> str:
+    """Name the layouts that carry a law."""
+    fitting = [repr(layout.__name__.lower()) for layout in Projection.__subclasses__() if law in layout.laws]
+    return " or ".join(fitting)

@@ -1,0 +1,32 @@
+"""Independent frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lowtide.kernels import Kernel
+from lowtide.projections.base import Blocks, Projection
+from lowtide.projections.dense import DenseProjection
+
+__all__ = ["Iid"]
+
+
+@dataclass(eq=False, repr=False)
+class Iid(Projection):
+    """Independent draws of the kernel's law: fits every kernel, costs d multiplications a frequency.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Laplace
+    >>> Iid().draw(Laplace(), 3, 8, np.random.default_rng(0)).weights().shape
+    (3, 8)
+    """
+
+    laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture", "sphere", "independent"})
+
+    def _draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DenseProjection:
+        blocks = Blocks("iid", n_features, (1,) * n_frequencies)
+        return DenseProjection.of(kernel.sample(rng, n_features, n_frequencies), blocks)

@@ -1,0 +1,52 @@
+"""The contract of a quantizer, and of what it becomes once drawn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.maps import N_HARMONICS, FeatureMap, Moments
+from lowtide.spec import Spec
+
+__all__ = ["DrawnQuantizer", "Quantizer"]
+
+
+class Quantizer(Spec):
+    """HOW few bits: turns a feature map's components into small integers."""
+
+    @abstractmethod
+    def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:
+        """Return the frozen quantizer of this map's components."""
+
+
+class DrawnQuantizer(Protocol):
+    """A frozen quantizer: no randomness left."""
+
+    @property
+    def bits(self) -> int | None:
+        """Bits a level, 1 to 8; None when the coded side is float features, not levels."""
+
+    @property
+    def shifts(self) -> NDArray[np.float32]:
+        """Phase shifts in turns, one a level of a frequency."""
+
+    @property
+    def codebook(self) -> NDArray[np.float64] | None:
+        """Decoded value of each level, (2^bits,) or cos and sin (2^bits, 2), unbiased against the full side cos t."""
+
+    @property
+    def op(self) -> str:
+        """The compiled op that encodes with it."""
+
+    @property
+    def op_arguments(self) -> tuple[Any, ...]:
+        """What the op takes besides rows and shifts; with `shifts`, all that decides a level."""
+
+    def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Return levels (n, frequencies x len(shifts)) of phases in turns (n, frequencies): the readable truth."""
+
+    def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
+        """Return the moments of the coded side up to n_harmonics."""

@@ -1,0 +1,198 @@
+"""A user's own periodic map on the coded side: a sensor's nonlinearity, say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowtide._checks import fail
+from lowtide.errors import ParameterError
+from lowtide.maps import N_HARMONICS, FeatureMap, Moments
+from lowtide.quantizers.base import DrawnQuantizer, Quantizer
+from lowtide.quantizers.step import StepFunction
+from lowtide.quantizers.steps import PhaseSteps
+
+__all__ = ["PeriodicMap"]
+
+_GRID = 8192
+_SAMPLES = 1 << 16
+_MOST_VALUES = 256
+
+Function = Callable[[NDArray[np.float64]], ArrayLike]
+
+
+@dataclass(eq=False, repr=False)
+class PeriodicMap(Quantizer):
+    """Any real function f of period 2 pi on the coded side, against the cosine on the full side.
+
+    The coded side is f(t + a) / (2 |F_1|), F_1 = (1/2pi) int f(t) e^{-it} dt and a = -arg F_1, so its product with the
+    full side is unbiased. A piecewise-constant f of at most 256 values packs into codes; any other f gives float32
+    features.
+
+    Parameters
+    ----------
+    f : callable or array of complex
+        A vectorized function of the phase in radians, or its Fourier coefficients F_0, F_1, .. F_K (those at -k are the
+        conjugates), complex or as pairs of real and imaginary part. Pieces of a piecewise-constant f must be at
+        least 1/8192 of a period wide.
+
+    Notes
+    -----
+    A map given as a callable is not saved to files; its coefficients are: `PeriodicMap(map.coefficients())`.
+
+    Examples
+    --------
+    >>> from lowtide.maps import Cosine
+    >>> square = PeriodicMap(lambda t: np.sign(np.sin(t)))
+    >>> square.draw(Cosine(), np.random.default_rng(0)).codebook.round(4)
+    array([-0.7854,  0.7854])
+    """
+
+    f: Any
+
+    def check(self) -> None:
+        """Refuse what is neither a function nor coefficients."""
+        if not callable(self.f) and np.shape(self.f)[1:] not in ((), (2,)):
+            raise fail("PeriodicMap", "f must be a callable or a list of Fourier coefficients", type(self.f))
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the coefficients; a callable has no configuration."""
+        if callable(self.f):
+            raise ParameterError(
+                "PeriodicMap: a saved map must be given by Fourier coefficients, got a callable. "
+                "Use PeriodicMap(map.coefficients()), which keeps its first 2048 harmonics."
+            )
+        return {"type": "PeriodicMap", "f": [[float(c.real), float(c.imag)] for c in self.coefficients()]}
+
+    def _key(self) -> str:
+        return repr(self.f) if callable(self.f) else super()._key()
+
+    def coefficients(self) -> NDArray[np.complex128]:
+        """Return F_0 .. F_2048, or those that were given."""
+        if not callable(self.f):
+            given = np.asarray(self.f)
+            return np.asarray(given[:, 0] + 1j * given[:, 1] if given.ndim == 2 else given, dtype=complex)
+        steps = self._steps()
+        if steps is not None:
+            return steps.coefficients(N_HARMONICS)
+        samples = self._at(np.arange(_SAMPLES) / _SAMPLES)
+        return np.asarray(np.fft.rfft(samples)[: N_HARMONICS + 1] / _SAMPLES)
+
+    def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:
+        """Return packed steps for a piecewise-constant map, a float map otherwise; nothing is random."""
+        if feature_map.width != 1:
+            raise fail("PeriodicMap", "feature_map must be 'cosine'", type(feature_map).__name__)
+        coefficients = self.coefficients()
+        first = coefficients[1] if len(coefficients) > 1 else 0.0
+        if abs(first) < 1e-9 * max(float(np.max(np.abs(coefficients))), 1e-300):
+            raise fail(
+                "PeriodicMap",
+                "f must have a first harmonic, F_1 != 0",
+                complex(first),
+                "The product would carry no kernel.",
+            )
+        shift = -float(np.angle(first)) / (2 * math.pi)
+        steps = self._steps() if callable(self.f) else None
+        if steps is not None:
+            return _pack_steps(steps, shift, 2.0 * abs(first))
+        turn = np.exp(2j * math.pi * shift * np.arange(len(coefficients)))
+        return DrawnPeriodic(self, shift, 2.0 * abs(first), coefficients * turn / (2.0 * abs(first)))
+
+    def _at(self, turns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Evaluate f at phases in turns and refuse what is not finite and real."""
+        values = np.asarray(self.f(2 * math.pi * turns)) if callable(self.f) else _evaluate(self.coefficients(), turns)
+        if np.iscomplexobj(values) or values.shape != turns.shape or not np.all(np.isfinite(values)):
+            raise fail(
+                "PeriodicMap",
+                "f must map an array to finite real values of its shape",
+                f"{values.dtype} {values.shape}",
+            )
+        return values.astype(np.float64)
+
+    def _steps(self) -> StepFunction | None:
+        """Return f as a step function with breaks found by bisection, or None when it takes too many values."""
+        middle = (np.arange(_GRID) + 0.5) / _GRID
+        values = self._at(middle)
+        changes = np.flatnonzero(values != np.roll(values, 1))
+        if len(np.unique(values)) > _MOST_VALUES or len(changes) < 2 or len(changes) > 2 * _MOST_VALUES:
+            return None
+        low, high = middle[changes] - 1.0 / _GRID, middle[changes]
+        for _ in range(52):
+            half = (low + high) / 2
+            before = self._at(half % 1.0) == values[changes - 1]
+            low, high = np.where(before, half, low), np.where(before, high, half)
+        breaks = high % 1.0
+        order = np.argsort(breaks)
+        return StepFunction(breaks[order], values[changes][order])
+
+
+def _evaluate(coefficients: NDArray[np.complex128], turns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the real trigonometric polynomial F_0 + 2 Re sum_k F_k e^{2 pi i k u} by Horner's rule."""
+    z = np.exp(2j * math.pi * turns)
+    total = np.zeros(z.shape, dtype=complex)
+    for coefficient in coefficients[:0:-1]:
+        total = (total + coefficient) * z
+    return np.asarray(coefficients[0].real + 2.0 * total.real)
+
+
+def _pack_steps(steps: StepFunction, shift: float, scale: float) -> PhaseSteps:
+    """Return the packed quantizer of a step function."""
+    values, levels = np.unique(steps.values, return_inverse=True)
+    bits = max(1, (len(values) - 1).bit_length())
+    codebook = np.zeros(2**bits)
+    codebook[: len(values)] = values / scale
+    return PhaseSteps(
+        bits=bits,
+        shifts=np.array([shift], dtype=np.float32),
+        codebook=codebook,
+        borders=steps.breaks.astype(np.float32),
+        table=np.concatenate([levels[-1:], levels]).astype(np.uint8),
+        even=False,
+        components=(StepFunction(steps.breaks, steps.values / scale).shifted(shift),),
+    )
+
+
+@dataclass(frozen=True)
+class DrawnPeriodic:
+    """A continuous map: float features in place of levels."""
+
+    source: PeriodicMap
+    shift: float
+    scale: float
+    series: NDArray[np.complex128]
+    bits: ClassVar[None] = None
+    codebook: ClassVar[None] = None
+    op: ClassVar[str] = "turns"
+
+    @property
+    def shifts(self) -> NDArray[np.float32]:
+        """One component a frequency."""
+        return np.array([self.shift], dtype=np.float32)
+
+    @property
+    def op_arguments(self) -> tuple[Any, ...]:
+        """The phases are all that the op gives."""
+        return ()
+
+    def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Refuse: a continuous map has no levels."""
+        raise fail("PeriodicMap", "levels exist only for piecewise-constant maps", "a continuous map")
+
+    def values(self, turns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the decoded features at phases in turns."""
+        phase = (turns.astype(np.float64) + self.shift) % 1.0
+        return (self.source._at(phase) / self.scale).astype(np.float32)
+
+    def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
+        """Return the coefficients of the map and of its square."""
+        padded = np.zeros(_SAMPLES // 2 + 1, dtype=complex)
+        padded[: len(self.series)] = self.series
+        samples = np.fft.irfft(padded * _SAMPLES, _SAMPLES)
+        square = np.fft.rfft(samples**2)[: n_harmonics + 1] / _SAMPLES
+        square = np.where(np.abs(square) < 1e-13, 0.0, square)
+        return Moments(self.series[None, : n_harmonics + 1], square[None, None])
