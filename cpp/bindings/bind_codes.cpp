@@ -1,26 +1,134 @@
 #include "checks.hpp"
+#include "lowtide/code_counts.hpp"
+#include "lowtide/code_products.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
 using namespace nanobind::literals;
 
 namespace lowtide {
+namespace {
+
+using Book = Matrix<const float>;
+
+const std::uint64_t* words(const std::uint8_t* bytes) { return reinterpret_cast<const std::uint64_t*>(bytes); }
+
+// Everything an op relies on: the row width, the alignment and a codebook with an entry for every level.
+CodeMatrix code_matrix(const CodeRows& rows, std::size_t n_levels, unsigned bits, const Book& book) {
+  check_rows(rows.shape(1), rows.data(), n_levels, bits);
+  require(book.shape(0) == std::size_t{1} << bits, "book must have 2^bits entries");
+  require(book.shape(1) == 1 || book.shape(1) == 2, "book must have 1 or 2 values an entry");
+  return {words(rows.data()), rows.shape(0), n_levels, bits, book.data(), book.shape(1)};
+}
+
+template <typename T>
+void check_shape(const Matrix<T>& array, std::size_t n_rows, std::size_t n_columns, const char* message) {
+  require(array.shape(0) == n_rows && array.shape(1) == n_columns, message);
+}
+
+void pack(Matrix<const std::uint8_t> levels, unsigned bits, CodeRowsOut out) {
+  const std::size_t n = levels.shape(0), n_levels = levels.shape(1);
+  check_rows(out.shape(1), out.data(), n_levels, bits);
+  require(out.shape(0) == n, "out must have as many rows as levels");
+  nb::gil_scoped_release nogil;
+  parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      ops().pack(levels.data() + i * n_levels, n_levels, bits,
+                 reinterpret_cast<std::uint64_t*>(out.data() + i * out.shape(1)));
+  });
+}
+
+void unpack(CodeRows rows, unsigned bits, Matrix<std::uint8_t> out) {
+  const std::size_t n = out.shape(0), n_levels = out.shape(1);
+  check_rows(rows.shape(1), rows.data(), n_levels, bits);
+  require(rows.shape(0) == n, "out must have as many rows as the codes");
+  nb::gil_scoped_release nogil;
+  parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      ops().unpack(words(rows.data() + i * rows.shape(1)), n_levels, bits, out.data() + i * n_levels);
+  });
+}
+
+template <typename T>
+DecodeFn<T> decode_op() {
+  if constexpr (sizeof(T) == sizeof(float))
+    return ops().decode_f32;
+  else
+    return ops().decode_f64;
+}
+
+template <typename T>
+void decode(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<T> out) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
+  check_shape(out, codes.n_rows, n_levels * codes.width, "out must be (n_rows, n_levels * book width)");
+  nb::gil_scoped_release nogil;
+  const std::size_t row_words = words_per_row(n_levels, bits), stride = n_levels * codes.width;
+  parallel_for(codes.n_rows, 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      decode_op<T>()(codes.rows + i * row_words, n_levels, bits, codes.book, codes.width, out.data() + i * stride);
+  });
+}
+
+template <typename T>
+void matvec(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const T> W, Matrix<T> out) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
+  require(bits != 8, "code_matvec takes bits 1, 2, 3 or 4");
+  require(W.shape(0) == n_levels * codes.width, "W must have n_levels * book width rows");
+  check_shape(out, codes.n_rows, W.shape(1), "out must be (n_rows, columns of W)");
+  nb::gil_scoped_release nogil;
+  code_matvec(codes, W.data(), W.shape(1), out.data());
+}
+
+template <typename T>
+void rmatvec(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const T> R, Matrix<T> out) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
+  require(bits != 8, "code_rmatvec takes bits 1, 2, 3 or 4");
+  require(R.shape(0) == codes.n_rows, "R must have as many rows as the codes");
+  check_shape(out, n_levels * codes.width, R.shape(1), "out must be (n_levels * book width, columns of R)");
+  nb::gil_scoped_release nogil;
+  code_rmatvec(codes, R.data(), R.shape(1), out.data());
+}
+
+template <typename T>
+void gram(CodeRows rows, std::size_t n_levels, Book book, Matrix<T> out) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, 1, book);
+  const std::size_t n_features = n_levels * codes.width;
+  require(codes.n_rows < std::size_t{1} << 32, "code_gram counts rows in 32 bits: give fewer than 2^32 rows");
+  check_shape(out, n_features, n_features, "out must be square with n_levels * book width rows");
+  nb::gil_scoped_release nogil;
+  code_gram(codes, out.data());
+}
+
+template <typename T>
+void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t n_levels, Matrix<T> out) {
+  const CodeMatrix a = code_matrix(rows, n_levels, 1, book);
+  const CodeMatrix b = code_matrix(other, n_levels, 1, other_book);
+  require(a.width == b.width, "both codebooks must have the same width");
+  check_shape(out, a.n_rows, b.n_rows, "out must be (rows of the one, rows of the other)");
+  nb::gil_scoped_release nogil;
+  code_dot(a, b, out.data());
+}
+
+template <typename T>
+void bind_products(nb::module_& m) {
+  m.def("decode", &decode<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(), "out"_a.noconvert());
+  m.def("code_matvec", &matvec<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "W"_a.noconvert(), "out"_a.noconvert());
+  m.def("code_rmatvec", &rmatvec<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "R"_a.noconvert(), "out"_a.noconvert());
+  m.def("code_gram", &gram<T>, "rows"_a.noconvert(), "n_levels"_a, "book"_a.noconvert(), "out"_a.noconvert());
+  m.def("code_dot", &dot<T>, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
+        "other_book"_a.noconvert(), "n_levels"_a, "out"_a.noconvert());
+}
+
+}  // namespace
 
 void bind_codes(nb::module_& m) {
-  m.def(
-      "pack",
-      [](Matrix<const std::uint8_t> levels, unsigned bits, CodeRowsOut out) {
-        const std::size_t n = levels.shape(0), n_levels = levels.shape(1);
-        check_rows(out.shape(1), out.data(), n_levels, bits);
-        require(out.shape(0) == n, "out must have as many rows as levels");
-        nb::gil_scoped_release nogil;
-        parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
-          for (std::size_t i = begin; i < end; ++i)
-            ops().pack(levels.data() + i * n_levels, n_levels, bits,
-                       reinterpret_cast<std::uint64_t*>(out.data() + i * out.shape(1)));
-        });
-      },
-      "levels"_a.noconvert(), "bits"_a, "out"_a.noconvert());
+  m.def("pack", &pack, "levels"_a.noconvert(), "bits"_a, "out"_a.noconvert(),
+        "Pack levels (n, L) uint8 into rows of 8 * ceil(L * bits / 64) bytes.");
+  m.def("unpack", &unpack, "rows"_a.noconvert(), "bits"_a, "out"_a.noconvert(), "The inverse of pack.");
+  bind_products<float>(m);
+  bind_products<double>(m);
 }
 
 }  // namespace lowtide

@@ -31,4 +31,13 @@ inline void check_rows(std::size_t row_bytes, const void* data, std::size_t n_le
   require(reinterpret_cast<std::uintptr_t>(data) % 8 == 0, "packed rows must start at a multiple of 8 bytes");
 }
 
+// Rows a fixed stride apart, contiguous within a row: what a slice of a C-ordered matrix is.
+template <typename T>
+using StridedMatrix = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+
+template <typename Array>
+void check_aligned(const Array& array, const char* message) {
+  require(reinterpret_cast<std::uintptr_t>(array.data()) % sizeof(typename Array::Scalar) == 0, message);
+}
+
 }  // namespace lowtide

@@ -2,13 +2,38 @@
 #pragma once
 
 #include "lowtide/isa.hpp"
+#include "lowtide/ops/encode/encode.hpp"
+#include "lowtide/ops/features/features.hpp"
+#include "lowtide/ops/hadamard/hadamard.hpp"
+#include "lowtide/ops/code_dot/code_dot.hpp"
+#include "lowtide/ops/code_gram/code_gram.hpp"
+#include "lowtide/ops/code_matvec/code_matvec.hpp"
+#include "lowtide/ops/code_transpose/code_transpose.hpp"
+#include "lowtide/ops/decode/decode.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/stochastic/stochastic.hpp"
 
 namespace lowtide {
 
 struct Ops {
   PackFn pack;
   UnpackFn unpack;
+  HadamardFn hadamard;
+  EncodeLevelsFn encode_levels;
+  EncodeBitsFn encode_bits;
+  EncodeStochasticFn encode_stochastic;
+  FeaturesFn features;
+  TurnsFn turns;
+  ProjectFn project;
+  DecodeFn<float> decode_f32;
+  DecodeFn<double> decode_f64;
+  TransposeFn code_transpose;
+  TablesFn<float> code_tables_f32;
+  TablesFn<double> code_tables_f64;
+  ProductFn<float> code_product_f32;
+  ProductFn<double> code_product_f64;
+  CountsFn code_counts;
+  GramOp code_gram;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

@@ -1,7 +1,169 @@
 #include "lowtide/parallel.hpp"
 
+#include <pthread.h>
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
 namespace lowtide {
-void parallel_for(std::size_t n, std::size_t, const std::function<void(std::size_t, std::size_t)>& body) { if (n) body(0, n); }
-int thread_count() { return 1; }
-void set_thread_count(int) {}
+namespace {
+
+using Body = std::function<void(std::size_t, std::size_t)>;
+
+// True on a thread that runs a body, so that a nested call does not wait for workers that wait for it.
+thread_local bool inside_body = false;
+
+// One parallel_for: ranges are handed out by a counter, so it finishes even if no worker ever joins.
+struct Job {
+  const Body& body;
+  std::size_t n;
+  std::size_t n_ranges;
+  std::atomic<std::size_t> next{0};
+  std::mutex guard{};
+  std::size_t failed_range = 0;
+  std::exception_ptr failure{};
+
+  void run_range(std::size_t range) {
+    const std::size_t share = n / n_ranges, extra = n % n_ranges;
+    const std::size_t begin = range * share + std::min(range, extra);
+    try {
+      body(begin, begin + share + (range < extra ? 1 : 0));
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(guard);
+      if (!failure || range < failed_range) {
+        failure = std::current_exception();
+        failed_range = range;
+      }
+    }
+  }
+
+  void work() {
+    const bool outer = inside_body;
+    inside_body = true;
+    for (std::size_t range = next++; range < n_ranges; range = next++) run_range(range);
+    inside_body = outer;
+  }
+};
+
+class Pool {
+ public:
+  // False if another thread's job holds the workers.
+  bool try_run(Job& job) {
+    const std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) return false;
+    const std::size_t helpers = start_workers(job.n_ranges - 1);
+    {
+      const std::lock_guard<std::mutex> lock(state_);
+      job_ = &job;
+      places_ = helpers;
+    }
+    wake_.notify_all();
+    job.work();
+    std::unique_lock<std::mutex> lock(state_);
+    job_ = nullptr;
+    done_.wait(lock, [this] { return running_ == 0; });
+    return true;
+  }
+
+ private:
+  // Where the system refuses a thread, the job runs on those there are.
+  std::size_t start_workers(std::size_t wanted) {
+    try {
+      for (; n_workers_ < wanted; ++n_workers_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+    }
+    return std::min(wanted, n_workers_);
+  }
+
+  [[noreturn]] void serve() {
+    std::unique_lock<std::mutex> lock(state_);
+    for (;;) {
+      wake_.wait(lock, [this] { return job_ != nullptr && places_ > 0; });
+      --places_;
+      ++running_;
+      Job* job = job_;
+      lock.unlock();
+      job->work();
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex turn_;
+  std::size_t n_workers_ = 0;
+  std::mutex state_;
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;
+  std::size_t places_ = 0, running_ = 0;
+};
+
+// Never deleted: workers may sleep in it while the process exits.
+std::atomic<Pool*> current_pool{nullptr};
+
+// Threads do not survive a fork and their locks may be held for ever, so the child forgets the pool.
+void forget_pool() {
+  current_pool.store(nullptr);
+  inside_body = false;
+}
+
+Pool& pool() {
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_pool);
+  static_cast<void>(registered);
+  Pool* found = current_pool.load();
+  if (found != nullptr) return *found;
+  Pool* fresh = new Pool;
+  if (current_pool.compare_exchange_strong(found, fresh)) return *fresh;
+  delete fresh;
+  return *found;
+}
+
+int usable_processors() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+int default_thread_count() {
+  const char* wish = std::getenv("OMP_NUM_THREADS");
+  const long asked = wish == nullptr ? 0 : std::strtol(wish, nullptr, 10);
+  if (asked < 1) return std::min(usable_processors(), max_thread_count);
+  return static_cast<int>(std::min<long>(asked, max_thread_count));
+}
+
+std::atomic<int>& count() {
+  static std::atomic<int> threads{default_thread_count()};
+  return threads;
+}
+
+}  // namespace
+
+void parallel_for(std::size_t n, std::size_t grain, const Body& body) {
+  if (n == 0) return;
+  const std::size_t most = std::max<std::size_t>(1, n / std::max<std::size_t>(1, grain));
+  Job job{body, n, std::min(most, static_cast<std::size_t>(thread_count()))};
+  if (job.n_ranges == 1 || inside_body || !pool().try_run(job)) job.work();
+  if (job.failure) std::rethrow_exception(job.failure);
+}
+
+int thread_count() { return count().load(); }
+
+void set_thread_count(int n) {
+  if (n < 1) throw std::invalid_argument("the number of threads must be at least 1");
+  count().store(std::min(n, max_thread_count));
+}
+
 }  // namespace lowtide

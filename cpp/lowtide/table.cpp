@@ -7,16 +7,65 @@ Ops scalar_ops() {
   Ops table{};
   table.pack = scalar::pack;
   table.unpack = scalar::unpack;
+  table.hadamard = scalar::hadamard;
+  table.encode_levels = scalar::encode_levels;
+  table.encode_bits = scalar::encode_bits;
+  table.encode_stochastic = scalar::encode_stochastic;
+  table.features = scalar::features;
+  table.turns = scalar::turns;
+  table.project = scalar::project;
+  table.decode_f32 = scalar::decode;
+  table.decode_f64 = scalar::decode;
+  table.code_transpose = scalar::code_transpose;
+  table.code_tables_f32 = scalar::code_tables;
+  table.code_tables_f64 = scalar::code_tables;
+  table.code_product_f32 = scalar::code_product;
+  table.code_product_f64 = scalar::code_product;
+  table.code_counts = scalar::code_counts;
+  table.code_gram = scalar::code_gram;
   return table;
 }
 
 Ops avx2_ops() {
   Ops table = scalar_ops();
+#if defined(LOWTIDE_X86)
+  table.hadamard = avx2::hadamard;
+  table.encode_levels = avx2::encode_levels;
+  table.encode_bits = avx2::encode_bits;
+  table.encode_stochastic = avx2::encode_stochastic;
+  table.features = avx2::features;
+  table.turns = avx2::turns;
+  table.project = avx2::project;
+  table.pack = avx2::pack;
+  table.unpack = avx2::unpack;
+  table.decode_f32 = avx2::decode;
+  table.decode_f64 = avx2::decode;
+  table.code_tables_f32 = avx2::code_tables;
+  table.code_tables_f64 = avx2::code_tables;
+  table.code_product_f32 = avx2::code_product;
+  table.code_product_f64 = avx2::code_product;
+  table.code_counts = avx2::code_counts;
+  table.code_gram = avx2::code_gram;
+#endif
   return table;
 }
 
 Ops avx512_ops() {
   Ops table = avx2_ops();
+#if defined(LOWTIDE_X86)
+  table.hadamard = avx512::hadamard;
+  table.encode_levels = avx512::encode_levels;
+  table.encode_bits = avx512::encode_bits;
+  table.features = avx512::features;
+  table.decode_f32 = avx512::decode;
+  table.decode_f64 = avx512::decode;
+  table.code_tables_f32 = avx512::code_tables;
+  table.code_tables_f64 = avx512::code_tables;
+  table.code_product_f32 = avx512::code_product;
+  table.code_product_f64 = avx512::code_product;
+  table.code_counts = avx512::code_counts;
+  table.code_gram = avx512::code_gram;
+#endif
   return table;
 }
 

@@ -1,1 +1,34 @@
-"""Kernel machines on a few bits per feature."""
+"""Kernel machines on a few bits per feature, trained on packed codes.
+
+The names below are grouped by stage, in the order in which data runs through them:
+kernel, projection, map, quantizer, codes, encoder.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_STAGES = {
+    "lowtide.quantizers": ("PeriodicMap",),
+    "lowtide.codes": ("Codes", "concatenate"),
+    "lowtide.encoders": ("RandomFeatures",),
+    "lowtide.versions": ("show_versions",),
+}
+_SUBPACKAGES = ("errors", "kernels", "projections", "maps", "quantizers", "theory", "codes", "encoders", "testing")
+_HOME = {name: module for module, names in _STAGES.items() for name in names}
+
+__all__ = ["__version__", *_HOME, *_SUBPACKAGES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `import lowtide` alone loads nothing heavy."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _SUBPACKAGES:
+        return import_module(f"lowtide.{name}")
+    raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,18 +33,21 @@ class Spec:
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set hyperparameters by name and check them again."""
-        for name, value in params.items():
+        """Set hyperparameters by name; a refused value leaves all of them as they were."""
+        for name in params:
             if name not in self._names():
-                owner = type(self).__name__
-                raise fail(owner, f"parameter must be one of {', '.join(self._names())}", name)
+                known = ", ".join(self._names()) or "none, it has no hyperparameters"
+                raise fail(type(self).__name__, f"parameter must be one of {known}", name)
+        type(self)(**{**self.get_params(), **params})
+        for name, value in params.items():
             setattr(self, name, value)
-        self.check()
         return self
 
     def to_config(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary: the class's name under `type`, and every hyperparameter."""
-        return {"type": type(self).__name__, **{n: _plain(v) for n, v in self.get_params().items()}}
+        declared = {field.name: field.type for field in fields(cast(Any, self))}
+        params = {name: _plain(value, declared[name]) for name, value in self.get_params().items()}
+        return {"type": type(self).__name__, **params}
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -74,42 +77,52 @@ class Registry(Generic[SpecT]):
     ----------
     stage : str
         What the classes are, for messages: "kernel", "projection", ...
+    base : type
+        The contract that every object of the stage derives from.
     classes : dict
         Class by name; a name alone must be enough to build the object.
     unnamed : tuple
         Classes that are only given as objects, and read back from configurations.
     """
 
-    def __init__(self, stage: str, classes: dict[str, type[SpecT]], unnamed: tuple[type[SpecT], ...] = ()) -> None:
+    def __init__(
+        self, stage: str, base: type[Spec], classes: dict[str, type[SpecT]], unnamed: tuple[type[SpecT], ...] = ()
+    ) -> None:
         self.stage = stage
+        self.base = base
         self._classes = classes
         self._by_type = {cls.__name__: cls for cls in (*classes.values(), *unnamed)}
 
     def __getitem__(self, name: str) -> type[SpecT]:
         if not isinstance(name, str) or name not in self._classes:
             listed = ", ".join(repr(known) for known in self._classes)
-            raise ParameterError(f"{self.stage} must be one of {listed} or an object of that stage, got {name!r}.")
+            raise ParameterError(
+                f"{self.stage} must be one of {listed} or a {self.base.__name__} object, got {name!r}."
+            )
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._classes)
 
     def resolve(self, part: str | SpecT) -> SpecT:
-        """Return an object as it is, and a name as the default object of its class."""
-        return self[part]() if isinstance(part, str) else part
+        """Return an object of the stage as it is, and a name as the default object of its class."""
+        return part if isinstance(part, self.base) else self[cast(str, part)]()
 
     def from_config(self, config: dict[str, Any]) -> SpecT:
         """Build the spec that `to_config` described; only registered classes can be named."""
         if config.get("type") not in self._by_type:
             listed = ", ".join(self._by_type)
             raise ParameterError(f"{self.stage} configuration must name one of {listed}, got {config.get('type')!r}.")
-        return self._by_type[config["type"]](**{name: value for name, value in config.items() if name != "type"})
+        params = {name: value for name, value in config.items() if name != "type"}
+        cls = self._by_type[config["type"]]
+        if set(params) - set(cls._names()):
+            raise fail(cls.__name__, f"configuration must have {', '.join(cls._names()) or 'no'} parameters", config)
+        return cls(**params)
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy scalars and arrays into plain Python."""
+def _plain(value: Any, declared: Any) -> Any:
+    """Turn numpy scalars and arrays into plain Python, and 2 into 2.0 where a float is declared: one spec, one text."""
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
+    plain = value.item() if isinstance(value, np.generic) else value
+    return float(plain) if declared in ("float", float) else plain

@@ -1,12 +1,13 @@
 """WHICH similarity: the exact kernel, and the law of its frequencies."""
 
 from lowtide.kernels.base import Kernel
-from lowtide.kernels.bessel import Bessel, normalized_bessel
+from lowtide.kernels.bessel import Bessel
 from lowtide.kernels.distance import distances
 from lowtide.kernels.gamma import resolve_gamma
 from lowtide.kernels.gaussian import Gaussian
 from lowtide.kernels.laplace import Laplace
 from lowtide.kernels.matern import Matern
+from lowtide.kernels.sphere import normalized_bessel
 from lowtide.kernels.stable import Stable
 from lowtide.spec import Registry
 
@@ -24,5 +25,5 @@ __all__ = [
 ]
 
 KERNELS: Registry[Kernel] = Registry(
-    "kernel", {"rbf": Gaussian, "laplacian": Laplace, "matern": Matern, "stable": Stable, "bessel": Bessel}
+    "kernel", Kernel, {"rbf": Gaussian, "laplacian": Laplace, "matern": Matern, "stable": Stable, "bessel": Bessel}
 )

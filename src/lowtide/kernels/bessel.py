@@ -8,30 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, jv
+from scipy.special import gammaln
 
 from lowtide._checks import check_positive
 from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.sphere import normalized_bessel
 
-__all__ = ["Bessel", "normalized_bessel"]
-
-
-def normalized_bessel(dimension: int, z: ArrayLike) -> NDArray[np.float64]:
-    """Return j_d(z) = Gamma(d/2) (2/z)^(d/2-1) J_{d/2-1}(z), the mean of cos(z u_1) over the unit sphere of R^d."""
-    z = np.asarray(z, dtype=np.float64)
-    order = dimension / 2 - 1
-    small = z * z < 2 * dimension
-    x = np.where(small, z, 0.0) ** 2 / 4
-    term, series = np.ones_like(x), np.ones_like(x)
-    for k in range(1, 400):
-        term = -term * x / (k * (order + k))
-        series = series + term
-        if np.all(np.abs(term) < 1e-18):
-            break
-    large = np.where(small, 1.0, z)
-    with np.errstate(under="ignore"):
-        direct = np.exp(gammaln(dimension / 2) + order * np.log(2.0 / large)) * jv(order, large)
-    return np.where(small, series, direct)
+__all__ = ["Bessel"]
 
 
 @dataclass(eq=False, repr=False)

@@ -9,4 +9,4 @@ from lowtide.spec import Registry
 
 __all__ = ["FEATURE_MAPS", "N_HARMONICS", "Arcsine", "CosSin", "Cosine", "Density", "FeatureMap", "Moments"]
 
-FEATURE_MAPS: Registry[FeatureMap] = Registry("feature_map", {"cos_sin": CosSin, "cosine": Cosine})
+FEATURE_MAPS: Registry[FeatureMap] = Registry("feature_map", FeatureMap, {"cos_sin": CosSin, "cosine": Cosine})

@@ -22,5 +22,5 @@ __all__ = [
 ]
 
 PROJECTIONS: Registry[Projection] = Registry(
-    "projection", {"hadamard": Hadamard, "orthogonal": Orthogonal, "haar": Haar, "iid": Iid}
+    "projection", Projection, {"hadamard": Hadamard, "orthogonal": Orthogonal, "haar": Haar, "iid": Iid}
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,9 @@ class DrawnProjection(Protocol):
 
     def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what the op takes for rows X; dense layouts write X W into the buffer's first rows."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was drawn, as small as it can be kept."""
 
     def weights(self) -> NDArray[np.float32]:
         """Return W, angular frequencies in columns, (n_features, n_frequencies), built on request."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class DenseProjection:
     def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return X W in turns, written into the buffer."""
         return np.matmul(X, self.matrix, out=buffer[: len(X)])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the matrix."""
+        return {"matrix": self.matrix}
 
     def weights(self) -> NDArray[np.float32]:
         """Return the angular frequencies."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,10 @@ class HadamardProjection:
     def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return X: the op transforms a row itself, in cache."""
         return X
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the signs as bits, 1 for minus, and the scales."""
+        return {"signs": np.packbits(self.signs < 0, bitorder="little"), "scale": self.scale}
 
     def weights(self) -> NDArray[np.float32]:
         """Return W by projecting the unit vectors."""

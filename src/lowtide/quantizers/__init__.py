@@ -30,13 +30,9 @@ __all__ = [
 
 QUANTIZERS: Registry[Quantizer] = Registry(
     "quantizer",
-    {
-        "lloyd_max": LloydMax,
-        "phase": Phase,
-        "stochastic": Stochastic,
-        "uniform": Uniform,
-        "periodic": PeriodicMap,
-    },
+    Quantizer,
+    {"lloyd_max": LloydMax, "phase": Phase, "stochastic": Stochastic, "uniform": Uniform},
+    unnamed=(PeriodicMap,),
 )
 
 

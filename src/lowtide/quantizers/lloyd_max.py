@@ -52,7 +52,9 @@ class LloydMax(Quantizer):
 
 def lloyd_max_arcsine(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of cos(U), exact to 1e-12."""
-    return _solve_arcsine(bits)
+    check_integer("lloyd_max_arcsine", "bits", bits, 1, 8)
+    levels, borders = _solve_arcsine(int(bits))
+    return levels.copy(), borders.copy()
 
 
 @cache

@@ -21,6 +21,8 @@ __all__ = ["PeriodicMap"]
 
 _GRID = 8192
 _SAMPLES = 1 << 16
+# Middles of equal cells: a jump between two cells then costs the square of a cell's width, not the width.
+_MIDDLES = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
 _MOST_VALUES = 256
 
 Function = Callable[[NDArray[np.float64]], ArrayLike]
@@ -57,8 +59,8 @@ class PeriodicMap(Quantizer):
 
     def check(self) -> None:
         """Refuse what is neither a function nor coefficients."""
-        if not callable(self.f) and np.shape(self.f)[1:] not in ((), (2,)):
-            raise fail("PeriodicMap", "f must be a callable or a list of Fourier coefficients", type(self.f))
+        if not callable(self.f) and not _are_coefficients(self.f):
+            raise fail("PeriodicMap", "f must be a callable or a list of finite Fourier coefficients", self.f)
 
     def to_config(self) -> dict[str, Any]:
         """Return the coefficients; a callable has no configuration."""
@@ -80,8 +82,7 @@ class PeriodicMap(Quantizer):
         steps = self._steps()
         if steps is not None:
             return steps.coefficients(N_HARMONICS)
-        samples = self._at(np.arange(_SAMPLES) / _SAMPLES)
-        return np.asarray(np.fft.rfft(samples)[: N_HARMONICS + 1] / _SAMPLES)
+        return _transform(self._at(_MIDDLES), N_HARMONICS)
 
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:
         """Return packed steps for a piecewise-constant map, a float map otherwise; nothing is random."""
@@ -131,6 +132,24 @@ class PeriodicMap(Quantizer):
         return StepFunction(breaks[order], values[changes][order])
 
 
+def _transform(samples: NDArray[np.float64], n_harmonics: int) -> NDArray[np.complex128]:
+    """Return Fourier coefficients 0 .. n_harmonics of a function sampled at the middles."""
+    k = np.arange(n_harmonics + 1)
+    coefficients = np.fft.rfft(samples)[: n_harmonics + 1] / _SAMPLES * np.exp(-1j * math.pi * k / _SAMPLES)
+    # Round-off of the transform would otherwise look like a slowly falling tail.
+    return np.where(np.abs(coefficients) < 1e-13 * np.max(np.abs(samples)), 0.0, coefficients)
+
+
+def _are_coefficients(f: Any) -> bool:
+    """Return whether f is a list of finite complex numbers, or of their real and imaginary parts."""
+    try:
+        given = np.asarray(f, dtype=complex)
+    except (TypeError, ValueError):
+        return False
+    pairs = given.ndim == 2 and given.shape[1] == 2
+    return (given.ndim == 1 or pairs) and 0 < len(given) <= _SAMPLES // 2 and bool(np.isfinite(given).all())
+
+
 def _evaluate(coefficients: NDArray[np.complex128], turns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the real trigonometric polynomial F_0 + 2 Re sum_k F_k e^{2 pi i k u} by Horner's rule."""
     z = np.exp(2j * math.pi * turns)
@@ -146,12 +165,18 @@ def _pack_steps(steps: StepFunction, shift: float, scale: float) -> PhaseSteps:
     bits = max(1, (len(values) - 1).bit_length())
     codebook = np.zeros(2**bits)
     codebook[: len(values)] = values / scale
+    borders = steps.breaks.astype(np.float32)
+    # Levels before the first border are those of the last piece, unless a piece starts at 0.
+    table = np.concatenate([levels[-1:], levels])
+    inside = (borders > 0.0) & (borders < 1.0)
+    if borders[0] == 0.0:
+        table[0] = levels[0]
     return PhaseSteps(
         bits=bits,
         shifts=np.array([shift], dtype=np.float32),
         codebook=codebook,
-        borders=steps.breaks.astype(np.float32),
-        table=np.concatenate([levels[-1:], levels]).astype(np.uint8),
+        borders=borders[inside],
+        table=table[np.concatenate([[True], inside])].astype(np.uint8),
         even=False,
         components=(StepFunction(steps.breaks, steps.values / scale).shifted(shift),),
     )
@@ -190,9 +215,13 @@ class DrawnPeriodic:
 
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the coefficients of the map and of its square."""
-        padded = np.zeros(_SAMPLES // 2 + 1, dtype=complex)
-        padded[: len(self.series)] = self.series
-        samples = np.fft.irfft(padded * _SAMPLES, _SAMPLES)
-        square = np.fft.rfft(samples**2)[: n_harmonics + 1] / _SAMPLES
-        square = np.where(np.abs(square) < 1e-13, 0.0, square)
+        square = _transform(self._samples() ** 2, n_harmonics)
         return Moments(self.series[None, : n_harmonics + 1], square[None, None])
+
+    def _samples(self) -> NDArray[np.float64]:
+        """Return the decoded map at the middles; a series is summed by one transform."""
+        if callable(self.source.f):
+            return self.source._at((_MIDDLES + self.shift) % 1.0) / self.scale
+        padded = np.zeros(_SAMPLES // 2 + 1, dtype=complex)
+        padded[: len(self.series)] = self.series * np.exp(1j * math.pi * np.arange(len(self.series)) / _SAMPLES)
+        return np.fft.irfft(padded * _SAMPLES, _SAMPLES)

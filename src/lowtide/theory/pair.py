@@ -37,7 +37,7 @@ class PairMoments:
     Attributes
     ----------
     mean_series, second_series : HarmonicSeries
-        The two sums above, as functions of (kernel, distance, n_features).
+        The two sums above, as functions of (kernel, distance, n_features); in units of the product.
 
     References
     ----------
@@ -48,7 +48,7 @@ class PairMoments:
     >>> from lowtide.kernels import Gaussian
     >>> from lowtide.maps import CosSin
     >>> from lowtide.theory import PairMoments
-    >>> full = CosSin().moments(4)
+    >>> full = CosSin().moments()
     >>> float(PairMoments(full, full).variance(Gaussian(), 1.0, n_features=3).round(6))
     0.199788
     """
@@ -60,7 +60,7 @@ class PairMoments:
 
     def __post_init__(self) -> None:
         """Contract the two sides' coefficients once."""
-        widths = len(self.left.mean), len(self.right.mean)
+        widths = self.left.width, self.right.width
         if widths[0] != widths[1]:
             raise fail("PairMoments", "left and right must have the same width", widths, "Use one feature map.")
         n = min(self.left.mean.shape[-1], self.right.mean.shape[-1])
@@ -73,7 +73,15 @@ class PairMoments:
     @property
     def scale(self) -> float:
         """Factor 2/width that turns the product into the kernel estimate of one frequency."""
-        return 2 / len(self.left.mean)
+        return 2 / self.left.width
+
+    @property
+    def amplitudes(self) -> Floats:
+        """a_1, a_2, ...: given the frequency, the kernel estimate has mean a_0 + sum_k a_k cos(k w.(x-y)).
+
+        1, 0, 0, ... when a side is full.
+        """
+        return 2 * self.scale * self.mean_series.coefficients[1:]
 
     def mean(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
         """Mean of the product at the distances (X's units), elementwise."""

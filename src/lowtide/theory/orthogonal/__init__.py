@@ -2,6 +2,7 @@
 
 from lowtide.theory.orthogonal.bessel import bessel_zeros, normalized_bessel
 from lowtide.theory.orthogonal.chi import chi_covariance
+from lowtide.theory.orthogonal.mixture import mixture_covariance
 from lowtide.theory.orthogonal.ranges import (
     OrfRanges,
     kernel_bounds,
@@ -26,6 +27,7 @@ __all__ = [
     "chi_covariance",
     "haar_covariance",
     "kernel_bounds",
+    "mixture_covariance",
     "normalized_bessel",
     "orf_chi_variance",
     "orf_ranges",

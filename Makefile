@@ -1,0 +1,129 @@
+# The one front door. `make demo` and `make test` do all the set-up themselves, in .venv, and again only when
+# something it depends on has changed. Needed beforehand: Python 3.11 or newer and a C++20 compiler.
+
+PYTHON ?= python3
+JOBS ?= 2
+ROW ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Two quiets: errors still show.
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input
+CPP_FILES = $(shell find cpp tests/cpp -name '*.hpp' -o -name '*.cpp')
+STAMP_VENV := $(VENV)/.stamp-venv
+STAMP_BUILD := $(VENV)/.stamp-build
+STAMP_PACKAGE := $(VENV)/.stamp-package
+STAMP_DEV := $(VENV)/.stamp-dev
+STAMP_DOCS := $(VENV)/.stamp-docs
+STAMP_BENCH := $(VENV)/.stamp-bench
+
+# cmake and ninja come as wheels: those of the virtual environment are found before older ones of the system.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_ROOT_USER_ACTION := ignore
+# An active environment of the caller has no say in ours.
+unexport PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help dev demo test lint types layers cpp-test python-test isa sanitize bench docs format clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Set-up ---------------------------------------------------------------------------------------------------------
+
+$(STAMP_VENV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "lowtide needs Python 3.11 or newer, got $$($(PYTHON) --version 2>&1). Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade 'pip>=25.1'
+	@touch $@
+
+$(STAMP_BUILD): $(STAMP_VENV) pyproject.toml
+	@echo "installing the build tools ..."
+	@$(PIP) --group build
+	@touch $@
+
+$(STAMP_PACKAGE): $(STAMP_BUILD) pyproject.toml CMakeLists.txt $(shell find cpp -type f)
+	@echo "building and installing lowtide ..."
+	@$(PIP) --no-build-isolation --editable '.[report]'
+	@touch $@
+
+$(STAMP_DEV): $(STAMP_PACKAGE) pyproject.toml
+	@echo "installing the test and lint tools ..."
+	@$(PIP) --group test --group lint
+	@touch $@
+
+$(STAMP_DOCS): $(STAMP_PACKAGE) pyproject.toml
+	@echo "installing the documentation tools ..."
+	@$(PIP) --group docs
+	@touch $@
+
+$(STAMP_BENCH): $(STAMP_PACKAGE) pyproject.toml
+	@echo "installing what benchmarks compare with ..."
+	@$(PIP) --group bench
+	@touch $@
+
+dev: $(STAMP_DEV)  ## set up .venv with the package and every development tool
+	@echo "ready: $(BIN)/python"
+
+# Run ------------------------------------------------------------------------------------------------------------
+
+demo: $(STAMP_PACKAGE)  ## exact SVM against full-precision features against 1, 2 and 4 bits
+	@$(BIN)/lowtide demo
+
+test: lint types layers cpp-test python-test  ## everything CI checks, at most ten minutes on two cores
+
+lint: $(STAMP_DEV)  ## ruff, codespell, clang-format
+	@echo "lint"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/codespell
+	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+format: $(STAMP_DEV)  ## put the sources into the form that lint wants
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/clang-format -i $(CPP_FILES)
+
+types: $(STAMP_DEV)  ## mypy --strict on src
+	@echo "types"
+	@$(BIN)/mypy --strict --no-error-summary
+
+layers: $(STAMP_DEV)  ## import-linter: stages import only earlier stages
+	@echo "layers"
+	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }
+
+cpp-test: $(STAMP_BUILD)  ## the C++ tests
+	@echo "C++ tests"
+	@cmake -S . -B build/cpp-tests -G Ninja -DCMAKE_BUILD_TYPE=Release -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF --log-level=WARNING
+	@cmake --build build/cpp-tests --parallel $(JOBS) -- --quiet
+	@ctest --test-dir build/cpp-tests --output-on-failure --no-tests=error --quiet
+
+python-test: $(STAMP_DEV)  ## the Python tests and doctests
+	@echo "Python tests"
+	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS)
+
+isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level of this processor
+	@for level in scalar avx2 avx512; do \
+	  if [ "$$(LOWTIDE_ISA=$$level $(BIN)/python -c 'from lowtide import _core; print(_core.isa())')" = $$level ]; then \
+	    echo "core tests at $$level"; LOWTIDE_ISA=$$level $(BIN)/python -m pytest -n $(JOBS) tests/core || exit 1; \
+	  else echo "core tests at $$level: not run, this processor does not have it"; fi; done
+
+sanitize: $(STAMP_BUILD)  ## the C++ tests with address and undefined-behavior sanitizers
+	@cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLOWTIDE_SANITIZE=ON -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF --log-level=WARNING
+	@cmake --build build/sanitize --parallel $(JOBS) -- --quiet
+	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+
+bench: $(STAMP_BENCH)  ## lowtide and what a user would pick instead, timed side by side; ROW=<name> for one row
+	@$(BIN)/python -m benchmarks.peers $(ROW)
+
+docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
+	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:  ## remove all that make has made, .venv included
+	@rm -rf $(VENV) build docs/_build docs/gallery docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Schellekens and Jacques, Breaking the waves: asymmetric random periodic features for low-bitrate kernel machines."""

@@ -1,0 +1,1 @@
+"""Demni and Kadri, Orthogonal random features: explicit forms and sharp inequalities."""

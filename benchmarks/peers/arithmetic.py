@@ -1,0 +1,48 @@
+"""Products with packed codes against the same products of float32 features in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+import lowtide as lt
+from benchmarks.peers.duel import Duel
+
+__all__ = ["DUELS"]
+
+ROWS, COMPONENTS = 60_000, 4096
+Side = Callable[[], object]
+
+
+@cache
+def _codes_and_features() -> tuple[lt.Codes, np.ndarray]:
+    X = np.random.default_rng(0).standard_normal((ROWS, 64), dtype=np.float32)
+    codes = lt.RandomFeatures(gamma=1 / 64, n_components=COMPONENTS, random_state=0).fit(X[:100]).encode(X)
+    return codes, np.asarray(codes)
+
+
+def _gram() -> tuple[Side, Side]:
+    codes, Z = _codes_and_features()
+    return codes.gram, lambda: Z.T @ Z
+
+
+def _product(n_columns: int) -> tuple[Side, Side]:
+    codes, Z = _codes_and_features()
+    W = np.random.default_rng(1).standard_normal((COMPONENTS, n_columns), dtype=np.float32)
+    return lambda: codes @ W, lambda: Z @ W
+
+
+def _transposed(n_columns: int) -> tuple[Side, Side]:
+    codes, Z = _codes_and_features()
+    R = np.random.default_rng(1).standard_normal((ROWS, n_columns), dtype=np.float32)
+    return lambda: codes.T @ R, lambda: Z.T @ R
+
+
+DUELS = [
+    Duel("gram", "C.gram(), 1 bit, 60,000 x 4096", "float32 Z.T @ Z", _gram, 5, repeats=2),
+    Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), 2),
+    Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), 2),
+    Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), 1),
+]

@@ -1,0 +1,75 @@
+"""One row: two ways to the same end, timed in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Duel", "Outcome", "run"]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two callables on the same data.
+
+    Attributes
+    ----------
+    name, lowtide, peer : str
+        The row and what stands on each side, in words.
+    build : callable
+        Makes the data and returns (run lowtide, run the peer).
+    must : float
+        Ratio peer time / lowtide time that the project promises.
+    repeats : int
+        Times each side is run, alternating.
+    """
+
+    name: str
+    lowtide: str
+    peer: str
+    build: Callable[[], tuple[Callable[[], object], Callable[[], object]]]
+    must: float
+    repeats: int = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Best times in seconds, their ratio, and the range of ratios over the repeats."""
+
+    name: str
+    lowtide: str
+    peer: str
+    must: float
+    lowtide_seconds: float
+    peer_seconds: float
+    lowest_ratio: float
+    highest_ratio: float
+
+    @property
+    def ratio(self) -> float:
+        """Best against best."""
+        return self.peer_seconds / self.lowtide_seconds
+
+    @property
+    def met(self) -> bool:
+        """Whether the promise was kept."""
+        return self.ratio >= self.must
+
+
+def run(duel: Duel) -> Outcome:
+    """Warm both sides up, then time them in turn: what disturbs one disturbs the other."""
+    ours, theirs = duel.build()
+    ours(), theirs()
+    times = [(_seconds(ours), _seconds(theirs)) for _ in range(duel.repeats)]
+    mine, peers = zip(*times)
+    ratios = [peer / own for own, peer in times]
+    return Outcome(
+        duel.name, duel.lowtide, duel.peer, duel.must, min(mine), min(peers), min(ratios), max(ratios)
+    )
+
+
+def _seconds(side: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    side()
+    return time.perf_counter() - start

@@ -1,0 +1,157 @@
+#include "lowtide/code_counts.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "lowtide/layout.hpp"
+#include "lowtide/ops.hpp"
+#include "lowtide/parallel.hpp"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kTileCounts = kGramTile * kGramTile;
+
+struct TilePair {
+  std::size_t s, t;
+};
+
+std::vector<TilePair> upper_pairs(std::size_t n_tiles) {
+  std::vector<TilePair> pairs;
+  for (std::size_t s = 0; s < n_tiles; ++s)
+    for (std::size_t t = s; t < n_tiles; ++t) pairs.push_back({s, t});
+  return pairs;
+}
+
+// Counts of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
+std::vector<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vector<TilePair>& pairs) {
+  const std::size_t row_words = words_per_row(codes.n_levels, 1), n_tiles = gram_tiles(codes.n_levels);
+  const std::size_t run = std::min(kGramRows, codes.n_rows);
+  std::vector<std::uint32_t> counts(pairs.size() * kTileCounts, 0);
+  const auto operand =
+      std::make_unique_for_overwrite<std::uint64_t[]>(ops().code_gram.operand_bytes(codes.n_levels, run) / 8);
+  for (std::size_t begin = 0; begin < codes.n_rows; begin += run) {
+    const std::size_t n_rows = std::min(run, codes.n_rows - begin);
+    const std::uint64_t* rows = codes.rows + begin * row_words;
+    parallel_for(n_tiles, 4, [&](std::size_t first, std::size_t last) {
+      ops().code_gram.prepare(rows, n_rows, codes.n_levels, first, last, operand.get());
+    });
+    parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        ops().code_gram.tile(operand.get(), n_rows, codes.n_levels, pairs[i].s, pairs[i].t,
+                             counts.data() + i * kTileCounts);
+    });
+  }
+  return counts;
+}
+
+// sum over a, b of weight[a][b] N_ab, from the count of common ones and the counts of ones of either side.
+struct Contingency {
+  double weight[2][2];
+
+  double value(double n, double ones_a, double ones_b, double both) const {
+    return weight[1][1] * both + weight[1][0] * (ones_a - both) + weight[0][1] * (ones_b - both) +
+           weight[0][0] * (n - ones_a - ones_b + both);
+  }
+};
+
+// Writes one tile of counts and its mirror image.
+template <typename T>
+void write_tile(const CodeMatrix& codes, TilePair pair, const std::uint32_t* counts, const std::vector<double>& ones,
+                T* out) {
+  const std::size_t w = codes.width, n_features = codes.n_levels * w;
+  const auto n = static_cast<double>(codes.n_rows);
+  const std::size_t j_end = std::min(codes.n_levels, (pair.s + 1) * kGramTile);
+  const std::size_t k_end = std::min(codes.n_levels, (pair.t + 1) * kGramTile);
+  for (std::size_t p = 0; p < w; ++p) {
+    for (std::size_t q = 0; q < w; ++q) {
+      Contingency table;
+      for (int a = 0; a < 2; ++a)
+        for (int b = 0; b < 2; ++b)
+          table.weight[a][b] = static_cast<double>(codes.book[a * w + p]) * static_cast<double>(codes.book[b * w + q]);
+      for (std::size_t j = pair.s * kGramTile; j < j_end; ++j) {
+        const std::uint32_t* row = counts + j % kGramTile * kGramTile;
+        for (std::size_t k = std::max(j, pair.t * kGramTile); k < k_end; ++k) {
+          const auto value = static_cast<T>(table.value(n, ones[j], ones[k], row[k % kGramTile]));
+          out[(j * w + p) * n_features + k * w + q] = value;
+          out[(k * w + q) * n_features + j * w + p] = value;
+        }
+      }
+    }
+  }
+}
+
+std::vector<double> ones_of_rows(const CodeMatrix& codes) {
+  const std::size_t row_words = words_per_row(codes.n_levels, 1);
+  std::vector<double> ones(codes.n_rows);
+  parallel_for(codes.n_rows, 1024, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      std::uint32_t count = 0;
+      const std::uint64_t* row = codes.rows + i * row_words;
+      ops().code_counts(row, 1, row, 1, row_words, &count, 1);
+      ones[i] = count;
+    }
+  });
+  return ones;
+}
+
+Contingency row_contingency(const CodeMatrix& a, const CodeMatrix& b) {
+  Contingency table{};
+  for (std::size_t x = 0; x < 2; ++x)
+    for (std::size_t y = 0; y < 2; ++y)
+      for (std::size_t p = 0; p < a.width; ++p)
+        table.weight[x][y] +=
+            static_cast<double>(a.book[x * a.width + p]) * static_cast<double>(b.book[y * b.width + p]);
+  return table;
+}
+
+}  // namespace
+
+template <typename T>
+void code_gram(const CodeMatrix& codes, T* out) {
+  const auto pairs = upper_pairs(gram_tiles(codes.n_levels));
+  const auto counts = count_pairs(codes, pairs);
+  std::vector<double> ones(codes.n_levels);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i].s != pairs[i].t) continue;
+    const std::size_t first = pairs[i].s * kGramTile, last = std::min(codes.n_levels, first + kGramTile);
+    for (std::size_t j = first; j < last; ++j)
+      ones[j] = counts[i * kTileCounts + (j - first) * (kGramTile + 1)];
+  }
+  parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      write_tile(codes, pairs[i], counts.data() + i * kTileCounts, ones, out);
+  });
+}
+
+template <typename T>
+void code_dot(const CodeMatrix& a, const CodeMatrix& b, T* out) {
+  constexpr std::size_t kRowsA = 16, kRowsB = 256;
+  const std::size_t words = words_per_row(a.n_levels, 1);
+  const auto n = static_cast<double>(a.n_levels);
+  const auto ones_a = ones_of_rows(a), ones_b = ones_of_rows(b);
+  const Contingency table = row_contingency(a, b);
+  parallel_for(a.n_rows, kRowsA, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::uint32_t> counts(kRowsA * kRowsB);
+    for (std::size_t i = begin; i < end; i += kRowsA) {
+      const std::size_t i_end = std::min(end, i + kRowsA);
+      for (std::size_t j = 0; j < b.n_rows; j += kRowsB) {
+        const std::size_t j_end = std::min(b.n_rows, j + kRowsB);
+        std::fill(counts.begin(), counts.end(), 0);
+        ops().code_counts(a.rows + i * words, i_end - i, b.rows + j * words, j_end - j, words, counts.data(), kRowsB);
+        for (std::size_t x = i; x < i_end; ++x)
+          for (std::size_t y = j; y < j_end; ++y)
+            out[x * b.n_rows + y] =
+                static_cast<T>(table.value(n, ones_a[x], ones_b[y], counts[(x - i) * kRowsB + y - j]));
+      }
+    }
+  });
+}
+
+template void code_gram(const CodeMatrix&, float*);
+template void code_gram(const CodeMatrix&, double*);
+template void code_dot(const CodeMatrix&, const CodeMatrix&, float*);
+template void code_dot(const CodeMatrix&, const CodeMatrix&, double*);
+
+}  // namespace lowtide

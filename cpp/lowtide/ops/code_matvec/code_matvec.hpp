@@ -1,0 +1,55 @@
+// code_matvec: packed rows times a dense matrix by look-up tables, out += D W, for levels of 1, 2 or 4 bits.
+//
+// Four neighboring bits, a nibble, hold whole levels, so their part of a row's product takes one of sixteen values:
+//   table[g][v][k] = sum over q < n_values of values[q][v] * W[g n_values + q][k]
+//   out[i][k]     += sum over g of table[g][nibble g of row i][k]
+// values (n_values, 16): what the q-th feature of a nibble is when the nibble is v; the codebook is inside, so one op
+// serves every width and codebook. Features beyond n_features count as zero, which makes padding bits harmless.
+//
+// tables: fills nibbles [first, last); W is (n_features, stride) with n_columns <= kMaxColumns columns used. The order
+// inside `tables` is the level's own; its size is 16 * n_nibbles * padded_columns(n_columns) values.
+// product: rows are row_words words apart, the first n_words are used (16 n_words nibbles); out rows out_stride apart.
+//
+// Levels agree to rounding: sums run over at most 512 bits, then over those partial sums, so with u the unit roundoff
+// |error| <= (n_values + 128 + n_words) u sum |D||W|. A row's result does not depend on the other rows of the call.
+// Tail: rows that do not fill a vector repeat the last row and are not stored.
+// Limits: n_words < 2^25.
+#pragma once
+
+#include "lowtide/layout.hpp"
+
+namespace lowtide {
+
+constexpr std::size_t kMaxColumns = 16;
+
+constexpr std::size_t padded_columns(std::size_t n_columns) { return (n_columns + 7) / 8 * 8; }
+
+template <typename T>
+using TablesFn = void (*)(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
+                          std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);
+template <typename T>
+using ProductFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
+                           const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
+
+#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                    \
+  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,     \
+                   std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);              \
+  void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,        \
+                    const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
+
+namespace scalar {
+LOWTIDE_DECLARE_PRODUCT(float)
+LOWTIDE_DECLARE_PRODUCT(double)
+}  // namespace scalar
+namespace avx2 {
+LOWTIDE_DECLARE_PRODUCT(float)
+LOWTIDE_DECLARE_PRODUCT(double)
+}  // namespace avx2
+namespace avx512 {
+LOWTIDE_DECLARE_PRODUCT(float)
+LOWTIDE_DECLARE_PRODUCT(double)
+}  // namespace avx512
+
+#undef LOWTIDE_DECLARE_PRODUCT
+
+}  // namespace lowtide

@@ -1,0 +1,63 @@
+// Order of tables: [nibble][16][n_columns].
+#include "lowtide/ops/code_matvec/code_matvec.hpp"
+
+namespace lowtide::scalar {
+namespace {
+
+template <typename T>
+void fill_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
+                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables) {
+  for (std::size_t g = first_nibble; g < last_nibble; ++g) {
+    T* table = tables + g * 16 * n_columns;
+    for (std::size_t i = 0; i < 16 * n_columns; ++i) table[i] = 0;
+    for (std::size_t q = 0; q < n_values; ++q) {
+      const std::size_t feature = g * n_values + q;
+      if (feature >= n_features) break;
+      const T* weights = W + feature * stride;
+      for (std::size_t v = 0; v < 16; ++v)
+        for (std::size_t k = 0; k < n_columns; ++k) table[v * n_columns + k] += values[q * 16 + v] * weights[k];
+    }
+  }
+}
+
+template <typename T>
+void add_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
+                 const T* tables, std::size_t n_columns, T* out, std::size_t out_stride) {
+  // A word's tables stay in cache while all rows pass.
+  for (std::size_t w = 0; w < n_words; ++w) {
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      T sums[kMaxColumns] = {};
+      const std::uint64_t word = rows[i * row_words + w];
+      for (std::size_t s = 0; s < 16; ++s) {
+        const T* entry = tables + ((w * 16 + s) * 16 + (word >> (4 * s) & 15)) * n_columns;
+        for (std::size_t k = 0; k < n_columns; ++k) sums[k] += entry[k];
+      }
+      for (std::size_t k = 0; k < n_columns; ++k) out[i * out_stride + k] += sums[k];
+    }
+  }
+}
+
+}  // namespace
+
+void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
+                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, float* tables) {
+  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+}
+
+void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
+                 std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns,
+                 double* tables) {
+  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+}
+
+void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
+                  const float* tables, std::size_t n_columns, float* out, std::size_t out_stride) {
+  add_product(rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
+}
+
+void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
+                  const double* tables, std::size_t n_columns, double* out, std::size_t out_stride) {
+  add_product(rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
+}
+
+}  // namespace lowtide::scalar

@@ -1,0 +1,67 @@
+// vpermt2ps looks sixteen values up in a codebook of up to 32 entries held in two registers, which is every codebook
+// of up to 4 bits, pairs included; 8-bit levels use vgatherdps. Binds: for narrow levels the stores, for 8-bit levels
+// the gather. The tail of a row is written under a mask.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
+#include <immintrin.h>
+
+#include "lowtide/ops/decode/decode.hpp"
+#include "lowtide/ops/pack/pack.hpp"
+
+namespace lowtide::avx512 {
+namespace {
+
+constexpr std::size_t kGroup = 64;  // levels unpacked at once: a whole number of words at every width
+
+inline void store16(float* out, __mmask16 mask, __m512 v) { _mm512_mask_storeu_ps(out, mask, v); }
+
+inline void store16(double* out, __mmask16 mask, __m512 v) {
+  const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+  _mm512_mask_storeu_pd(out, static_cast<__mmask8>(mask), _mm512_cvtps_pd(_mm512_castps512_ps256(v)));
+  _mm512_mask_storeu_pd(out + 8, static_cast<__mmask8>(mask >> 8), high);
+}
+
+// Positions in the flattened codebook of the next sixteen values.
+inline __m512i positions(const std::uint8_t* levels, std::size_t width) {
+  if (width == 1) return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(levels)));
+  const __m128i once = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(levels));
+  const __m512i twice = _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(once, once));
+  const __m512i parity = _mm512_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1);
+  return _mm512_add_epi32(_mm512_add_epi32(twice, twice), parity);
+}
+
+template <typename T>
+void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+               T* out) {
+  float flat[32] = {};
+  const bool small = bits <= 4;
+  if (small)
+    for (std::size_t v = 0; v < (width << bits); ++v) flat[v] = book[v];
+  const __m512 low = _mm512_loadu_ps(flat), high = _mm512_loadu_ps(flat + 16);
+  std::uint8_t levels[kGroup + 16] = {};
+  for (std::size_t j = 0; j < n_levels; j += kGroup) {
+    const std::size_t n = n_levels - j < kGroup ? n_levels - j : kGroup, n_values = n * width;
+    avx2::unpack(row + j / 64 * bits, n, bits, levels);
+    for (std::size_t v = 0; v < n_values; v += 16) {
+      const std::size_t left = n_values - v;
+      const __mmask16 mask = left >= 16 ? 0xFFFF : static_cast<__mmask16>((1u << left) - 1);
+      const __m512i index = positions(levels + v / width, width);
+      const __m512 value = small ? _mm512_permutex2var_ps(low, index, high)
+                                 : _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, index, book, 4);
+      store16(out + j * width + v, mask, value);
+    }
+  }
+}
+
+}  // namespace
+
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            float* out) {
+  decode_as(row, n_levels, bits, book, width, out);
+}
+
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            double* out) {
+  decode_as(row, n_levels, bits, book, width, out);
+}
+
+}  // namespace lowtide::avx512

@@ -1,0 +1,57 @@
+// addps and fmadd on 8 lanes; strides 4, 2, 1 by one shuffle and one fmadd with +-1 each.
+#include <immintrin.h>
+
+#include "lowtide/ops/hadamard/hadamard.hpp"
+#include "lowtide/ops/hadamard/passes.hpp"
+
+namespace lowtide::avx2 {
+namespace {
+
+struct V {
+  using Reg = __m256;
+  static constexpr std::size_t width = 8;
+  static Reg load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, Reg a) { _mm256_storeu_ps(p, a); }
+  static Reg add(Reg a, Reg b) { return _mm256_fmadd_ps(a, _mm256_set1_ps(1.0f), b); }
+  static Reg sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
+  static Reg mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static Reg fmadd(Reg a, Reg s, Reg b) { return _mm256_fmadd_ps(a, s, b); }
+  static Reg fmsub(Reg a, Reg s, Reg b) { return _mm256_fmsub_ps(a, s, b); }
+
+  // The lane with the bit clear becomes lane + partner, the one with the bit set partner - lane.
+  static Reg lane4(Reg a) {
+    return fmadd(a, _mm256_setr_ps(1, 1, 1, 1, -1, -1, -1, -1), _mm256_permute2f128_ps(a, a, 0x01));
+  }
+  static Reg lane2(Reg a) {
+    return fmadd(a, _mm256_setr_ps(1, 1, -1, -1, 1, 1, -1, -1), _mm256_permute_ps(a, 0x4e));
+  }
+  static Reg lane1(Reg a) {
+    return fmadd(a, _mm256_setr_ps(1, -1, 1, -1, 1, -1, 1, -1), _mm256_permute_ps(a, 0xb1));
+  }
+  static Reg lanes_down(Reg a) { return lane1(lane2(lane4(a))); }
+  static Reg lanes_up(Reg a) { return lane4(lane2(lane1(a))); }
+};
+
+namespace p = hadamard_passes;
+
+template <int N>
+void one_block(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+  std::size_t top = dim / (N * V::width);
+  while (top > 16) top /= 8;
+  switch (top) {
+    case 1: return p::whole<V, N>(x, signs, v);
+    case 2: return p::block<V, N, 2>(x, signs, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, signs, dim / 4, n_used, v);
+    case 8: return p::block<V, N, 8>(x, signs, dim / 8, n_used, v);
+    default: return p::block<V, N, 16>(x, signs, dim / 16, n_used, v);
+  }
+}
+
+}  // namespace
+
+void hadamard(const float* x, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t n_last, float* v) {
+  for (std::size_t b = 0; b < n_blocks; ++b)
+    one_block<8>(x, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+}
+
+}  // namespace lowtide::avx2

@@ -1,0 +1,65 @@
+// addps and fmadd on 16 lanes; strides 8, 4, 2, 1 by one shuffle and one fmadd with +-1 each.
+#include <immintrin.h>
+
+#include "lowtide/ops/hadamard/hadamard.hpp"
+#include "lowtide/ops/hadamard/passes.hpp"
+
+namespace lowtide::avx512 {
+namespace {
+
+struct V {
+  using Reg = __m512;
+  static constexpr std::size_t width = 16;
+  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, Reg a) { _mm512_storeu_ps(p, a); }
+  static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
+  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg fmadd(Reg a, Reg s, Reg b) { return _mm512_fmadd_ps(a, s, b); }
+  static Reg fmsub(Reg a, Reg s, Reg b) { return _mm512_fmsub_ps(a, s, b); }
+
+  // +1 where the lane's bit is clear, else -1: lane l becomes partner + l or partner - l.
+  static Reg sign(int bit) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __mmask16 set = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(bit));
+    return _mm512_mask_blend_ps(set, _mm512_set1_ps(1.0f), _mm512_set1_ps(-1.0f));
+  }
+  static Reg lane8(Reg a) { return fmadd(a, sign(8), _mm512_shuffle_f32x4(a, a, 0x4e)); }
+  static Reg lane4(Reg a) { return fmadd(a, sign(4), _mm512_shuffle_f32x4(a, a, 0xb1)); }
+  static Reg lane2(Reg a) { return fmadd(a, sign(2), _mm512_permute_ps(a, 0x4e)); }
+  static Reg lane1(Reg a) { return fmadd(a, sign(1), _mm512_permute_ps(a, 0xb1)); }
+  static Reg lanes_down(Reg a) { return lane1(lane2(lane4(lane8(a)))); }
+  static Reg lanes_up(Reg a) { return lane8(lane4(lane2(lane1(a)))); }
+};
+
+namespace p = hadamard_passes;
+
+template <int N>
+void chunked(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+  std::size_t top = dim / (N * V::width);
+  while (top > 16) top /= 8;
+  switch (top) {
+    case 1: return p::whole<V, N>(x, signs, v);
+    case 2: return p::block<V, N, 2>(x, signs, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, signs, dim / 4, n_used, v);
+    case 8: return p::block<V, N, 8>(x, signs, dim / 8, n_used, v);
+    default: return p::block<V, N, 16>(x, signs, dim / 16, n_used, v);
+  }
+}
+
+}  // namespace
+
+void hadamard(const float* x, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t n_last, float* v) {
+  for (std::size_t b = 0; b < n_blocks; ++b, signs += 3 * dim, v += dim) {
+    const std::size_t n_used = b + 1 == n_blocks ? n_last : dim;
+    if (dim == 64) {
+      p::whole<V, 4>(x, signs, v);
+    } else if (dim == 128) {
+      p::whole<V, 8>(x, signs, v);
+    } else {
+      chunked<16>(x, signs, dim, n_used, v);
+    }
+  }
+}
+
+}  // namespace lowtide::avx512

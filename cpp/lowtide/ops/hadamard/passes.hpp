@@ -1,0 +1,209 @@
+// The passes of the Hadamard op over a register type V, written once for all instruction sets.
+//
+// The low `c` bits of an index make a chunk, held in n = 2^c / V::width registers; the bits above are taken in groups of
+// R = 2^k chunks a fixed stride apart. Strides go down, up, down, so rounds meet inside a pass:
+//     first   top group down, S1 before it
+//     turn    low bits down, S2, low bits up        (one chunk in registers)
+//     crest   top group up, S3, top group down      (drops outputs that are not read)
+//     last    low bits down
+// Between them run the groups in the middle, if there are any. V lives in an unnamed namespace of the including file, so
+// every instance is that file's own and code of one level never stands in for another's.
+//
+// Multiplying by a sign is exact, so fmadd(a, s, b) = a s + b rounds once, as the addition of the contract does.
+#pragma once
+
+#include <cstddef>
+
+namespace lowtide::hadamard_passes {
+
+#define LOWTIDE_INLINE [[gnu::always_inline]] inline
+
+template <class V, int N, int Stride>
+LOWTIDE_INLINE void butterflies(typename V::Reg (&r)[N]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) {
+    if ((i & Stride) != 0) continue;
+    const typename V::Reg a = r[i], b = r[i + Stride];
+    r[i] = V::add(a, b);
+    r[i + Stride] = V::sub(a, b);
+  }
+}
+
+template <class V, int N, int From>
+LOWTIDE_INLINE void down(typename V::Reg (&r)[N]) {
+  if constexpr (From >= 1) {
+    butterflies<V, N, From>(r);
+    down<V, N, From / 2>(r);
+  }
+}
+
+template <class V, int N, int From = 1>
+LOWTIDE_INLINE void up(typename V::Reg (&r)[N]) {
+  if constexpr (From < N) {
+    butterflies<V, N, From>(r);
+    up<V, N, 2 * From>(r);
+  }
+}
+
+// Multiplies r[i] by the signs at signs + i * step, then runs the strides N/2, ..., 1; of the first stages only the sums
+// are made where just the first Keep registers are wanted.
+template <class V, int N, int Keep>
+LOWTIDE_INLINE void signed_down(typename V::Reg (&r)[N], const float* signs, std::size_t step) {
+  constexpr int h = N / 2;
+#pragma GCC unroll 16
+  for (int i = 0; i < h; ++i) {
+    const typename V::Reg b = V::mul(r[i + h], V::load(signs + (i + h) * step)), s = V::load(signs + i * step);
+    if constexpr (Keep > h) r[i + h] = V::fmsub(r[i], s, b);
+    r[i] = V::fmadd(r[i], s, b);
+  }
+#pragma GCC unroll 4
+  for (int g = h / 2; g >= Keep; g /= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < g; ++i) r[i] = V::add(r[i], r[i + g]);
+  }
+  if constexpr (Keep == N) {
+    down<V, N, N / 4>(r);
+  } else {
+    typename V::Reg kept[Keep];
+#pragma GCC unroll 16
+    for (int i = 0; i < Keep; ++i) kept[i] = r[i];
+    down<V, Keep, Keep / 2>(kept);
+#pragma GCC unroll 16
+    for (int i = 0; i < Keep; ++i) r[i] = kept[i];
+  }
+}
+
+template <class V, int N>
+LOWTIDE_INLINE void load(typename V::Reg (&r)[N], const float* p, std::size_t step) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::load(p + i * step);
+}
+
+template <class V, int N, int Keep = N>
+LOWTIDE_INLINE void store(const typename V::Reg (&r)[N], float* p, std::size_t step) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Keep; ++i) V::store(p + i * step, r[i]);
+}
+
+template <class V, int N>
+LOWTIDE_INLINE void lanes_down(typename V::Reg (&r)[N]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::lanes_down(r[i]);
+}
+
+template <class V, int N>
+LOWTIDE_INLINE void lanes_up(typename V::Reg (&r)[N]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::lanes_up(r[i]);
+}
+
+// Low bits down, S2, low bits up.
+template <class V, int N>
+LOWTIDE_INLINE void turn_chunk(typename V::Reg (&r)[N], const float* s2) {
+  lanes_down<V, N>(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::mul(r[i], V::load(s2 + i * V::width));
+  lanes_up<V, N>(r);
+  up<V, N>(r);
+}
+
+// A block that fits in registers: all three rounds at once.
+template <class V, int N>
+void whole(const float* x, const float* signs, float* v) {
+  constexpr std::size_t dim = N * V::width;
+  typename V::Reg r[N];
+  load<V, N>(r, x, V::width);
+  signed_down<V, N, N>(r, signs, V::width);
+  turn_chunk<V, N>(r, signs + dim);
+  signed_down<V, N, N>(r, signs + 2 * dim, V::width);
+  lanes_down<V, N>(r);
+  store<V, N>(r, v, V::width);
+}
+
+template <class V, int R>
+void first(const float* x, const float* s1, std::size_t stride, float* v) {
+  for (std::size_t i = 0; i < stride; i += V::width) {
+    typename V::Reg r[R];
+    load<V, R>(r, x + i, stride);
+    signed_down<V, R, R>(r, s1 + i, stride);
+    store<V, R>(r, v + i, stride);
+  }
+}
+
+template <class V, int R, int Keep>
+void crest(const float* s3, std::size_t stride, float* v) {
+  for (std::size_t i = 0; i < stride; i += V::width) {
+    typename V::Reg r[R];
+    load<V, R>(r, v + i, stride);
+    up<V, R>(r);
+    signed_down<V, R, Keep>(r, s3 + i, stride);
+    store<V, R, Keep>(r, v + i, stride);
+  }
+}
+
+// A group in the middle, of 8 chunks `stride` apart, over the first n entries.
+template <class V, bool Down>
+void middle(std::size_t n, std::size_t stride, float* v) {
+  for (std::size_t start = 0; start < n; start += 8 * stride) {
+    for (std::size_t i = start; i < start + stride; i += V::width) {
+      typename V::Reg r[8];
+      load<V, 8>(r, v + i, stride);
+      if constexpr (Down) {
+        down<V, 8, 4>(r);
+      } else {
+        up<V, 8>(r);
+      }
+      store<V, 8>(r, v + i, stride);
+    }
+  }
+}
+
+template <class V, int N>
+void turn(const float* s2, std::size_t n, float* v) {
+  for (std::size_t i = 0; i < n; i += N * V::width) {
+    typename V::Reg r[N];
+    load<V, N>(r, v + i, V::width);
+    down<V, N, N / 2>(r);
+    turn_chunk<V, N>(r, s2 + i);
+    store<V, N>(r, v + i, V::width);
+  }
+}
+
+template <class V, int N>
+void last(std::size_t n, float* v) {
+  for (std::size_t i = 0; i < n; i += N * V::width) {
+    typename V::Reg r[N];
+    load<V, N>(r, v + i, V::width);
+    down<V, N, N / 2>(r);
+    lanes_down<V, N>(r);
+    store<V, N>(r, v + i, V::width);
+  }
+}
+
+// As crest, for the smallest power of two of chunks that holds n_used entries.
+template <class V, int R, int Keep = R>
+std::size_t crest_for(const float* s3, std::size_t stride, std::size_t n_used, float* v) {
+  if constexpr (Keep > 1) {
+    if (n_used <= Keep / 2 * stride) return crest_for<V, R, Keep / 2>(s3, stride, n_used, v);
+  }
+  crest<V, R, Keep>(s3, stride, v);
+  return Keep * stride;
+}
+
+// A block of R * stride entries, chunks of N registers, whole groups of 8 between the chunk and `stride`.
+template <class V, int N, int R>
+void block(const float* x, const float* signs, std::size_t stride, std::size_t n_used, float* v) {
+  constexpr std::size_t chunk = N * V::width;
+  const std::size_t dim = R * stride;
+  first<V, R>(x, signs, stride, v);
+  for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(dim, h, v);
+  turn<V, N>(signs + dim, dim, v);
+  for (std::size_t h = chunk; h < stride; h *= 8) middle<V, false>(dim, h, v);
+  const std::size_t n = crest_for<V, R>(signs + 2 * dim, stride, n_used, v);
+  for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(n, h, v);
+  last<V, N>(n, v);
+}
+
+#undef LOWTIDE_INLINE
+
+}  // namespace lowtide::hadamard_passes

@@ -1,0 +1,37 @@
+// Walks rows through the projection, a slice of frequencies at a time: the one driver of every op that starts from rows.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace lowtide {
+
+// n rows of n_features floats, row i at x + i * row_stride (which may be negative). With signs, (n_blocks, 3, dim) as in
+// ops/hadamard, the projected values are its first n_frequencies outputs and n_features <= dim; without, they are the
+// row itself and n_features = n_frequencies.
+struct Rows {
+  const float* x;
+  std::ptrdiff_t row_stride;
+  std::size_t n;
+  std::size_t n_features;
+  const float* signs;
+  std::size_t n_blocks;
+  std::size_t dim;
+  std::size_t n_frequencies;
+};
+
+// v holds the projected values of frequencies first .. first + count - 1 of one row; levels has room for `count`
+// frequencies of max_width bytes. `first` is a multiple of 64, so a slice of packed levels starts at a whole word.
+struct Slice {
+  std::size_t row;
+  std::size_t first;
+  std::size_t count;
+  const float* v;
+  unsigned char* levels;
+};
+
+// Calls visit on every slice of every row, rows spread over threads. Work space is made once a thread and stays within
+// the first-level cache; the slices of a row never depend on the batch.
+void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit);
+
+}  // namespace lowtide

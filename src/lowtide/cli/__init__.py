@@ -1,0 +1,1 @@
+"""The `lowtide` command: parse, call the library, print. One file a command, none loaded before it is asked for."""

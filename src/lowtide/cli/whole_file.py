@@ -1,0 +1,42 @@
+"""Output files that are either complete or not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+__all__ = ["check_writable", "write_whole"]
+
+
+def check_writable(path: Path, option: str) -> Path:
+    """Return where a file will really be written, or refuse before any work is done.
+
+    A link is followed, so that it stays a link. Anything that is there and not a regular file (a folder, a device) is
+    refused: the rename at the end would replace it.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        problem = f"must name a regular file, got {str(path)!r}. Name a new file."
+    elif not target.parent.is_dir():
+        problem = f"must be in a folder that exists, got {str(path)!r}. Make {str(target.parent)!r} first."
+    elif not os.access(target.parent, os.W_OK | os.X_OK):
+        problem = f"must be in a folder you may write to, got {str(path)!r}. Choose another folder."
+    else:
+        return target
+    raise click.BadParameter(problem, param_hint=f"'{option}'")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write text to a file beside `path` and rename it over `path`: a reader sees the old file or the whole new one."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        part.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.ClickException(f"{str(path)!r} must be writable, got: {reason}. Choose another file.") from error
+    finally:
+        part.unlink(missing_ok=True)

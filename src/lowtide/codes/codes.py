@@ -1,0 +1,307 @@
+"""Codes: packed levels and the codebook that gives them their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from lowtide._checks import check_integer
+from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, dot, float_dtype, gram, matmul
+from lowtide.codes.layout import aligned_rows, row_bytes, stored_bits, unpack_levels
+from lowtide.codes.transposed import TransposedCodes
+from lowtide.errors import CodeLayoutError, FingerprintMismatchError
+
+__all__ = ["Codes", "check_same_encoder"]
+
+
+class Codes:
+    """Packed integer levels with a codebook, and arithmetic on the packed bits.
+
+    With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p], w = 1 or 2 values a level:
+    `C @ W` = D W, `C.T @ R` = D' R, `C.gram()` = D' D, `C.dot(O)` = D O'.
+
+    Parameters
+    ----------
+    packed : uint8 array (n, row_bytes(n_levels, bits))
+        Rows as `pack_levels` makes them, padding bits zero. Shared, not copied, when contiguous and at a multiple of
+        8 bytes.
+    bits : int from 1 to 8
+        Bits of the quantizer; 5 to 7 are stored in 8. Ternary levels have 2.
+    n_levels : int
+        Levels stored a row.
+    codebook : array (2^bits,) or (2^bits, 2)
+        Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
+    fingerprint : bytes of length 16
+        Which encoder made the codes.
+
+    Attributes
+    ----------
+    shape : decoded shape, (n, n_levels * w)
+    nbytes : packed bytes
+
+    Notes
+    -----
+    Memory is row_bytes a row. Levels of up to 4 bits are multiplied by table look-ups on the packed bits, one-bit Gram
+    matrices and dots by counting; the rest decodes one block at a time. Nothing allocates n times n_features floats
+    but np.asarray. Results agree with the same arithmetic on np.asarray(C) to rounding of the operands' type, and do
+    not depend on the thread count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import Codes, pack_levels
+    >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0]]), bits=1)
+    >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
+    >>> C
+    Codes(2 x 3, bits=1, 16 bytes, fingerprint=00000000...)
+    >>> np.asarray(C)
+    array([[-1.,  1.,  1.],
+           [ 1.,  1., -1.]], dtype=float32)
+    >>> C @ np.array([1.0, 10.0, 100.0])
+    array([109., -89.])
+    >>> C.gram()
+    array([[ 2.,  0., -2.],
+           [ 0.,  2.,  0.],
+           [-2.,  0.,  2.]], dtype=float32)
+    """
+
+    __slots__ = ("_bits", "_codebook", "_fingerprint", "_packed", "_rows")
+    __array_ufunc__ = None  # W @ C comes to __rmatmul__ instead of decoding silently
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+    ndim = 2
+    dtype = np.dtype(np.float32)
+
+    def __init__(
+        self, packed: NDArray[np.uint8], *, bits: int, n_levels: int, codebook: ArrayLike, fingerprint: bytes
+    ) -> None:
+        rows = aligned_rows(packed, row_bytes(n_levels, bits))
+        _check_padding(rows, int(n_levels) * stored_bits(bits))
+        if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
+            raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
+        self._assign(rows, int(bits), int(n_levels), _check_codebook(codebook, int(bits)), fingerprint)
+
+    def _assign(
+        self, rows: NDArray[np.uint8], bits: int, n_levels: int, book: NDArray[np.float32], fingerprint: bytes
+    ) -> None:
+        """Set the attributes from parts that are known to be good."""
+        self._packed = rows.view()
+        self._packed.flags.writeable = False
+        self._bits, self._codebook, self._fingerprint = bits, book, fingerprint
+        width = 1 if book.ndim == 1 else book.shape[1]
+        stored = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
+        stored[: len(book)] = book.reshape(-1, width)
+        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored)
+
+    def _with_packed(self, rows: NDArray[np.uint8]) -> Codes:
+        """Return other rows of the same encoder and codebook."""
+        new = object.__new__(Codes)
+        aligned = aligned_rows(rows, self._packed.shape[1])
+        new._assign(aligned, self._bits, self.n_levels, self._codebook, self._fingerprint)
+        return new
+
+    @property
+    def packed(self) -> NDArray[np.uint8]:
+        """Packed rows, read-only, (n, row bytes)."""
+        return self._packed
+
+    @property
+    def bits(self) -> int:
+        """Bits a level of the quantizer."""
+        return self._bits
+
+    @property
+    def n_levels(self) -> int:
+        """Levels stored a row."""
+        return self._rows.n_levels
+
+    @property
+    def codebook(self) -> NDArray[np.float32]:
+        """Value of each level, read-only, (2^bits,) or (2^bits, 2)."""
+        return self._codebook
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Which encoder made the codes, 16 bytes."""
+        return self._fingerprint
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape, (n, n_features)."""
+        return self._rows.shape
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._packed.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Packed bytes, codebook not counted."""
+        return self._packed.nbytes
+
+    @property
+    def T(self) -> TransposedCodes:  # noqa: N802
+        """The transpose, for C.T @ R."""
+        return TransposedCodes(self)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, key: Any) -> Codes:
+        """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
+        return self._with_packed(self._packed[_row_key(key)])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Decode."""
+        if copy is False:
+            raise ValueError("Codes cannot be seen as an array without a copy: decoding makes one. Use copy=None.")
+        wish = np.dtype(np.float32 if dtype is None else dtype)
+        if wish == np.float64:
+            return decode(self._rows, np.float64)
+        return decode(self._rows).astype(wish, copy=False)
+
+    def __matmul__(self, W: Any) -> NDArray[Any]:
+        """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
+        operand = as_operand("Codes @ W", W, self.shape[1])
+        product = matmul(self._rows, operand.reshape(operand.shape[0], -1))
+        return product if operand.ndim == 2 else product[:, 0]
+
+    def __rmatmul__(self, R: Any) -> NDArray[Any]:
+        """Return R D = (D' R')', R (n,) or (c, n)."""
+        return (self.T @ np.asarray(R).T).T
+
+    def gram(self, sample_weight: ArrayLike | None = None, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """Return D' diag(sample_weight) D.
+
+        Parameters
+        ----------
+        sample_weight : array (n,), default=None
+            Finite numbers of any sign; None counts every row once.
+        dtype : {float32, float64}, default=float32
+            Type of the result.
+
+        Returns
+        -------
+        array (n_features, n_features), symmetric
+
+        Notes
+        -----
+        One bit without weights: exact counts, n F^2 / 2 bit operations, below 2^32 rows; the result is rounded once.
+        Otherwise one BLAS rank-k update a decoded block of at most 2^22 values, in `dtype`.
+        """
+        kind = float_dtype("Codes.gram", dtype)
+        weight = None if sample_weight is None else as_weight("Codes.gram", sample_weight, self.n_rows)
+        return gram(self._rows, weight, kind)
+
+    def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """Return D O' with the codes of the same encoder, array (n, other's n); the codebooks may differ.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            When the two come from different encoders.
+        CodeLayoutError
+            When their decoded widths differ.
+        """
+        if not isinstance(other, Codes):
+            raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
+        check_same_encoder("Codes.dot", self, other)
+        return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
+
+    def with_codebook(self, codebook: ArrayLike) -> Codes:
+        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept."""
+        new = object.__new__(Codes)
+        new._assign(self._packed, self._bits, self.n_levels, _check_codebook(codebook, self._bits), self._fingerprint)
+        return new
+
+    def levels(self) -> NDArray[np.uint8]:
+        """Return the unpacked levels, uint8 (n, n_levels)."""
+        return unpack_levels(self._packed, self._bits, self.n_levels)
+
+    def blocks(self, size: int) -> Iterator[Codes]:
+        """Yield the rows in order, at most `size` at a time, without copying: what makes Codes a `CodeSource`."""
+        size = check_integer("Codes.blocks", "size", size, 1)
+        for begin in range(0, self.n_rows, size):
+            yield self[begin : begin + size]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether bits, width, codebook, fingerprint and every level are the same."""
+        if not isinstance(other, Codes):
+            return NotImplemented
+        return (
+            (self._bits, self.n_levels, self._fingerprint) == (other._bits, other.n_levels, other._fingerprint)
+            and np.array_equal(self._codebook, other._codebook)
+            and np.array_equal(self._packed, other._packed)
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
+        return _rebuild, (self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint)
+
+    def __repr__(self) -> str:
+        n, n_features = self.shape
+        mark = self._fingerprint[:4].hex()
+        return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
+
+
+def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
+    """Raise unless both come from one encoder and have one decoded width."""
+    if left.fingerprint != right.fingerprint:
+        raise FingerprintMismatchError(
+            f"{owner}: codes must come from one encoder, got fingerprints {left.fingerprint.hex()} and "
+            f"{right.fingerprint.hex()}. Encode both with the same fitted encoder."
+        )
+    if left.shape[1] != right.shape[1] or left.n_levels != right.n_levels:
+        raise CodeLayoutError(
+            f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
+            f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
+        )
+
+
+def _rebuild(
+    packed: NDArray[np.uint8], bits: int, n_levels: int, codebook: NDArray[np.float32], fingerprint: bytes
+) -> Codes:
+    return Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint)
+
+
+def _check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
+    """Raise when a bit past the last level is set: counting would take it for a feature."""
+    used = used_bits % 64
+    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
+        raise CodeLayoutError(
+            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
+        )
+
+
+def _check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
+    """Return a read-only float32 copy of a codebook with an entry for every level."""
+    book = np.array(codebook, dtype=np.float32)
+    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
+        raise CodeLayoutError(
+            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
+            f"{book.shape}. Give levels that never occur the value 0."
+        )
+    book.flags.writeable = False
+    return book
+
+
+def _row_key(key: Any) -> Any:
+    """Return a key that takes rows and keeps two dimensions."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]  # how scikit-learn takes rows of anything with a shape
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, tuple):
+        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
+    index = np.asarray(key)
+    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
+        return index.astype(np.intp)
+    if index.ndim == 0 and index.dtype.kind in "iu":
+        return index.reshape(1)
+    if index.ndim != 1 or index.dtype.kind not in "iub":
+        raise CodeLayoutError(
+            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
+        )
+    return index

@@ -1,0 +1,51 @@
+"""Codes of one encoder, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lowtide.codes.codes import Codes, check_same_encoder
+from lowtide.errors import CodeLayoutError
+
+__all__ = ["concatenate"]
+
+
+def concatenate(parts: Sequence[Codes]) -> Codes:
+    """Return the rows of all parts in order, still packed.
+
+    Parameters
+    ----------
+    parts : sequence of Codes
+        At least one; all of one encoder (equal fingerprints), width and codebook.
+
+    Returns
+    -------
+    Codes
+
+    Notes
+    -----
+    Copies the packed bytes once; nothing is decoded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import Codes
+    >>> C = Codes(np.zeros((2, 8), np.uint8), bits=1, n_levels=9, codebook=[-1, 1], fingerprint=bytes(16))
+    >>> concatenate([C, C[:1]]).shape
+    (3, 9)
+    """
+    parts = list(parts)
+    if not parts or not all(isinstance(part, Codes) for part in parts):
+        kinds = sorted({type(part).__name__ for part in parts}) or "an empty sequence"
+        raise CodeLayoutError(f"concatenate: give one or more Codes, got {kinds}.")
+    first = parts[0]
+    for part in parts[1:]:
+        check_same_encoder("concatenate", first, part)
+        if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook):
+            raise CodeLayoutError(
+                "concatenate: all parts must have one codebook, got different ones. "
+                "Bring them to one first: part.with_codebook(book)."
+            )
+    return first._with_packed(np.concatenate([part.packed for part in parts]))

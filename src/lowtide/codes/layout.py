@@ -1,0 +1,106 @@
+"""The packed layout of a row: how wide it is, and levels in and out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide import _core
+from lowtide._checks import check_integer
+from lowtide.errors import CodeLayoutError
+
+__all__ = ["aligned_rows", "pack_levels", "row_bytes", "stored_bits", "unpack_levels"]
+
+
+def stored_bits(bits: int) -> int:
+    """Return the bits that a level of a `bits`-bit quantizer takes in a packed row: 1, 2, 3, 4 or 8.
+
+    Examples
+    --------
+    >>> [stored_bits(b) for b in range(1, 9)]
+    [1, 2, 3, 4, 8, 8, 8, 8]
+    """
+    bits = check_integer("Codes", "bits", bits, 1, 8, remedy="Above 8 bits keep float features.")
+    return bits if bits <= 4 else 8
+
+
+def row_bytes(n_levels: int, bits: int) -> int:
+    """Return the bytes of a packed row of n_levels levels: 8 ceil(n_levels B / 64), B = stored_bits(bits).
+
+    Examples
+    --------
+    >>> row_bytes(64, 1), row_bytes(65, 1), row_bytes(100, 3)
+    (8, 16, 40)
+    """
+    n_levels = check_integer("Codes", "n_levels", n_levels, 1)
+    return 8 * -(-n_levels * stored_bits(bits) // 64)
+
+
+def pack_levels(levels: Any, bits: int) -> NDArray[np.uint8]:
+    """Pack levels, one integer each, into rows.
+
+    Level j of a row takes bits [jB, (j+1)B) of it, B = stored_bits(bits); bit i is bit i % 8 of byte i // 8; padding
+    bits up to a multiple of 64 are zero.
+
+    Parameters
+    ----------
+    levels : integer array (n, L)
+        Each from 0 to 2^bits - 1.
+    bits : int from 1 to 8
+        Bits of the quantizer.
+
+    Returns
+    -------
+    uint8 array (n, row_bytes(L, bits))
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pack_levels(np.array([[1, 0, 1, 1]]), bits=1)[0, 0]
+    np.uint8(13)
+    """
+    given = np.asarray(levels)
+    if given.ndim != 2 or given.dtype.kind not in "iub":
+        raise CodeLayoutError(
+            f"pack_levels: levels must be a 2-D integer array, got {given.ndim}-D of {given.dtype}. "
+            "Give one integer a level, a row a sample."
+        )
+    width = row_bytes(given.shape[1], bits)
+    if given.size and not 0 <= int(given.min()) <= int(given.max()) < 1 << bits:
+        raise CodeLayoutError(
+            f"pack_levels: {bits}-bit levels must lie in 0..{(1 << bits) - 1}, got {given.min()}..{given.max()}. "
+            "Quantize to fewer levels or raise bits."
+        )
+    out = np.empty((given.shape[0], width), dtype=np.uint8)
+    _core.pack(np.ascontiguousarray(given, dtype=np.uint8), stored_bits(bits), out)
+    return out
+
+
+def unpack_levels(packed: Any, bits: int, n_levels: int) -> NDArray[np.uint8]:
+    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
+    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
+    array([[3, 0, 2]], dtype=uint8)
+    """
+    rows = aligned_rows(packed, row_bytes(n_levels, bits))
+    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
+    _core.unpack(rows, stored_bits(bits), out)
+    return out
+
+
+def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
+    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
+    rows = np.asarray(packed)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
+        raise CodeLayoutError(
+            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
+            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
+        )
+    rows = np.ascontiguousarray(rows)
+    return rows if rows.ctypes.data % 8 == 0 else rows.copy()

@@ -1,0 +1,50 @@
+"""The two-sided contract: a full side in float32, a coded side in packed bits, on the same frequencies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lowtide.codes import Codes
+
+__all__ = ["Encoder"]
+
+
+class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the transformers with two sides.
+
+    `transform` gives the full side, float32 features; `encode` the coded side, `Codes` that carry `fingerprint_`.
+    """
+
+    fingerprint_: bytes
+    n_features_in_: int
+
+    @abstractmethod
+    def encode(self, X: Any) -> Codes | NDArray[np.float32]:
+        """Return the coded side of rows."""
+
+    @abstractmethod
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the full side of rows."""
+
+    @property
+    @abstractmethod
+    def _n_features_out(self) -> int: ...
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later."""
+        if not reset:
+            check_is_fitted(self)
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags

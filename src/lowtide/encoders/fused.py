@@ -1,0 +1,68 @@
+"""From rows to codes or features in one compiled pass a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide import _core
+from lowtide.codes import row_bytes, stored_bits
+from lowtide.encoders.rows import block_rows, float32_blocks
+from lowtide.projections import DrawnProjection
+from lowtide.quantizers import DrawnQuantizer
+
+__all__ = ["encode_rows", "feature_rows", "turn_rows"]
+
+
+def encode_rows(
+    X: Any, projection: DrawnProjection, offset: NDArray[np.float32], quantizer: DrawnQuantizer, n_levels: int
+) -> NDArray[np.uint8]:
+    """Return packed levels, uint8 (n, row bytes); beside them only a block's buffer is allocated."""
+    if quantizer.bits is None:
+        raise TypeError("encode_rows needs a quantizer with levels")
+    bits = stored_bits(quantizer.bits)
+    op = getattr(_core, quantizer.op)
+    out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
+    for rows, source in _projected(X, projection):
+        arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
+        op(source, projection.signs, projection.scale, *arguments, out[rows])
+    return out
+
+
+def feature_rows(
+    X: Any, projection: DrawnProjection, offset: NDArray[np.float32], shifts: tuple[float, ...], n_components: int
+) -> NDArray[np.float32]:
+    """Return sqrt(2/m) cos(2 pi (turn + shift)), float32 (n, n_components)."""
+    amplitude = float(np.sqrt(2.0 / n_components))
+    out = np.empty((X.shape[0], n_components), dtype=np.float32)
+    shift = np.asarray(shifts, dtype=np.float32)
+    for rows, source in _projected(X, projection):
+        _core.features(source, projection.signs, projection.scale, offset, shift, amplitude, n_components, out[rows])
+    return out
+
+
+def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
+    out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
+    for rows, source in _projected(X, projection):
+        _core.turns(source, projection.signs, projection.scale, offset, out[rows])
+    return out
+
+
+def _projected(X: Any, projection: DrawnProjection) -> Any:
+    """Yield (rows, what the op takes); a dense layout multiplies into one reused buffer."""
+    if projection.signs is not None:
+        for rows, block in float32_blocks(X):
+            yield rows, projection.project(block, block)
+        return
+    p = projection.n_frequencies
+    buffer = np.empty((min(len_rows(X), block_rows(max(X.shape[1], p))), p), dtype=np.float32)
+    for rows, block in float32_blocks(X, n_columns=p):
+        yield rows, projection.project(block, buffer)
+
+
+def len_rows(X: Any) -> int:
+    """Return the rows of an array or a sparse matrix."""
+    return int(X.shape[0])

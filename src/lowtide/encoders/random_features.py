@@ -1,0 +1,240 @@
+"""Random Fourier features with a full and a coded side."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from lowtide._checks import check_integer, fail
+from lowtide.codes import Codes
+from lowtide.encoders.base import Encoder
+from lowtide.encoders.estimation import KernelEstimation
+from lowtide.encoders.fingerprint import fingerprint
+from lowtide.encoders.fused import encode_rows, feature_rows, turn_rows
+from lowtide.encoders.rows import warn_when_float32_loses_the_signal
+from lowtide.kernels import KERNELS, Kernel, resolve_gamma
+from lowtide.maps import FEATURE_MAPS, FeatureMap
+from lowtide.projections import PROJECTIONS, Projection
+from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
+
+__all__ = ["RandomFeatures"]
+
+
+class RandomFeatures(KernelEstimation, Encoder):
+    """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
+
+    With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is sqrt(2/m) cos(omega_j . x + xi_j)
+    (and its sine), m the number of components. The coded side keeps a b-bit level of each, and decodes to values such
+    that E[decode(encode(x)) . transform(y)] = kernel(x, y).
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="rbf"
+        "rbf", "laplacian", "matern" with `gamma`, or an object of `lowtide.kernels`, which has its own scale.
+    gamma : "scale", "median" or float, default="scale"
+        As in scikit-learn: exp(-gamma |x-y|^2), exp(-gamma |x-y|_1). "median" takes the median distance.
+    n_components : int, default=1024
+        Features out. "cos_sin" uses half as many frequencies; an odd number drops the last sine.
+    projection : {"hadamard", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
+    feature_map : {"cos_sin", "cosine"} or FeatureMap, default="cos_sin"
+    bits : int or None, default=1
+        Bits a level, 1 to 8; None for no coded side. A quantizer object's own bits win.
+    quantizer : {"lloyd_max", "phase", "stochastic", "uniform"} or Quantizer, default="lloyd_max"
+        "phase" keeps one level a frequency, so for two components.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel with its scale.
+    gamma_ : float or None
+        The resolved gamma; None when the kernel was an object.
+    projection_, quantizer_ : drawn objects
+    random_weights_ : ndarray of float32, shape (n_features, n_frequencies)
+        Built on request: the Hadamard layout stores signs and lengths only.
+    random_offset_ : ndarray of float32, shape (n_frequencies,)
+    fingerprint_ : bytes
+    n_features_in_ : int
+
+    Notes
+    -----
+    Encoding a row costs O(m log d) additions with "hadamard" and O(m d) multiplications otherwise; a code takes
+    ceil(m b / 8) bytes rounded up to 8. Bits of the Hadamard layout depend on the seed and the version only.
+
+    References
+    ----------
+    Schellekens and Jacques, Breaking the waves: asymmetric random periodic features for low-bitrate kernel machines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> enc = lt.RandomFeatures("rbf", gamma=0.05, n_components=4096, random_state=0).fit(X)
+    >>> C = enc.encode(X)
+    >>> C.shape, C.nbytes                       # 512 bytes a row in place of 16384
+    ((100, 4096), 51200)
+    >>> K, std = enc.kernel_estimate(X[:2], X[2:4], sides=("codes", "full"), return_std=True)
+    >>> bool(np.all(np.abs(K - enc.kernel_.gram(X[:2], X[2:4])) < 5 * std))
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "rbf",
+        *,
+        gamma: float | Literal["scale", "median"] = "scale",
+        n_components: int = 1024,
+        projection: str | Projection = "hadamard",
+        feature_map: str | FeatureMap = "cos_sin",
+        bits: int | None = 1,
+        quantizer: str | Quantizer = "lloyd_max",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.projection = projection
+        self.feature_map = feature_map
+        self.bits = bits
+        self.quantizer = quantizer
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Resolve gamma on X and draw frequencies, dither and quantizer, each from a generator of its own.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n_samples, n_features)
+        y : ignored
+        sample_weight : array (n_samples,), optional
+            Weights of the rows in gamma="scale".
+        """
+        rows = self._rows(X, reset=True)
+        warn_when_float32_loses_the_signal(rows)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        # A stream of its own for each stage: changing the quantizer moves no frequency.
+        for_gamma, for_projection, for_dither, for_quantizer = (
+            np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)
+        )
+        self.kernel_, self.gamma_ = self._resolve_kernel(rows, for_gamma, weight)
+        self.feature_map_ = FEATURE_MAPS.resolve(self.feature_map)
+        self.quantizer_spec_ = self._resolve_quantizer()
+        self.quantizer_ = self.quantizer_spec_ and self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
+        self._n_levels = self._count_levels(n_components)
+        n_frequencies = self.feature_map_.n_frequencies(n_components)
+        layout = PROJECTIONS.resolve(self.projection)
+        self.projection_ = layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)
+        self._offset = for_dither.random(n_frequencies, dtype=np.float32)
+        self._n_components = n_components
+        self.fingerprint_ = self._fingerprint(layout)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the full side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_components)
+        """
+        rows = self._rows(X)
+        return feature_rows(rows, self.projection_, self._offset, self.feature_map_.shifts, self._n_components)
+
+    def encode(self, X: Any) -> Codes | NDArray[np.float32]:
+        """Return the coded side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        Codes of shape (n, n_components), or float32 features of that shape for a continuous PeriodicMap
+        """
+        rows = self._rows(X)
+        quantizer, amplitude = self._coded_side(), np.sqrt(2.0 / self._n_components)
+        if quantizer.codebook is None:
+            values = quantizer.values(turn_rows(rows, self.projection_, self._offset))
+            return values * np.float32(amplitude)
+        packed = encode_rows(rows, self.projection_, self._offset, quantizer, self._n_levels)
+        codebook = (quantizer.codebook * amplitude).astype(np.float32)
+        return Codes(
+            packed, bits=quantizer.bits, n_levels=self._n_levels, codebook=codebook, fingerprint=self.fingerprint_
+        )
+
+    @property
+    def random_weights_(self) -> NDArray[np.float32]:
+        """Frequencies in columns, built on request."""
+        check_is_fitted(self)
+        return self.projection_.weights()
+
+    @property
+    def random_offset_(self) -> NDArray[np.float32]:
+        """Dither in radians."""
+        check_is_fitted(self)
+        return self._offset * np.float32(2 * np.pi)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_components
+
+    def _coded_side(self) -> Any:
+        if self.quantizer_ is None:
+            raise fail("RandomFeatures", "a coded side needs bits from 1 to 8", self.bits, "Fit with bits=1, say.")
+        return self.quantizer_
+
+    def _resolve_kernel(
+        self, rows: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None
+    ) -> tuple[Kernel, float | None]:
+        """Return the kernel with its scale, and gamma when it came by name."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel, None
+        family = KERNELS[self.kernel]
+        gamma = resolve_gamma(self.gamma, rows, family().norm, rng, weight)
+        return family.from_gamma(gamma), gamma
+
+    def _resolve_quantizer(self) -> Quantizer | None:
+        """Return the quantizer with its bits, or None when there is no coded side."""
+        if self.bits is None:
+            return None
+        if isinstance(self.quantizer, Quantizer):
+            return self.quantizer
+        check_integer("RandomFeatures", "bits", self.bits, 1, 8, "For float features alone: bits=None.")
+        return quantizer_by_name(self.quantizer, self.bits)
+
+    def _count_levels(self, n_components: int) -> int:
+        """Return the levels of a row: a level holds one component, or both of a frequency."""
+        if self.quantizer_ is None:
+            return 0
+        per_level = self.feature_map_.width // len(self.quantizer_.shifts)
+        if n_components % per_level:
+            need = f"n_components must be a multiple of {per_level} with {self.quantizer_spec_!r}"
+            raise fail("RandomFeatures", need, n_components)
+        return n_components // per_level
+
+    def _fingerprint(self, layout: Projection) -> bytes:
+        """Hash the resolved configuration and what was drawn; not the codebook."""
+        quantizer: DrawnQuantizer | None = self.quantizer_
+        spec = {
+            "encoder": type(self).__name__,
+            "kernel": self.kernel_.to_config(),
+            "projection": layout.to_config(),
+            "feature_map": self.feature_map_.to_config(),
+            "n_components": self._n_components,
+            "n_features": self.n_features_in_,
+            "quantizer": quantizer and type(self.quantizer_spec_).__name__,
+        }
+        arrays = {"offset": self._offset, **self.projection_.arrays()}
+        for i, array in enumerate((quantizer.shifts, *quantizer.op_arguments) if quantizer else ()):
+            arrays[f"quantizer_{i}"] = np.asarray(array)
+        return fingerprint(spec, arrays)

@@ -1,0 +1,77 @@
+"""Rows of any input as blocks of float32, never the whole at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lowtide.errors import ParameterError, PrecisionWarning
+
+__all__ = ["float32_blocks", "warn_when_float32_loses_the_signal"]
+
+_BLOCK_BYTES = 8 << 20
+# A column with this |mean| / std keeps under eight bits of its signal in float32.
+_LARGEST_OFFSET = 1e5
+
+
+def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (rows, block) with the block C-contiguous float32.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, d), validated
+    n_columns : int, default=0
+        Columns of the buffer that a caller fills block by block; blocks keep it below 8 MB. With 0 an array that is
+        float32 already comes as one block, without a copy.
+    """
+    n, d = X.shape
+    if n_columns == 0 and isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
+        yield slice(0, n), X
+        return
+    step = block_rows(max(d, n_columns))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        yield rows, _to_float32(X[rows])
+
+
+def block_rows(n_columns: int) -> int:
+    """Return how many rows of float32 columns fit a block."""
+    return max(1, _BLOCK_BYTES // (4 * max(1, n_columns)))
+
+
+def _to_float32(block: Any) -> NDArray[np.float32]:
+    dense = block.toarray() if sparse.issparse(block) else block
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(dense, dtype=np.float32)
+    if rows is not dense and not np.isfinite(rows).all():
+        largest = np.abs(dense.astype(np.float64)).max()
+        raise ParameterError(
+            f"Input values must fit float32, at most 3.4e38 in size, got {largest:.3g}. Scale the columns first."
+        )
+    return rows
+
+
+def warn_when_float32_loses_the_signal(X: Any) -> None:
+    """Warn about columns whose offset is so large that float32 rounds away their variation."""
+    if sparse.issparse(X) or X.dtype.itemsize < 4 or len(X) == 0:
+        return
+    mean = X.mean(axis=0, dtype=np.float64)
+    square = np.zeros(X.shape[1])
+    for start in range(0, len(X), step := block_rows(2 * X.shape[1])):
+        square += np.sum((X[start : start + step] - mean) ** 2, axis=0)
+    std = np.sqrt(square / len(X))
+    lost = np.flatnonzero((std > 0) & (np.abs(mean) > _LARGEST_OFFSET * std))
+    if lost.size:
+        worst = lost[np.argmax(np.abs(mean[lost]) / std[lost])]
+        warnings.warn(
+            f"lowtide works in float32; {lost.size} column(s) vary by less than 1e-5 of their mean and lose their signal "
+            f"(column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, for "
+            "example with StandardScaler.",
+            PrecisionWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,51 @@
+"""The normalized Bessel function."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from lowtide.errors import ParameterError
+from lowtide.kernels import Bessel, normalized_bessel
+
+
+def exact(d, z):
+    """Return 0F1(d/2; -z^2/4) to 40 digits."""
+    with mpmath.workdps(60):
+        return float(mpmath.hyp0f1(mpmath.mpf(d) / 2, -mpmath.mpf(z) ** 2 / 4))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 30, 200, 201, 300, 784, 1000, 5000])
+def test_normalized_bessel_matches_forty_digits(d):
+    # Both sides of every change of formula: z^2 = 2d and z = nu/2.
+    z = np.unique(np.concatenate([[0, 1e-9, 0.3], np.sqrt(2 * d) * np.array([0.5, 0.999, 1.001, 2]), [d / 4.001, d / 3]]))
+    expected = [exact(d, value) for value in z]
+    np.testing.assert_allclose(normalized_bessel(d, z), expected, rtol=2e-11, atol=1e-15)
+
+
+def test_normalized_bessel_is_even_and_keeps_its_shape():
+    z = np.array([[0.0, 1.0, -2.0], [3.0, -40.0, 500.0]])
+    np.testing.assert_array_equal(normalized_bessel(5, z), normalized_bessel(5, -z))
+    assert normalized_bessel(5, z).shape == (2, 3)
+    assert normalized_bessel(5, 1.0).shape == ()
+    assert normalized_bessel(5, np.zeros(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("d", [2, 3, 50, 784])
+def test_bessel_kernel_vanishes_far_out(d):
+    # |j| falls as z^-(d-1)/2.
+    value = Bessel().radial([1e9, 1e300, np.inf], d)
+    assert np.all(np.abs(value) < 1e-4)
+
+
+@pytest.mark.parametrize("d", [64, 784, 4096])
+def test_bessel_kernel_of_scaled_length_approaches_the_gaussian(d):
+    # j_d(sqrt(d) s) = exp(-s^2/2 - s^4/(4(d+2)) + O(d^-2)): the largest gap is 4 e^-2/(d+2), at s = 2.
+    s = np.linspace(0, 4, 41)
+    gap = np.abs(Bessel(scale=d**-0.5).radial(s, d) - np.exp(-(s**2) / 2)).max()
+    assert gap == pytest.approx(4 * np.exp(-2) / (d + 2), rel=4 / d)
+
+
+@pytest.mark.parametrize("d", [0, -3, 2.5, "3"])
+def test_normalized_bessel_refuses_a_dimension_that_is_none(d):
+    with pytest.raises(ParameterError, match="dimension must be an integer"):
+        normalized_bessel(d, 1.0)
