@@ -78,7 +78,7 @@ test: lint types layers cpp-test python-test  ## everything CI checks, at most t
 
 lint: $(STAMP_DEV)  ## ruff, codespell, clang-format
 	@echo "lint"
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format=concise .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/codespell
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
@@ -88,9 +88,9 @@ format: $(STAMP_DEV)  ## put the sources into the form that lint wants
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/clang-format -i $(CPP_FILES)
 
-types: $(STAMP_DEV)  ## mypy --strict on src
+types: $(STAMP_DEV)  ## mypy, strict, on src
 	@echo "types"
-	@$(BIN)/mypy --strict --no-error-summary
+	@$(BIN)/mypy --no-error-summary
 
 layers: $(STAMP_DEV)  ## import-linter: stages import only earlier stages
 	@echo "layers"
@@ -98,9 +98,9 @@ layers: $(STAMP_DEV)  ## import-linter: stages import only earlier stages
 
 cpp-test: $(STAMP_BUILD)  ## the C++ tests
 	@echo "C++ tests"
-	@cmake -S . -B build/cpp-tests -G Ninja -DCMAKE_BUILD_TYPE=Release -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF --log-level=WARNING
+	@cmake -S . -B build/cpp-tests -G Ninja -DCMAKE_BUILD_TYPE=Release -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF > /dev/null
 	@cmake --build build/cpp-tests --parallel $(JOBS) -- --quiet
-	@ctest --test-dir build/cpp-tests --output-on-failure --no-tests=error --quiet
+	@report=$$(ctest --test-dir build/cpp-tests --output-on-failure --no-tests=error) || { echo "$$report"; exit 1; }
 
 python-test: $(STAMP_DEV)  ## the Python tests and doctests
 	@echo "Python tests"
@@ -113,7 +113,7 @@ isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level
 	  else echo "core tests at $$level: not run, this processor does not have it"; fi; done
 
 sanitize: $(STAMP_BUILD)  ## the C++ tests with address and undefined-behavior sanitizers
-	@cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLOWTIDE_SANITIZE=ON -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF --log-level=WARNING
+	@cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLOWTIDE_SANITIZE=ON -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF > /dev/null
 	@cmake --build build/sanitize --parallel $(JOBS) -- --quiet
 	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error
 
@@ -125,5 +125,5 @@ docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean:  ## remove all that make has made, .venv included
-	@rm -rf $(VENV) build docs/_build docs/gallery docs/sg_execution_times.rst .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build docs/_build docs/gallery .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,7 +13,7 @@ __all__ = ["BLACK", "BLUE", "GREEN", "ORANGE", "RED", "panels", "style"]
 # Okabe and Ito's colors, which color-blind readers can tell apart.
 BLACK, BLUE, ORANGE, GREEN, RED = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00"
 
-_STYLE = {
+_STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,

@@ -18,6 +18,7 @@ from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.papers.plotting import style
 
@@ -104,13 +105,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """A figure of a paper; `name` is its module below `benchmarks.papers`."""
+    """A figure of a paper; `name` is its module below `benchmarks.papers`.
+
+    Threads are those of the linear algebra library, None for all: on small matrices they only wait for each other.
+    """
 
     name: str
     paper: str
     figure: str
     title: str
     measure: Callable[[Run], Figure]
+    threads: int | None = 1
 
 
 def run_study(
@@ -121,7 +126,7 @@ def run_study(
     run.progress(f"{study.name}: {study.title}{' (quick)' if quick else ''}")
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    with style():
+    with style(), threadpool_limits(study.threads, user_api="blas"):
         figure = study.measure(run)
         figure.savefig(out / f"{study.name}.{plot}", dpi=110, metadata={"Date": None} if plot == "svg" else None)
     seconds = round(time.perf_counter() - start, 2)
@@ -181,4 +186,4 @@ def print_claims(lines: list[dict[str, Any]]) -> None:
         error = f" +- {line['standard_error']:.2g}" if line["standard_error"] else ""
         verdict = "held" if line["held"] else "NOT HELD"
         print(f"{line['study']} {line['figure']} [{verdict}] {line['claim']}")
-        print(f"    {line['source']}: {line['paper_value']}; measured: {line['measured']:.4g}{error}")
+        print(f"    {line['source']}: {line['paper_value']}; measured: {line['measured']:.5g}{error}")

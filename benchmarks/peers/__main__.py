@@ -63,7 +63,9 @@ def main() -> None:
     if not wanted.rows or "memory" in wanted.rows:
         peak = encoding_peak_mb()
         record["encoding_peak_mb"] = peak
-        lines.append(f"\nEncoding 20,000 x 784 to 4096 bits adds {peak:.0f} MB at its peak (must stay below {LIMIT_MB} MB).")
+        lines.append(
+            f"\nEncoding 20,000 x 784 to 4096 bits adds {peak:.0f} MB at its peak (must stay below {LIMIT_MB} MB)."
+        )
         print(lines[-1])
     wanted.out.mkdir(parents=True, exist_ok=True)
     (wanted.out / "peers.md").write_text("\n".join(lines) + "\n")

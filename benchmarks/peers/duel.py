@@ -64,9 +64,7 @@ def run(duel: Duel) -> Outcome:
     times = [(_seconds(ours), _seconds(theirs)) for _ in range(duel.repeats)]
     mine, peers = zip(*times)
     ratios = [peer / own for own, peer in times]
-    return Outcome(
-        duel.name, duel.lowtide, duel.peer, duel.must, min(mine), min(peers), min(ratios), max(ratios)
-    )
+    return Outcome(duel.name, duel.lowtide, duel.peer, duel.must, min(mine), min(peers), min(ratios), max(ratios))
 
 
 def _seconds(side: Callable[[], object]) -> float:

@@ -15,6 +15,7 @@ const std::uint64_t* words(const std::uint8_t* bytes) { return reinterpret_cast<
 
 // Everything an op relies on: the row width, the alignment and a codebook with an entry for every level.
 CodeMatrix code_matrix(const CodeRows& rows, std::size_t n_levels, unsigned bits, const Book& book) {
+  require(n_levels <= std::size_t{1} << 30, "n_levels must be at most 2^30");
   check_rows(rows.shape(1), rows.data(), n_levels, bits);
   require(book.shape(0) == std::size_t{1} << bits, "book must have 2^bits entries");
   require(book.shape(1) == 1 || book.shape(1) == 2, "book must have 1 or 2 values an entry");

@@ -188,14 +188,14 @@ void bind_encode(nb::module_& m) {
   m.def("encode", &encode, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "borders"_a.noconvert(), "table"_a.noconvert(), "even"_a,
         "bits"_a, "n_levels"_a, "out"_a.noconvert(), "Rows to packed levels, by borders on the phase.");
-  m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "signs"_a.noconvert().none(),
-        "scale"_a.noconvert(), "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "bits"_a, "n_levels"_a,
-        "out"_a.noconvert(), "Rows to packed levels, the cosine rounded at random.");
+  m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+        "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "bits"_a, "n_levels"_a, "out"_a.noconvert(),
+        "Rows to packed levels, the cosine rounded at random.");
   m.def("features", &features, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "amplitude"_a, "n_components"_a, "out"_a.noconvert(),
         "Rows to float32 cosine features.");
-  m.def("turns", &turns, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
-        "offset"_a.noconvert(), "out"_a.noconvert(), "Rows to phases in turns, in [0, 1).");
+  m.def("turns", &turns, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(), "offset"_a.noconvert(),
+        "out"_a.noconvert(), "Rows to phases in turns, in [0, 1).");
   m.def("project", &project, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "out"_a.noconvert(), "Rows to scaled projections.");
 }

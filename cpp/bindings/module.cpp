@@ -18,10 +18,15 @@ extern "C" {
 
 NB_MODULE(_lowtide_core, m) {
   m.def("isa", [] { return lowtide::isa_name(lowtide::active_isa()); }, "The instruction-set level in force.");
-  m.def("detected_isa", [] { return lowtide::isa_name(lowtide::detected_isa()); }, "The highest level of this processor.");
-  m.def("isa_complaint", [] { return lowtide::isa_complaint(); }, "Why LOWTIDE_ISA was not followed, or an empty string.");
+  m.def(
+      "detected_isa", [] { return lowtide::isa_name(lowtide::detected_isa()); },
+      "The highest level of this processor.");
+  m.def(
+      "isa_complaint", [] { return lowtide::isa_complaint(); },
+      "Why LOWTIDE_ISA was not followed, or an empty string.");
   m.def("thread_count", &lowtide::thread_count, "Threads that ops use at most.");
-  m.def("set_thread_count", &lowtide::set_thread_count, nb::arg("n"), "Set the threads that ops use at most, at least 1.");
+  m.def("set_thread_count", &lowtide::set_thread_count, nb::arg("n"),
+        "Set the threads that ops use at most, at least 1.");
   lowtide::bind_encode(m);
   lowtide::bind_codes(m);
 }

@@ -1,9 +1,9 @@
 #include "lowtide/code_counts.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
+#include "lowtide/buffer.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -29,8 +29,7 @@ std::vector<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vecto
   const std::size_t row_words = words_per_row(codes.n_levels, 1), n_tiles = gram_tiles(codes.n_levels);
   const std::size_t run = std::min(kGramRows, codes.n_rows);
   std::vector<std::uint32_t> counts(pairs.size() * kTileCounts, 0);
-  const auto operand =
-      std::make_unique_for_overwrite<std::uint64_t[]>(ops().code_gram.operand_bytes(codes.n_levels, run) / 8);
+  const auto operand = make_buffer<std::uint64_t>(ops().code_gram.operand_bytes(codes.n_levels, run) / 8);
   for (std::size_t begin = 0; begin < codes.n_rows; begin += run) {
     const std::size_t n_rows = std::min(run, codes.n_rows - begin);
     const std::uint64_t* rows = codes.rows + begin * row_words;
@@ -116,12 +115,10 @@ void code_gram(const CodeMatrix& codes, T* out) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].s != pairs[i].t) continue;
     const std::size_t first = pairs[i].s * kGramTile, last = std::min(codes.n_levels, first + kGramTile);
-    for (std::size_t j = first; j < last; ++j)
-      ones[j] = counts[i * kTileCounts + (j - first) * (kGramTile + 1)];
+    for (std::size_t j = first; j < last; ++j) ones[j] = counts[i * kTileCounts + (j - first) * (kGramTile + 1)];
   }
   parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i)
-      write_tile(codes, pairs[i], counts.data() + i * kTileCounts, ones, out);
+    for (std::size_t i = first; i < last; ++i) write_tile(codes, pairs[i], counts.data() + i * kTileCounts, ones, out);
   });
 }
 

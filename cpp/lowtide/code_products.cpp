@@ -1,9 +1,9 @@
 #include "lowtide/code_products.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
+#include "lowtide/buffer.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -18,15 +18,23 @@ constexpr std::size_t kGrainNibbles = 128;
 template <typename T>
 TablesFn<T> tables_op();
 template <>
-TablesFn<float> tables_op() { return ops().code_tables_f32; }
+TablesFn<float> tables_op() {
+  return ops().code_tables_f32;
+}
 template <>
-TablesFn<double> tables_op() { return ops().code_tables_f64; }
+TablesFn<double> tables_op() {
+  return ops().code_tables_f64;
+}
 template <typename T>
 ProductFn<T> product_op();
 template <>
-ProductFn<float> product_op() { return ops().code_product_f32; }
+ProductFn<float> product_op() {
+  return ops().code_product_f32;
+}
 template <>
-ProductFn<double> product_op() { return ops().code_product_f64; }
+ProductFn<double> product_op() {
+  return ops().code_product_f64;
+}
 
 // Widths whose levels never straddle a nibble are used as stored; 3-bit levels are repacked to 4.
 unsigned product_bits(unsigned bits) { return bits == 3 ? 4 : bits; }
@@ -81,8 +89,8 @@ void fill_tables(const std::vector<T>& values, const T* W, std::size_t n_feature
 }
 
 template <typename T>
-std::unique_ptr<T[]> table_buffer(std::size_t n_nibbles, std::size_t n_columns) {
-  return std::make_unique_for_overwrite<T[]>(16 * n_nibbles * padded_columns(std::min(n_columns, kMaxColumns)));
+Buffer<T> table_buffer(std::size_t n_nibbles, std::size_t n_columns) {
+  return make_buffer<T>(16 * n_nibbles * padded_columns(std::min(n_columns, kMaxColumns)));
 }
 
 // D W for the rows [begin, end) of one panel; tables are filled.
@@ -95,7 +103,7 @@ void multiply_rows(const CodeMatrix& codes, std::size_t begin, std::size_t end, 
                     stride);
     return;
   }
-  auto wide = std::make_unique_for_overwrite<std::uint64_t[]>(std::min<std::size_t>(256, end - begin) * words);
+  auto wide = make_buffer<std::uint64_t>(std::min<std::size_t>(256, end - begin) * words);
   for (std::size_t i = begin; i < end; i += 256) {
     const std::size_t last = std::min(end, i + 256);
     widen_rows(codes, i, last, wide.get());
@@ -103,11 +111,14 @@ void multiply_rows(const CodeMatrix& codes, std::size_t begin, std::size_t end, 
   }
 }
 
-// A run of rows as packed columns, one for each level of each word, padding levels included.
+// A run of rows as packed columns of `words` words, one for each level of each word, padding levels included. Columns
+// are `stride` words apart, a cache line more than they need: at a power of two they would all share a few cache sets.
 struct Columns {
-  std::unique_ptr<std::uint64_t[]> data, wide;
-  std::size_t words;
+  Buffer<std::uint64_t> data, wide;
+  std::size_t words, stride;
 };
+
+constexpr std::size_t column_stride(std::size_t words) { return words + 8; }
 
 void transpose_run(const CodeMatrix& codes, std::size_t begin, std::size_t end, Columns& columns) {
   const unsigned bits = product_bits(codes.bits);
@@ -120,9 +131,10 @@ void transpose_run(const CodeMatrix& codes, std::size_t begin, std::size_t end, 
     rows = columns.wide.get();
   }
   columns.words = words_per_row(end - begin, bits);
+  columns.stride = column_stride(columns.words);
   parallel_for(row_words, 8, [&](std::size_t first, std::size_t last) {
     ops().code_transpose(rows, end - begin, row_words, first, last, bits,
-                         columns.data.get() + first * per * columns.words, columns.words);
+                         columns.data.get() + first * per * columns.stride, columns.stride);
   });
 }
 
@@ -151,8 +163,8 @@ void code_rmatvec(const CodeMatrix& codes, const T* R, std::size_t n_columns, T*
   const unsigned bits = product_bits(codes.bits);
   const std::size_t row_words = words_per_row(codes.n_levels, bits), width = codes.width;
   const std::size_t run = std::min(kRunRows, codes.n_rows);
-  Columns columns{std::make_unique_for_overwrite<std::uint64_t[]>(row_words * (64 / bits) * words_per_row(run, bits)),
-                  codes.bits == 3 ? std::make_unique_for_overwrite<std::uint64_t[]>(run * row_words) : nullptr, 0};
+  Columns columns{make_buffer<std::uint64_t>(row_words * (64 / bits) * column_stride(words_per_row(run, bits))),
+                  codes.bits == 3 ? make_buffer<std::uint64_t>(run * row_words) : nullptr, 0, 0};
   const auto tables = table_buffer<T>(16 * words_per_row(run, bits), n_columns);
   for (std::size_t begin = 0; begin < codes.n_rows; begin += run) {
     const std::size_t end = std::min(codes.n_rows, begin + run);
@@ -162,7 +174,7 @@ void code_rmatvec(const CodeMatrix& codes, const T* R, std::size_t n_columns, T*
         fill_tables(nibble_values<T>(codes, p, 1), R + begin * n_columns + panel.first, end - begin, n_columns,
                     16 * columns.words, panel.count, tables.get());
         parallel_for(codes.n_levels, kGrainRows, [&](std::size_t first, std::size_t last) {
-          product_op<T>()(columns.data.get() + first * columns.words, last - first, columns.words, columns.words,
+          product_op<T>()(columns.data.get() + first * columns.stride, last - first, columns.stride, columns.words,
                           tables.get(), panel.count, out + (first * width + p) * n_columns + panel.first,
                           width * n_columns);
         });

@@ -1,8 +1,11 @@
 #include "lowtide/rows.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -12,19 +15,20 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
-// Frequencies a slice has, unless one block has more: values, signs, scales and offsets then stay in 48 KB.
-constexpr std::size_t slice_target = 2048;
+// Frequencies a slice has, unless one block has more: values, signs, scales and offsets then take 24 KB.
+constexpr std::size_t slice_target = 1024;
 
 // Rows that go through one slice before the next, so that its signs and scales are read from memory once.
 constexpr std::size_t rows_a_tile = 16;
 
-// Multiplications worth waking a thread for, in frequencies.
-constexpr std::size_t frequencies_a_range = 65536;
+// Projected values worth waking a thread for: some 25 microseconds.
+constexpr std::size_t values_a_share = 32768;
 
 template <typename T>
 class Buffer {
  public:
-  explicit Buffer(std::size_t n) : data_(static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{cache_line}))) {}
+  explicit Buffer(std::size_t n)
+      : data_(static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{cache_line}))) {}
   ~Buffer() { ::operator delete(data_, std::align_val_t{cache_line}); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -80,6 +84,8 @@ class Walk {
       const std::size_t n_blocks = (count + rows_.dim - 1) / rows_.dim;
       ops().hadamard(x, rows_.signs + 3 * first, rows_.dim, n_blocks, count - (n_blocks - 1) * rows_.dim, v_.data());
       v = v_.data();
+      // A sum that overflowed before the last round has spread to every output: one look is enough.
+      if (!std::isfinite(v[0])) throw std::overflow_error("the projection of a row overflows float32");
     }
     visit_(Slice{row, first, count, v, levels_.data()});
   }
@@ -91,12 +97,26 @@ class Walk {
   Buffer<unsigned char> levels_;
 };
 
+// Rows that a thread takes at a time: enough to be worth it, whole tiles where there are many rows.
+std::size_t rows_a_share(const Rows& rows) {
+  const std::size_t even = rows.n / static_cast<std::size_t>(thread_count());
+  const std::size_t share = std::max(1 + values_a_share / rows.n_frequencies, std::min(rows_a_tile, even));
+  return share <= rows_a_tile ? share : (share + rows_a_tile - 1) / rows_a_tile * rows_a_tile;
+}
+
 }  // namespace
 
 void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit) {
   if (rows.n == 0 || rows.n_frequencies == 0) return;
-  const std::size_t grain = 1 + frequencies_a_range / rows.n_frequencies;
-  parallel_for(rows.n, grain, [&](std::size_t begin, std::size_t end) { Walk(rows, visit).run(begin, end); });
+  const std::size_t share = rows_a_share(rows);
+  // Handed out as threads come free, not split in advance: on a busy machine a thread may wait long for a processor.
+  std::atomic<std::size_t> next{0};
+  parallel_for((rows.n + share - 1) / share, 1, [&](std::size_t, std::size_t) {
+    std::size_t begin = share * next++;
+    if (begin >= rows.n) return;
+    Walk walk(rows, visit);
+    for (; begin < rows.n; begin = share * next++) walk.run(begin, std::min(rows.n, begin + share));
+  });
 }
 
 }  // namespace lowtide

@@ -1,4 +1,5 @@
-// Walks rows through the projection, a slice of frequencies at a time: the one driver of every op that starts from rows.
+// Walks rows through the projection, a slice of frequencies at a time: the one driver of every op that starts from
+// rows.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,9 @@
 
 namespace lowtide {
 
-// n rows of n_features floats, row i at x + i * row_stride (which may be negative). With signs, (n_blocks, 3, dim) as in
-// ops/hadamard, the projected values are its first n_frequencies outputs and n_features <= dim; without, they are the
-// row itself and n_features = n_frequencies.
+// n rows of n_features floats, row i at x + i * row_stride (which may be negative). With signs, (n_blocks, 3, dim) as
+// in ops/hadamard, the projected values are its first n_frequencies outputs and n_features <= dim; without, they are
+// the row itself and n_features = n_frequencies.
 struct Rows {
   const float* x;
   std::ptrdiff_t row_stride;
@@ -31,7 +32,8 @@ struct Slice {
 };
 
 // Calls visit on every slice of every row, rows spread over threads. Work space is made once a thread and stays within
-// the first-level cache; the slices of a row never depend on the batch.
+// the first-level cache; the slices of a row never depend on the batch. Throws std::overflow_error for a row whose
+// transform leaves the range of float32.
 void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit);
 
 }  // namespace lowtide

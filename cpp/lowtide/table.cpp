@@ -40,6 +40,7 @@ Ops avx2_ops() {
   table.unpack = avx2::unpack;
   table.decode_f32 = avx2::decode;
   table.decode_f64 = avx2::decode;
+  table.code_transpose = avx2::code_transpose;
   table.code_tables_f32 = avx2::code_tables;
   table.code_tables_f64 = avx2::code_tables;
   table.code_product_f32 = avx2::code_product;
@@ -56,9 +57,11 @@ Ops avx512_ops() {
   table.hadamard = avx512::hadamard;
   table.encode_levels = avx512::encode_levels;
   table.encode_bits = avx512::encode_bits;
+  table.encode_stochastic = avx512::encode_stochastic;
   table.features = avx512::features;
   table.decode_f32 = avx512::decode;
   table.decode_f64 = avx512::decode;
+  table.code_transpose = avx512::code_transpose;
   table.code_tables_f32 = avx512::code_tables;
   table.code_tables_f64 = avx512::code_tables;
   table.code_product_f32 = avx512::code_product;

@@ -13,9 +13,21 @@ _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
     "lowtide.encoders": ("RandomFeatures",),
+    "lowtide.learners": ("KernelClassifier", "KernelRegressor"),
     "lowtide.versions": ("show_versions",),
 }
-_SUBPACKAGES = ("errors", "kernels", "projections", "maps", "quantizers", "theory", "codes", "encoders", "testing")
+_SUBPACKAGES = (
+    "errors",
+    "kernels",
+    "projections",
+    "maps",
+    "quantizers",
+    "theory",
+    "codes",
+    "encoders",
+    "learners",
+    "testing",
+)
 _HOME = {name: module for module, names in _STAGES.items() for name in names}
 
 __all__ = ["__version__", *_HOME, *_SUBPACKAGES]  # noqa: PLE0604

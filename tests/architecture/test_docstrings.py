@@ -66,7 +66,7 @@ def test_parameters_sections_of_methods_match_their_signatures(path, value):
 
 @pytest.mark.parametrize("path", sorted(USED))
 def test_what_users_call_documents_every_parameter_and_has_an_example(path):
-    sections = _sections(USED[path])
-    missing = [name for name in _parameters(USED[path]) if name not in _documented(sections["Parameters"])]
+    sections, parameters = _sections(USED[path]), _parameters(USED[path])
+    missing = [name for name in parameters if name not in _documented(sections["Parameters"])]
     assert not missing, "add them to the Parameters section"
-    assert sections["Examples"], "add a doctested Examples section"
+    assert sections["Examples"] or not parameters, "add a doctested Examples section"

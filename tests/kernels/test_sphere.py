@@ -11,13 +11,15 @@ from lowtide.kernels import Bessel, normalized_bessel
 def exact(d, z):
     """Return 0F1(d/2; -z^2/4) to 40 digits."""
     with mpmath.workdps(60):
-        return float(mpmath.hyp0f1(mpmath.mpf(d) / 2, -mpmath.mpf(z) ** 2 / 4))
+        return float(mpmath.hyp0f1(mpmath.mpf(d) / 2, -(mpmath.mpf(z) ** 2) / 4))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 30, 200, 201, 300, 784, 1000, 5000])
 def test_normalized_bessel_matches_forty_digits(d):
     # Both sides of every change of formula: z^2 = 2d and z = nu/2.
-    z = np.unique(np.concatenate([[0, 1e-9, 0.3], np.sqrt(2 * d) * np.array([0.5, 0.999, 1.001, 2]), [d / 4.001, d / 3]]))
+    z = np.unique(
+        np.concatenate([[0, 1e-9, 0.3], np.sqrt(2 * d) * np.array([0.5, 0.999, 1.001, 2]), [d / 4.001, d / 3]])
+    )
     expected = [exact(d, value) for value in z]
     np.testing.assert_allclose(normalized_bessel(d, z), expected, rtol=2e-11, atol=1e-15)
 

@@ -41,7 +41,7 @@ class View:
     @property
     def coverage(self) -> Floats:
         """Share of the pairs inside two predicted standard errors, per draw."""
-        return np.mean(np.abs(self.estimates - self.mean) <= 2 * self.std, axis=1)
+        return np.asarray(np.mean(np.abs(self.estimates - self.mean) <= 2 * self.std, axis=1))
 
 
 def encoder(kernel: lt.kernels.Kernel, n_components: int, seed: int) -> lt.RandomFeatures:
@@ -134,7 +134,7 @@ def measure(run: Run) -> Figure:
     run.settings |= {"bandwidth": 1.5, "n_components": {"gaussian": 200, "laplace": run.size(2000, 400)}}
     kernels = {"gaussian": lt.kernels.Gaussian(1.5), "laplace": lt.kernels.Laplace(1.5)}
     figure, axes = panels(2, 3, "Kernels through three estimators: one draw, with the predicted band of two errors")
-    coverage = {sides: [] for sides in SIDES}
+    coverage: dict[str, list[Floats]] = {sides: [] for sides in SIDES}
     for row, (name, kernel) in enumerate(kernels.items()):
         run.progress(f"{name} kernel")
         distance, views = look(run, kernel, run.settings["n_components"][name], row)
@@ -145,7 +145,9 @@ def measure(run: Run) -> Figure:
     for sides, shares in coverage.items():
         words = f"{sides}: share of the pairs inside two predicted standard errors"
         key = "coverage_" + sides.replace(", ", "_").replace(" ", "")
-        run.claim(key, words, "-", *mean_and_error(np.mean(shares, axis=0)), equals=0.9545, slack=0.01, source="corrected")
+        run.claim(
+            key, words, "-", *mean_and_error(np.mean(shares, axis=0)), equals=0.9545, slack=0.01, source="corrected"
+        )
     return figure
 
 

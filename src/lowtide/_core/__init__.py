@@ -1,3 +1,48 @@
-"""The compiled ops. Only this package knows the extension's name."""
+"""The compiled ops. Only this package knows the extension's name.
 
-from lowtide._core._lowtide_core import *  # noqa: F403
+Arrays are numpy arrays of exactly the dtype that the stub states, C-ordered; outputs are written in place.
+A wrong dtype or number of dimensions is a TypeError, a wrong shape or value a ValueError.
+"""
+
+from lowtide._core._lowtide_core import (
+    code_dot,
+    code_gram,
+    code_matvec,
+    code_rmatvec,
+    decode,
+    detected_isa,
+    encode,
+    encode_stochastic,
+    features,
+    isa,
+    isa_complaint,
+    pack,
+    project,
+    set_thread_count,
+    thread_count,
+    turns,
+    unpack,
+)
+from lowtide._core.threads import register_if_imported
+
+__all__ = [
+    "code_dot",
+    "code_gram",
+    "code_matvec",
+    "code_rmatvec",
+    "decode",
+    "detected_isa",
+    "encode",
+    "encode_stochastic",
+    "features",
+    "isa",
+    "isa_complaint",
+    "pack",
+    "project",
+    "set_thread_count",
+    "thread_count",
+    "turns",
+    "unpack",
+]
+
+register_if_imported()

@@ -1,1 +1,3 @@
 """The `lowtide` command: parse, call the library, print. One file a command, none loaded before it is asked for."""
+
+__all__: list[str] = []

@@ -50,9 +50,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except LowtideError as error:
-            failure = click.ClickException(" ".join(str(error).split()))
-            failure.exit_code = USAGE_ERROR if isinstance(error, ParameterError) else FAILURE
-            raise failure from error
+            click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+            ctx.exit(USAGE_ERROR if isinstance(error, ParameterError) else FAILURE)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)

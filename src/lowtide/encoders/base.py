@@ -41,7 +41,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later."""
         if not reset:
             check_is_fitted(self)
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        fewest = 1 if reset else 0
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

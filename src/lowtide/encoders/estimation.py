@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_option
 from lowtide.codes import Codes
@@ -99,12 +100,15 @@ class KernelEstimation:
         return self._curves(sides).distance(self.kernel_estimate(X, Y, sides=sides))
 
     def _actual_sides(self, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
-        """Check the two names and let Codes be codes."""
-        if isinstance(sides, str) or len(sides) != 2:
+        """Check the two names, let Codes be codes, and refuse codes that do not exist."""
+        check_is_fitted(self)
+        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
             check_option(type(self).__name__, "sides", sides, ("(left, right), each 'full' or 'codes'",))
         for side in sides:
             check_option(type(self).__name__, "each of sides", side, ("full", "codes"))
         left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
+        if "codes" in (left, right):
+            self._coded_side()  # type: ignore[attr-defined]
         return left, right
 
     def _side(self, X: Any, side: Side) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide.codes import row_bytes, stored_bits
 from lowtide.encoders.rows import block_rows, float32_blocks
+from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer
 
@@ -27,7 +29,7 @@ def encode_rows(
     out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
     for rows, source in _projected(X, projection):
         arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
-        op(source, projection.signs, projection.scale, *arguments, out[rows])
+        _run(op, source, projection, *arguments, out[rows])
     return out
 
 
@@ -39,7 +41,7 @@ def feature_rows(
     out = np.empty((X.shape[0], n_components), dtype=np.float32)
     shift = np.asarray(shifts, dtype=np.float32)
     for rows, source in _projected(X, projection):
-        _core.features(source, projection.signs, projection.scale, offset, shift, amplitude, n_components, out[rows])
+        _run(_core.features, source, projection, offset, shift, amplitude, n_components, out[rows])
     return out
 
 
@@ -47,8 +49,19 @@ def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) 
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
     out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
     for rows, source in _projected(X, projection):
-        _core.turns(source, projection.signs, projection.scale, offset, out[rows])
+        _run(_core.turns, source, projection, offset, out[rows])
     return out
+
+
+def _run(op: Callable[..., None], source: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
+    """Call an op on rows or projected values."""
+    try:
+        op(source, projection.signs, projection.scale, *arguments)
+    except OverflowError as error:
+        largest = float(np.abs(source).max())
+        raise ParameterError(
+            f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
+        ) from error
 
 
 def _projected(X: Any, projection: DrawnProjection) -> Any:
@@ -58,11 +71,6 @@ def _projected(X: Any, projection: DrawnProjection) -> Any:
             yield rows, projection.project(block, block)
         return
     p = projection.n_frequencies
-    buffer = np.empty((min(len_rows(X), block_rows(max(X.shape[1], p))), p), dtype=np.float32)
+    buffer = np.empty((min(X.shape[0], block_rows(max(X.shape[1], p))), p), dtype=np.float32)
     for rows, block in float32_blocks(X, n_columns=p):
         yield rows, projection.project(block, buffer)
-
-
-def len_rows(X: Any) -> int:
-    """Return the rows of an array or a sparse matrix."""
-    return int(X.shape[0])

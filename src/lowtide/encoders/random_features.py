@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -198,7 +199,7 @@ class RandomFeatures(KernelEstimation, Encoder):
     ) -> tuple[Kernel, float | None]:
         """Return the kernel with its scale, and gamma when it came by name."""
         if isinstance(self.kernel, Kernel):
-            return self.kernel, None
+            return copy(self.kernel), None  # a later set_params(kernel__bandwidth=...) must not reach what was fitted
         family = KERNELS[self.kernel]
         gamma = resolve_gamma(self.gamma, rows, family().norm, rng, weight)
         return family.from_gamma(gamma), gamma
@@ -208,7 +209,7 @@ class RandomFeatures(KernelEstimation, Encoder):
         if self.bits is None:
             return None
         if isinstance(self.quantizer, Quantizer):
-            return self.quantizer
+            return copy(self.quantizer)
         check_integer("RandomFeatures", "bits", self.bits, 1, 8, "For float features alone: bits=None.")
         return quantizer_by_name(self.quantizer, self.bits)
 
@@ -232,7 +233,7 @@ class RandomFeatures(KernelEstimation, Encoder):
             "feature_map": self.feature_map_.to_config(),
             "n_components": self._n_components,
             "n_features": self.n_features_in_,
-            "quantizer": quantizer and type(self.quantizer_spec_).__name__,
+            "quantizer": quantizer and [type(self.quantizer_spec_).__name__, quantizer.bits],
         }
         arrays = {"offset": self._offset, **self.projection_.arrays()}
         for i, array in enumerate((quantizer.shifts, *quantizer.op_arguments) if quantizer else ()):

@@ -14,13 +14,15 @@ __all__ = ["distances"]
 
 
 def distances(X: Any, Y: Any, norm: float) -> NDArray[np.float64]:
-    """Return |x_i - y_j|_p for every pair of rows, float64 (n_x, n_y); sparse rows are accepted.
+    """Return |x_i - y_j|_p for every pair of rows, float64 (n_x, n_y); sparse rows and no rows are accepted.
 
     Examples
     --------
     >>> distances([[0.0, 0.0]], [[3.0, 4.0]], 1.0)
     array([[7.]])
     """
+    if 0 in (np.shape(X)[0], np.shape(Y)[0]):
+        return np.zeros((np.shape(X)[0], np.shape(Y)[0]))
     if norm == 2.0:
         return np.asarray(euclidean_distances(X, Y), dtype=np.float64)
     if norm == 1.0:

@@ -81,8 +81,9 @@ class Matern(Kernel):
     def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
         """Draw multivariate t frequencies, shape (n_features, size)."""
         squared = 2.0 * self.nu / np.maximum(rng.chisquare(2.0 * self.nu, size), _SMALLEST)
-        mixing = np.minimum(np.sqrt(squared), _LONGEST)
-        return rng.standard_normal((n_features, size)) * mixing / self.length_scale
+        normal = rng.standard_normal((n_features, size))
+        mixing = np.minimum(np.sqrt(squared), _LONGEST / np.linalg.norm(normal, axis=0))
+        return normal * mixing / self.length_scale
 
     def length_quantile(self, q: ArrayLike, dimension: int) -> NDArray[np.float64]:
         """Return quantiles of sqrt(2 nu chi^2_D / chi^2_{2 nu}) / length_scale, through the beta law of the ratio."""

@@ -4,9 +4,9 @@ With the cut K and the fade chi (1 up to K/4, 0 from K on) the rest is, for a = 
 
     2 A int (1 - chi(x/K)) kappa(x s) x^-2 dx = (2 A/K) H(a),    H(a) = int_0^4 (1 - chi(1/y)) kappa(a/y) dy.
 
-The part y < 1 is a G(a) with G(a) = int_a^inf kappa(r) r^-2 dr, a function of the kernel alone: it is tabulated panel by
-panel, so that kernels that oscillate (Bessel in few dimensions) are resolved. Far out, where they only cancel, kappa is
-tapered to zero.
+The part y < 1 is a G(a) with G(a) = int_a^inf kappa(r) r^-2 dr, a function of the kernel alone: it is tabulated panel
+by panel, so that kernels that oscillate (Bessel in few dimensions) are resolved. Far out, where they only cancel, kappa
+is tapered to zero.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class FadedTail:
 
     def _inner(self, a: Floats) -> Floats:
         """Integrate over 0 < y < 1: a G(a), the rest of a's own panel and the tabulated ones beyond."""
-        # Below the first edge kappa is 1 to rounding up to that edge, and a G(a) tends to 1.
         b = np.clip(a, self._edges[0], self._edges[-1])
         panel = np.minimum(np.searchsorted(self._edges, b, side="right"), self._edges.size - 1)
         r, w = _panels(b, self._edges[panel])
         own = np.sum(self._tapered(r) / r**2 * w, axis=1)
-        return np.where(a > self._edges[-1], 0.0, b * (own + self._beyond[panel]))
+        inner = np.where(a > self._edges[-1], 0.0, b * (own + self._beyond[panel]))
+        return np.where(a == 0, 1.0, inner)
 
 
 def _panels(low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -21,8 +21,8 @@ std::size_t operand_bytes(std::size_t n_levels, std::size_t n_rows) {
 
 // Bytes 0xFF where the 32 bits are set.
 inline __m256i spread_bits(std::uint32_t bits) {
-  const __m256i source = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3,
-                                          3, 3, 3, 3, 3, 3);
+  const __m256i source =
+      _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
   const __m256i place = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201u));
   const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(bits)), source);
   return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, place), place);
@@ -75,10 +75,12 @@ inline void count_pair(const Tables& tables, const std::uint8_t* left, const std
   __m256i total[2][4];
   for (auto& row : total)
     for (auto& cell : row) cell = _mm256_setzero_si256();
+#pragma GCC unroll 4
   for (std::size_t g = 0; g < groups; ++g, left += kGramTile, right += kGramTile) {
     const __m256i first = table_of(tables, left[0]), second = table_of(tables, left[1]);
     for (int v = 0; v < 4; ++v) {
-      const __m256i nibbles = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(right) + v);
+      __m256i nibbles = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(right) + v);
+      asm("" : "+x"(nibbles));  // one load for both look-ups: GCC would fold it into each
       total[0][v] = _mm256_add_epi8(total[0][v], _mm256_shuffle_epi8(first, nibbles));
       total[1][v] = _mm256_add_epi8(total[1][v], _mm256_shuffle_epi8(second, nibbles));
     }
@@ -93,14 +95,18 @@ void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, s
     for (unsigned v = 0; v < 16; ++v) tables.entry[a][v] = static_cast<std::uint8_t>(_mm_popcnt_u32(a & v));
   const std::size_t groups = groups_of(n_rows);
   const auto* bytes = static_cast<const std::uint8_t*>(operand);
-  alignas(32) std::uint16_t sums[kGramTile * kGramTile] = {};
-  for (std::size_t g = 0; g < groups; g += kRun) {
-    const std::size_t run = groups - g < kRun ? groups - g : kRun;
-    const std::uint8_t* left = bytes + (s * groups + g) * kGramTile;
-    const std::uint8_t* right = bytes + (t * groups + g) * kGramTile;
-    for (std::size_t j = 0; j < kGramTile; j += 2) count_pair(tables, left + j, right, run, sums + j * kGramTile);
+  // Half a tile of sums, so that they and both runs of nibbles stay in L1.
+  constexpr std::size_t half = kGramTile / 2;
+  for (std::size_t top = 0; top < kGramTile; top += half) {
+    alignas(32) std::uint16_t sums[half * kGramTile] = {};
+    for (std::size_t g = 0; g < groups; g += kRun) {
+      const std::size_t run = groups - g < kRun ? groups - g : kRun;
+      const std::uint8_t* left = bytes + (s * groups + g) * kGramTile + top;
+      const std::uint8_t* right = bytes + (t * groups + g) * kGramTile;
+      for (std::size_t j = 0; j < half; j += 2) count_pair(tables, left + j, right, run, sums + j * kGramTile);
+    }
+    for (std::size_t i = 0; i < half * kGramTile; ++i) counts[top * kGramTile + i] += sums[i];
   }
-  for (std::size_t i = 0; i < kGramTile * kGramTile; ++i) counts[i] += sums[i];
 }
 
 }  // namespace

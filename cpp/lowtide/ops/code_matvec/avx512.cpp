@@ -97,7 +97,7 @@ void add_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_
                  const typename S::Value* tables, typename S::Value* out, std::size_t out_stride) {
   using Value = typename S::Value;
   // Row groups in flight: enough independent additions to hide their latency, few enough for 32 registers.
-  constexpr int groups = Columns <= 3 ? 4 : Columns <= 12 ? 2 : 1;
+  constexpr int groups = Columns <= 6 ? 4 : Columns <= 12 ? 2 : 1;
   constexpr std::size_t group_rows = groups * S::kLanes;
   constexpr std::size_t word_bytes = 16 * 16 * Columns * sizeof(Value);
   constexpr std::size_t fit = 24576 / word_bytes, chunk = fit < 1 ? 1 : fit > 8 ? 8 : fit;

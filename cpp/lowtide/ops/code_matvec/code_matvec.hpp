@@ -13,7 +13,7 @@
 // Levels agree to rounding: sums run over at most 512 bits, then over those partial sums, so with u the unit roundoff
 // |error| <= (n_values + 128 + n_words) u sum |D||W|. A row's result does not depend on the other rows of the call.
 // Tail: rows that do not fill a vector repeat the last row and are not stored.
-// Limits: n_words < 2^25.
+// Limits: row_words <= 2^26, so that the offsets of sixteen rows fit 32 bits.
 #pragma once
 
 #include "lowtide/layout.hpp"
@@ -31,10 +31,10 @@ template <typename T>
 using ProductFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
                            const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
 
-#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                    \
-  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,     \
-                   std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);              \
-  void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,        \
+#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                \
+  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride, \
+                   std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);          \
+  void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,    \
                     const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
 
 namespace scalar {

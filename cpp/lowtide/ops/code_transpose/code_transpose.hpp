@@ -20,4 +20,14 @@ void code_transpose(const std::uint64_t* rows, std::size_t n_rows, std::size_t r
                     std::size_t last_word, unsigned bits, std::uint64_t* out, std::size_t column_words);
 }  // namespace scalar
 
+namespace avx2 {
+void code_transpose(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
+                    std::size_t last_word, unsigned bits, std::uint64_t* out, std::size_t column_words);
+}  // namespace avx2
+
+namespace avx512 {
+void code_transpose(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
+                    std::size_t last_word, unsigned bits, std::uint64_t* out, std::size_t column_words);
+}  // namespace avx512
+
 }  // namespace lowtide

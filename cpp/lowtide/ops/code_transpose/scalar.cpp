@@ -1,6 +1,5 @@
-// Blocks of one word by 64 / bits rows are transposed in registers by exchanging off-diagonal halves, quarters, and so
-// on. Six exchanges of 32 word pairs for 4096 bits: the compiler's baseline vector code runs at memory speed, so no
-// other level has a form of its own.
+// Blocks of one word by 64 / bits rows are transposed by exchanging off-diagonal halves, quarters, and so on: at most
+// six exchanges of 32 word pairs for 4096 bits, which the compiler turns into baseline vector code.
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
 
 namespace lowtide::scalar {

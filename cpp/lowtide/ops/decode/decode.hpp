@@ -14,18 +14,24 @@ using DecodeFn = void (*)(const std::uint64_t* row, std::size_t n_levels, unsign
                           std::size_t width, T* out);
 
 namespace scalar {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, double* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            float* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            double* out);
 }  // namespace scalar
 
 namespace avx2 {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, double* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            float* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            double* out);
 }  // namespace avx2
 
 namespace avx512 {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width, double* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            float* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            double* out);
 }  // namespace avx512
 
 }  // namespace lowtide

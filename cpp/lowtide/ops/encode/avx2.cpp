@@ -1,5 +1,5 @@
-// Borders of up to 15 entries are compared one by one, longer ones searched with gathers; tables of up to 16 entries
-// are looked up with two vpermd. One-bit compare masks are narrowed with packs and read off with movemask; pdep is not
+// Borders and tables of up to 15 entries are searched in one or two registers with vpermps, longer ones with gathers;
+// the permutations bind. One-bit compare masks are narrowed with packs and read off with movemask; pdep is not
 // used, since some processors of this level have it in microcode. Tail: the last few frequencies through a padded copy.
 #include <immintrin.h>
 
@@ -31,43 +31,56 @@ inline __m256 fraction(__m256 u) {
   return _mm256_and_ps(f, _mm256_cmp_ps(f, _mm256_set1_ps(1.0f), _CMP_LT_OQ));
 }
 
-enum class Search { linear, gathers, equal };
+// How levels are found: a number of halvings with borders and table in registers, or one of these.
+constexpr int by_equal_borders = 0, by_gathers = -1;
 
 template <bool Even>
-inline __m256i below(__m256 border, __m256 f) {
-  return _mm256_castps_si256(_mm256_cmp_ps(border, f, Even ? _CMP_LT_OQ : _CMP_LE_OQ));
+inline __m256i step(__m256i c, __m256 border, __m256 f, int size) {
+  const __m256i below = _mm256_castps_si256(_mm256_cmp_ps(border, f, Even ? _CMP_LT_OQ : _CMP_LE_OQ));
+  return _mm256_add_epi32(c, _mm256_and_si256(below, _mm256_set1_epi32(size)));
 }
 
-template <bool Even, Search How>
-inline __m256i count_below(__m256 f, const LevelRule& rule) {
-  __m256i c = _mm256_setzero_si256();
-  if (How == Search::equal)
-    return _mm256_cvttps_epi32(_mm256_mul_ps(f, _mm256_set1_ps(static_cast<float>(1u << rule.n_steps))));
-  if (How == Search::linear) {
-    for (unsigned i = 0; i < rule.n_borders; ++i)
-      c = _mm256_sub_epi32(c, below<Even>(_mm256_broadcast_ss(rule.borders + i), f));
-    return c;
-  }
-  for (int size = 1 << rule.n_steps >> 1; size > 0; size >>= 1) {
+// Entry `at` of a table of 8 << (Steps == 4) floats; `upper` says by its sign bit which eight.
+template <int Steps>
+inline __m256 look_up(const float* table, __m256i at, __m256i upper) {
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_load_ps(table), at);
+  if (Steps < 4) return low;
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_load_ps(table + 8), at);
+  return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(upper));
+}
+
+template <bool Even, int Steps>
+inline __m256i level_in_registers(__m256 f, const LevelRule& rule) {
+  __m256i c = _mm256_setzero_si256(), upper = c;
+  if (Steps == 4) c = step<Even>(c, _mm256_broadcast_ss(rule.borders + 7), f, 8), upper = _mm256_slli_epi32(c, 28);
+#pragma GCC unroll 3
+  for (int size = Steps == 2 ? 2 : 4; size > 0; size >>= 1) {
     const __m256i at = _mm256_add_epi32(c, _mm256_set1_epi32(size - 1));
-    const __m256i over = below<Even>(_mm256_i32gather_ps(rule.borders, at, 4), f);
-    c = _mm256_add_epi32(c, _mm256_and_si256(over, _mm256_set1_epi32(size)));
+    c = step<Even>(c, look_up<Steps>(rule.borders, at, upper), f, size);
   }
-  return c;
+  return _mm256_castps_si256(look_up<Steps>(reinterpret_cast<const float*>(rule.table), c, upper));
 }
 
-template <bool Even, Search How>
+template <bool Even, int How>
 inline __m256i level(__m256 u, const LevelRule& rule) {
-  const __m256i c = count_below<Even, How>(Even ? even_fraction(u) : fraction(u), rule);
-  if (rule.n_steps > 4) return _mm256_i32gather_epi32(rule.table, c, 4);
-  const __m256i* table = reinterpret_cast<const __m256i*>(rule.table);
-  const __m256 low = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(_mm256_load_si256(table), c));
-  const __m256 high = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(_mm256_load_si256(table + 1), c));
-  return _mm256_castps_si256(_mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(c, 28))));
+  const __m256 f = Even ? even_fraction(u) : fraction(u);
+  if constexpr (How > 0) return level_in_registers<Even, How>(f, rule);
+  __m256i c = _mm256_setzero_si256();
+  if (How == by_equal_borders) {
+    c = _mm256_cvttps_epi32(_mm256_mul_ps(f, _mm256_set1_ps(static_cast<float>(1u << rule.n_steps))));
+    const float* table = reinterpret_cast<const float*>(rule.table);
+    if (rule.n_steps <= 4) return _mm256_castps_si256(look_up<4>(table, c, _mm256_slli_epi32(c, 28)));
+  } else {
+    for (int size = 1 << rule.n_steps >> 1; size > 0; size >>= 1) {
+      const __m256i at = _mm256_add_epi32(c, _mm256_set1_epi32(size - 1));
+      c = step<Even>(c, _mm256_i32gather_ps(rule.borders, at, 4), f, size);
+    }
+  }
+  return _mm256_i32gather_epi32(rule.table, c, 4);
 }
 
 // The levels of 8 frequencies in 32-bit lanes: one byte of each lane is used for width 1, two for width 2.
-template <bool Even, Search How>
+template <bool Even, int How>
 inline __m256i levels8(const float* v, const float* scale, const float* offset, const LevelRule& rule) {
   const __m256 t = phase(v, scale, offset);
   const __m256i first = level<Even, How>(_mm256_add_ps(t, _mm256_set1_ps(rule.shifts[0])), rule);
@@ -76,7 +89,7 @@ inline __m256i levels8(const float* v, const float* scale, const float* offset, 
   return _mm256_or_si256(first, _mm256_slli_epi32(second, 8));
 }
 
-template <bool Even, Search How>
+template <bool Even, int How>
 inline void group(const float* v, const float* scale, const float* offset, const LevelRule& rule, std::uint8_t* out) {
   const __m256i wide = levels8<Even, How>(v, scale, offset, rule);
   const __m256i zero = _mm256_setzero_si256();
@@ -85,7 +98,7 @@ inline void group(const float* v, const float* scale, const float* offset, const
   _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_packus_epi16(pairs, pairs));
 }
 
-template <bool Even, Search How>
+template <bool Even, int How>
 void groups(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
             std::uint8_t* levels) {
   std::size_t j = 0;
@@ -95,6 +108,15 @@ void groups(const float* v, std::size_t n, const float* scale, const float* offs
   std::uint8_t last[2 * lanes];
   group<Even, How>(tail.v, tail.scale, tail.offset, rule, last);
   for (std::size_t i = 0; i < (n - j) * rule.width; ++i) levels[j * rule.width + i] = last[i];
+}
+
+template <bool Even>
+void by_steps(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
+              std::uint8_t* levels) {
+  if (rule.n_steps <= 2) return groups<Even, 2>(v, n, scale, offset, rule, levels);
+  if (rule.n_steps == 3) return groups<Even, 3>(v, n, scale, offset, rule, levels);
+  if (rule.n_steps == 4) return groups<Even, 4>(v, n, scale, offset, rule, levels);
+  groups<Even, by_gathers>(v, n, scale, offset, rule, levels);
 }
 
 inline __m256i bits8(__m256 t, float shift, __m256 border) {
@@ -150,13 +172,10 @@ void words(const float* v, std::size_t n, const float* scale, const float* offse
 
 void encode_levels(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
                    std::uint8_t* levels) {
-  const bool small = rule.n_steps <= 4;
   if (rule.width > 2) return scalar::encode_levels(v, n, scale, offset, rule, levels);
-  if (rule.equal) return groups<false, Search::equal>(v, n, scale, offset, rule, levels);
-  if (rule.even && small) return groups<true, Search::linear>(v, n, scale, offset, rule, levels);
-  if (rule.even) return groups<true, Search::gathers>(v, n, scale, offset, rule, levels);
-  if (small) return groups<false, Search::linear>(v, n, scale, offset, rule, levels);
-  return groups<false, Search::gathers>(v, n, scale, offset, rule, levels);
+  if (rule.equal) return groups<false, by_equal_borders>(v, n, scale, offset, rule, levels);
+  if (rule.even) return by_steps<true>(v, n, scale, offset, rule, levels);
+  by_steps<false>(v, n, scale, offset, rule, levels);
 }
 
 void encode_bits(const float* v, std::size_t n, const float* scale, const float* offset, const BitRule& rule,

@@ -1,6 +1,7 @@
 // vreduceps gives u - rint(u) in one instruction (0, not NaN, where u is infinite: the same level by the contract);
 // borders and table of up to 15 entries are searched in registers with vpermps, longer ones with gathers. Two one-bit
-// masks are interleaved with pdep. Tail: the last few frequencies through a padded copy.
+// masks are interleaved with pdep. One bit is bound by the two vector ports, some 14 instructions for 32 levels. Tail:
+// the last few frequencies through a padded copy.
 #include <immintrin.h>
 
 #include "lowtide/ops/encode/encode.hpp"
@@ -30,33 +31,43 @@ inline __m512 fraction(__m512 u) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(f, _mm512_set1_ps(1.0f), _CMP_LT_OQ), f);
 }
 
-enum class Search { registers, gathers, equal };
+// How levels are found: a number of halvings with borders and table in registers, or one of these.
+constexpr int by_equal_borders = 0, by_gathers = -1;
 
 template <bool Even>
-inline __m512i step(__m512i c, __m512 border, __m512 f, __m512i size) {
+inline __m512i step(__m512i c, __m512 border, __m512 f, int size) {
   const __mmask16 below = _mm512_cmp_ps_mask(border, f, Even ? _CMP_LT_OQ : _CMP_LE_OQ);
-  return _mm512_mask_add_epi32(c, below, c, size);
+  return _mm512_mask_add_epi32(c, below, c, _mm512_set1_epi32(size));
 }
 
-template <bool Even, Search How>
+template <bool Even, int Steps>
+inline __m512i level_in_registers(__m512 f, const LevelRule& rule) {
+  const __m512 borders = _mm512_load_ps(rule.borders);
+  __m512i c = _mm512_setzero_si512();
+#pragma GCC unroll 4
+  for (int size = 1 << Steps >> 1; size > 0; size >>= 1)
+    c = step<Even>(c, _mm512_permutexvar_ps(_mm512_add_epi32(c, _mm512_set1_epi32(size - 1)), borders), f, size);
+  return _mm512_permutexvar_epi32(c, _mm512_load_si512(rule.table));
+}
+
+template <bool Even, int How>
 inline __m512i level(__m512 u, const LevelRule& rule) {
   const __m512 f = Even ? even_fraction(u) : fraction(u);
+  if constexpr (How > 0) return level_in_registers<Even, How>(f, rule);
   __m512i c = _mm512_setzero_si512();
-  if (How == Search::equal) {
+  if (How == by_equal_borders) {
     c = _mm512_cvttps_epi32(_mm512_mul_ps(f, _mm512_set1_ps(static_cast<float>(1u << rule.n_steps))));
+    if (rule.n_steps <= 4) return _mm512_permutexvar_epi32(c, _mm512_load_si512(rule.table));
   } else {
     for (int size = 1 << rule.n_steps >> 1; size > 0; size >>= 1) {
       const __m512i at = _mm512_add_epi32(c, _mm512_set1_epi32(size - 1));
-      const __m512 border = How == Search::registers ? _mm512_permutexvar_ps(at, _mm512_load_ps(rule.borders))
-                                                     : _mm512_i32gather_ps(at, rule.borders, 4);
-      c = step<Even>(c, border, f, _mm512_set1_epi32(size));
+      c = step<Even>(c, _mm512_i32gather_ps(at, rule.borders, 4), f, size);
     }
   }
-  if (rule.n_steps <= 4) return _mm512_permutexvar_epi32(c, _mm512_load_si512(rule.table));
   return _mm512_i32gather_epi32(c, rule.table, 4);
 }
 
-template <bool Even, Search How>
+template <bool Even, int How>
 inline void group(const float* v, const float* scale, const float* offset, const LevelRule& rule, std::uint8_t* out) {
   const __m512 t = phase(v, scale, offset);
   const __m512i first = level<Even, How>(_mm512_add_ps(t, _mm512_set1_ps(rule.shifts[0])), rule);
@@ -66,7 +77,7 @@ inline void group(const float* v, const float* scale, const float* offset, const
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi32_epi16(pair));
 }
 
-template <bool Even, Search How>
+template <bool Even, int How>
 void groups(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
             std::uint8_t* levels) {
   std::size_t j = 0;
@@ -76,6 +87,15 @@ void groups(const float* v, std::size_t n, const float* scale, const float* offs
   std::uint8_t last[2 * lanes];
   group<Even, How>(tail.v, tail.scale, tail.offset, rule, last);
   for (std::size_t i = 0; i < (n - j) * rule.width; ++i) levels[j * rule.width + i] = last[i];
+}
+
+template <bool Even>
+void by_steps(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
+              std::uint8_t* levels) {
+  if (rule.n_steps <= 2) return groups<Even, 2>(v, n, scale, offset, rule, levels);
+  if (rule.n_steps == 3) return groups<Even, 3>(v, n, scale, offset, rule, levels);
+  if (rule.n_steps == 4) return groups<Even, 4>(v, n, scale, offset, rule, levels);
+  groups<Even, by_gathers>(v, n, scale, offset, rule, levels);
 }
 
 inline std::uint64_t bits16(__m512 u, __m512 border) {
@@ -113,13 +133,10 @@ void words(const float* v, std::size_t n, const float* scale, const float* offse
 
 void encode_levels(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule,
                    std::uint8_t* levels) {
-  const bool small = rule.n_steps <= 4;
   if (rule.width > 2) return scalar::encode_levels(v, n, scale, offset, rule, levels);
-  if (rule.equal) return groups<false, Search::equal>(v, n, scale, offset, rule, levels);
-  if (rule.even && small) return groups<true, Search::registers>(v, n, scale, offset, rule, levels);
-  if (rule.even) return groups<true, Search::gathers>(v, n, scale, offset, rule, levels);
-  if (small) return groups<false, Search::registers>(v, n, scale, offset, rule, levels);
-  return groups<false, Search::gathers>(v, n, scale, offset, rule, levels);
+  if (rule.equal) return groups<false, by_equal_borders>(v, n, scale, offset, rule, levels);
+  if (rule.even) return by_steps<true>(v, n, scale, offset, rule, levels);
+  by_steps<false>(v, n, scale, offset, rule, levels);
 }
 
 void encode_bits(const float* v, std::size_t n, const float* scale, const float* offset, const BitRule& rule,

@@ -48,10 +48,10 @@ using EncodeLevelsFn = void (*)(const float* v, std::size_t n, const float* scal
 using EncodeBitsFn = void (*)(const float* v, std::size_t n, const float* scale, const float* offset,
                               const BitRule& rule, std::size_t n_levels, std::uint64_t* row);
 
-#define LOWTIDE_DECLARE_ENCODE                                                                               \
-  void encode_levels(const float* v, std::size_t n, const float* scale, const float* offset,                 \
-                     const LevelRule& rule, std::uint8_t* levels);                                           \
-  void encode_bits(const float* v, std::size_t n, const float* scale, const float* offset, const BitRule& rule, \
+#define LOWTIDE_DECLARE_ENCODE                                                                                      \
+  void encode_levels(const float* v, std::size_t n, const float* scale, const float* offset, const LevelRule& rule, \
+                     std::uint8_t* levels);                                                                         \
+  void encode_bits(const float* v, std::size_t n, const float* scale, const float* offset, const BitRule& rule,     \
                    std::size_t n_levels, std::uint64_t* row);
 namespace scalar {
 LOWTIDE_DECLARE_ENCODE

@@ -33,7 +33,8 @@ inline __m256 cosine_of_turns(__m256 u) {
 }
 
 inline __m256 feature(__m256 t, const FeatureRule& rule, unsigned k) {
-  return _mm256_mul_ps(_mm256_set1_ps(rule.amplitude), cosine_of_turns(_mm256_add_ps(t, _mm256_set1_ps(rule.shifts[k]))));
+  return _mm256_mul_ps(_mm256_set1_ps(rule.amplitude),
+                       cosine_of_turns(_mm256_add_ps(t, _mm256_set1_ps(rule.shifts[k]))));
 }
 
 inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out) {

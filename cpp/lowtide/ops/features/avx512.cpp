@@ -29,12 +29,12 @@ inline __m512 cosine_of_turns(__m512 u) {
 }
 
 inline __m512 feature(__m512 t, const FeatureRule& rule, unsigned k) {
-  return _mm512_mul_ps(_mm512_set1_ps(rule.amplitude), cosine_of_turns(_mm512_add_ps(t, _mm512_set1_ps(rule.shifts[k]))));
+  return _mm512_mul_ps(_mm512_set1_ps(rule.amplitude),
+                       cosine_of_turns(_mm512_add_ps(t, _mm512_set1_ps(rule.shifts[k]))));
 }
 
 inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out) {
-  const __m512 t =
-      _mm512_add_ps(_mm512_mul_ps(_mm512_loadu_ps(v), _mm512_loadu_ps(scale)), _mm512_loadu_ps(offset));
+  const __m512 t = _mm512_add_ps(_mm512_mul_ps(_mm512_loadu_ps(v), _mm512_loadu_ps(scale)), _mm512_loadu_ps(offset));
   const __m512 a = feature(t, rule, 0);
   if (rule.width == 1) return _mm512_storeu_ps(out, a);
   const __m512 b = feature(t, rule, 1);

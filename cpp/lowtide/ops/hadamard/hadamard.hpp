@@ -4,7 +4,8 @@
 // S1, S2, S3 are diagonal, entries +1 or -1.
 //
 // The order of the float32 additions is part of the contract: every level gives the same bits, in any batch. A round
-// multiplies entry i by its sign, then runs log2(D) stages. The stage of stride h replaces, for every i with i & h == 0,
+// multiplies entry i by its sign, then runs log2(D) stages. The stage of stride h replaces, for every i with i & h ==
+// 0,
 //     (v[i], v[i + h])  by  (v[i] + v[i + h], v[i] - v[i + h]).
 // Round 1 (S1) takes the strides D/2, D/4, ..., 2, 1; round 2 (S2) takes 1, 2, ..., D/2; round 3 (S3) D/2, ..., 2, 1.
 // Up and down in turn, so that the end of a round and the start of the next touch the same entries and stay in

@@ -1,13 +1,13 @@
 // The passes of the Hadamard op over a register type V, written once for all instruction sets.
 //
-// The low `c` bits of an index make a chunk, held in n = 2^c / V::width registers; the bits above are taken in groups of
-// R = 2^k chunks a fixed stride apart. Strides go down, up, down, so rounds meet inside a pass:
+// The low `c` bits of an index make a chunk, held in n = 2^c / V::width registers; the bits above are taken in groups
+// of R = 2^k chunks a fixed stride apart. Strides go down, up, down, so rounds meet inside a pass:
 //     first   top group down, S1 before it
 //     turn    low bits down, S2, low bits up        (one chunk in registers)
 //     crest   top group up, S3, top group down      (drops outputs that are not read)
 //     last    low bits down
-// Between them run the groups in the middle, if there are any. V lives in an unnamed namespace of the including file, so
-// every instance is that file's own and code of one level never stands in for another's.
+// Between them run the groups in the middle, if there are any. V lives in an unnamed namespace of the including file,
+// so every instance is that file's own and code of one level never stands in for another's.
 //
 // Multiplying by a sign is exact, so fmadd(a, s, b) = a s + b rounds once, as the addition of the contract does.
 #pragma once
@@ -45,8 +45,8 @@ LOWTIDE_INLINE void up(typename V::Reg (&r)[N]) {
   }
 }
 
-// Multiplies r[i] by the signs at signs + i * step, then runs the strides N/2, ..., 1; of the first stages only the sums
-// are made where just the first Keep registers are wanted.
+// Multiplies r[i] by the signs at signs + i * step, then runs the strides N/2, ..., 1; of the first stages only the
+// sums are made where just the first Keep registers are wanted.
 template <class V, int N, int Keep>
 LOWTIDE_INLINE void signed_down(typename V::Reg (&r)[N], const float* signs, std::size_t step) {
   constexpr int h = N / 2;
@@ -107,17 +107,26 @@ LOWTIDE_INLINE void turn_chunk(typename V::Reg (&r)[N], const float* s2) {
   up<V, N>(r);
 }
 
-// A block that fits in registers: all three rounds at once.
-template <class V, int N>
+// B blocks that fit in registers together, step by step side by side: all three rounds at once. One small block alone
+// would wait for its own additions.
+template <class V, int N, int B>
 void whole(const float* x, const float* signs, float* v) {
   constexpr std::size_t dim = N * V::width;
-  typename V::Reg r[N];
-  load<V, N>(r, x, V::width);
-  signed_down<V, N, N>(r, signs, V::width);
-  turn_chunk<V, N>(r, signs + dim);
-  signed_down<V, N, N>(r, signs + 2 * dim, V::width);
-  lanes_down<V, N>(r);
-  store<V, N>(r, v, V::width);
+  typename V::Reg r[B][N];
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+    load<V, N>(r[b], x, V::width);
+    signed_down<V, N, N>(r[b], signs + 3 * dim * b, V::width);
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) turn_chunk<V, N>(r[b], signs + 3 * dim * b + dim);
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) signed_down<V, N, N>(r[b], signs + 3 * dim * b + 2 * dim, V::width);
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+    lanes_down<V, N>(r[b]);
+    store<V, N>(r[b], v + dim * b, V::width);
+  }
 }
 
 template <class V, int R>

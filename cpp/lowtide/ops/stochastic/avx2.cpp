@@ -28,7 +28,8 @@ inline __m256i mix(__m256i h) {
 }
 
 inline __m256 random_fraction(std::uint64_t seed, __m256i component, __m256 f) {
-  const __m256i low = constant(static_cast<std::uint32_t>(seed)), high = constant(static_cast<std::uint32_t>(seed >> 32));
+  const __m256i low = constant(static_cast<std::uint32_t>(seed)),
+                high = constant(static_cast<std::uint32_t>(seed >> 32));
   const __m256i key = mix(_mm256_add_epi32(mix(_mm256_xor_si256(component, low)), high));
   const __m256i hash = mix(_mm256_xor_si256(key, _mm256_castps_si256(f)));
   return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(hash, 8)), _mm256_set1_ps(0x1p-24f));
@@ -50,8 +51,8 @@ inline __m256i level(__m256 u, __m256i component, const StochasticRule& rule) {
   const __m256 whole = _mm256_sub_ps(u, _mm256_floor_ps(u));
   const __m256 f = _mm256_and_ps(whole, _mm256_cmp_ps(whole, _mm256_set1_ps(1.0f), _CMP_LT_OQ));
   const __m256 above = _mm256_add_ps(cosine_of_fraction(f), _mm256_set1_ps(1.0f));
-  const __m256 place = _mm256_add_ps(_mm256_mul_ps(above, _mm256_set1_ps(0.5f * top)),
-                                     random_fraction(rule.seed, component, f));
+  const __m256 place =
+      _mm256_add_ps(_mm256_mul_ps(above, _mm256_set1_ps(0.5f * top)), random_fraction(rule.seed, component, f));
   const __m256 clipped = _mm256_min_ps(_mm256_max_ps(_mm256_floor_ps(place), _mm256_setzero_ps()), _mm256_set1_ps(top));
   return _mm256_cvttps_epi32(clipped);
 }

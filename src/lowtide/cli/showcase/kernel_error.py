@@ -13,7 +13,7 @@ from lowtide.encoders import RandomFeatures
 __all__ = ["PairErrors"]
 
 _EDGES = np.linspace(-4.0, 4.0, 41)
-_SHOWN_BINS, _SHOWN_PER_BIN = 24, 6
+_SHOWN_BINS, _SHOWN_PER_BIN = 24, 4
 
 
 class PairErrors:
@@ -23,9 +23,12 @@ class PairErrors:
         self._draws: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = []
 
     def add(self, encoder: RandomFeatures, rows: Any) -> None:
-        """Estimate the kernel between all rows, from codes against floats where the encoder has codes."""
-        left = "full" if encoder.bits is None else "codes"
-        estimate, std = encoder.kernel_estimate(rows, rows, sides=(left, "full"), return_std=True)
+        """Estimate the kernel between all rows: codes against float features, or these on both sides without codes.
+
+        Given codes, the encoder has no way to the exact distance: their standard errors come from the estimate itself.
+        """
+        left = rows if encoder.bits is None else encoder.encode(rows)
+        estimate, std = encoder.kernel_estimate(left, rows, return_std=True)
         pairs = np.triu_indices(len(rows), 1)
         exact = encoder.kernel_.gram(rows)
         self._draws.append((exact[pairs], estimate[pairs].astype(np.float64), std[pairs].astype(np.float64)))

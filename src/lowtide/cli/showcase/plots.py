@@ -1,4 +1,4 @@
-"""The three plots of the page, as SVG that takes its colors from the page's style sheet."""
+"""The three plots of the page, as SVG that takes its colors from the page's style sheet. Imports matplotlib."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from lowtide.cli.showcase.results import FLOAT32, WIDTHS, Comparison
 
@@ -22,7 +25,8 @@ _SERIES = {FLOAT32: "#050505", 4: "#060606", 2: "#070707", 1: "#080808"}
 _VARIABLES = {_INK: "ink", _MUTED: "muted", _GRID: "grid", _PAPER: "paper"} | {
     color: f"series-{bits}" for bits, color in _SERIES.items()
 }
-_STYLE = {
+_ACCURACY_TICKS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, selectable, in the page's font
     "font.size": 11,
     "text.color": _INK,
@@ -42,57 +46,55 @@ _STYLE = {
 
 
 def accuracy_plot(comparison: Comparison) -> str:
-    """Draw accuracy against bytes an item, a curve a width, the exact machine as a line."""
-    with _figure("accuracy", (7.4, 4.0)) as (ax, written):
-        exact = comparison.exact.accuracy
-        ax.axhline(100 * exact, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
-        for bits in WIDTHS:
+    """Draw accuracy against bytes an item, a curve a width, the exact machine as a line.
+
+    The axis shows accuracy but is logarithmic in the mistakes, so that 98% and 99% are as far apart as 80% and 90%.
+    """
+    fewest = 0.5 / comparison.n_test  # a faultless method is drawn at half a mistake
+    with _figure("accuracy", (9.4, 4.4)) as (figure, written):
+        ax = figure.add_subplot()
+        for bits in reversed(WIDTHS):
             curve = comparison.curve(bits)
-            n_bytes, accuracy = [o.bytes_per_item for o in curve], [100 * o.accuracy for o in curve]
-            weight = 2.4 if bits == 1 else 1.6
-            ax.plot(n_bytes, accuracy, "o-", color=_SERIES[bits], linewidth=weight, markersize=4.5, label=curve[0].name)
-            ax.annotate(
-                curve[0].name,
-                (n_bytes[0], accuracy[0]),
-                xytext=(-8, 0),
-                textcoords="offset points",
-                ha="right",
-                va="center",
-                color=_SERIES[bits],
-            )
+            mistakes = [max(1 - o.accuracy, fewest) for o in curve]
+            width = 2.4 if bits == 1 else 1.6
+            n_bytes = [o.bytes_per_item for o in curve]
+            ax.plot(n_bytes, mistakes, "o-", color=_SERIES[bits], linewidth=width, markersize=5, label=curve[0].name)
+        level = max(1 - comparison.exact.accuracy, fewest)
+        ax.axhline(level, color=_INK, linewidth=1.2, linestyle=(0, (4, 3)), label=comparison.exact.name)
         ax.set_xscale("log", base=2)
-        low, high = ax.get_xlim()
-        ax.set_xlim(low / 1.7, high)
+        ax.set_yscale("log")
+        ax.invert_yaxis()
+        ax.xaxis.set_major_locator(FixedLocator([2.0**k for k in range(2, 20)]))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
-        ax.annotate(
-            f"exact SVM {100 * exact:.1f}%", (high, 100 * exact), xytext=(0, 5), textcoords="offset points", ha="right"
-        )
+        ax.yaxis.set_major_locator(FixedLocator([1 - tick for tick in _ACCURACY_TICKS]))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter(lambda value, _: f"{100 * (1 - value):.3g}%")
         ax.set_xlabel("bytes an item")
-        ax.set_ylabel("test digits right")
+        ax.set_ylabel("accuracy")
+        ax.legend(frameon=False, loc="lower right", labelcolor=_INK)
     return written()
 
 
 def kernel_plot(comparison: Comparison) -> str:
-    """Draw one-bit kernel estimates against exact values, with bars of two predicted standard errors."""
+    """Draw one-bit kernel estimates against exact values, and below the errors with bars of two standard errors."""
     pairs = comparison.calibration
-    outside = np.abs(pairs.estimate - pairs.exact) > 2 * pairs.std
-    with _figure("kernel", (5.2, 4.4)) as (ax, written):
-        ends = [min(pairs.exact.min(), pairs.estimate.min()), max(pairs.exact.max(), pairs.estimate.max())]
-        ax.plot(ends, ends, color=_INK, linewidth=1, zorder=1)
-        for chosen, color in ((~outside, _SERIES[2]), (outside, _SERIES[1])):
-            ax.errorbar(
-                pairs.exact[chosen],
-                pairs.estimate[chosen],
-                yerr=2 * pairs.std[chosen],
-                fmt="o",
-                markersize=2.6,
-                color=color,
-                elinewidth=0.9,
-                zorder=2,
-            )
-        ax.set_xlabel("exact kernel")
-        ax.set_ylabel("estimate from one-bit codes")
+    error = pairs.estimate - pairs.exact
+    outside = np.abs(error) > 2 * pairs.std
+    with _figure("kernel", (4.9, 4.9)) as (figure, written):
+        top, bottom = figure.subplots(2, sharex=True, height_ratios=(3, 2))
+        ends = (pairs.exact.min(), pairs.exact.max())
+        top.plot(ends, ends, color=_INK, linewidth=1, zorder=1)
+        bottom.plot(ends, (0, 0), color=_INK, linewidth=1, zorder=1)
+        for ax, height in ((top, pairs.estimate), (bottom, error)):
+            for chosen, color in ((~outside, _SERIES[2]), (outside, _SERIES[1])):
+                bars = 2 * pairs.std[chosen]
+                ax.errorbar(
+                    pairs.exact[chosen], height[chosen], bars, fmt="o", markersize=2.8, color=color, elinewidth=1
+                )
+        top.set_ylabel("estimate")
+        bottom.set_ylabel("estimate - exact")
+        bottom.set_xlabel("exact kernel")
+        figure.align_ylabels()
     return written()
 
 
@@ -100,7 +102,8 @@ def score_plot(comparison: Comparison) -> str:
     """Draw the histogram of (estimate - exact) / predicted standard error over the normal density."""
     calibration = comparison.calibration
     grid = np.linspace(calibration.edges[0], calibration.edges[-1], 201)
-    with _figure("score", (5.2, 4.4)) as (ax, written):
+    with _figure("score", (4.9, 4.9)) as (figure, written):
+        ax = figure.add_subplot()
         ax.stairs(calibration.density, calibration.edges, fill=True, color=_SERIES[2], alpha=0.45, label="measured")
         ax.plot(grid, np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi), color=_INK, linewidth=1.4, label="normal law")
         ax.set_xlim(grid[0], grid[-1])
@@ -112,16 +115,13 @@ def score_plot(comparison: Comparison) -> str:
 
 @contextmanager
 def _figure(name: str, size: tuple[float, float]) -> Iterator[tuple[Any, Callable[[], str]]]:
-    """Give axes in our own style, whatever the user's settings, and a function that returns the SVG afterwards."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
+    """Give a figure in our own style, whatever the user's settings, and a function that returns the SVG afterwards."""
     text = ""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({**_STYLE, "svg.hashsalt": name})
         figure = Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot(), lambda: text
+        yield figure, lambda: text
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
         text = _inline(stream.getvalue(), name)

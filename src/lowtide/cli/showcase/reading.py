@@ -8,7 +8,7 @@ __all__ = ["notes", "percent", "reading"]
 
 
 def reading(comparison: Comparison) -> list[str]:
-    """Say in two sentences what one bit a feature kept and cost, and whether its error bars held."""
+    """Say in two sentences what one bit a feature reached and cost, and whether its error bars held."""
     return [_accuracy_sentence(comparison), _error_sentence(comparison)]
 
 
@@ -24,48 +24,49 @@ def percent(share: float) -> str:
 
 def _accuracy_sentence(comparison: Comparison) -> str:
     one_bit, exact, float32 = comparison.one_bit, comparison.exact, comparison.same_bytes[0]
-    shrink = comparison.same_components[0].bytes_per_item / one_bit.bytes_per_item
     return (
-        f"One bit a feature gets {percent(one_bit.accuracy)} of the test digits right, {_against(one_bit, exact)}, in "
-        f"{one_bit.bytes_per_item:.0f} bytes an item, {shrink:.0f} times fewer than the same features in float32; "
-        f"float32 features in the same {float32.bytes_per_item:.0f} bytes get {percent(float32.accuracy)}."
+        f"One bit a feature gets {percent(one_bit.accuracy)} of the test digits right in {one_bit.bytes_per_item:.0f} "
+        f"bytes an item; the exact SVM gets {percent(exact.accuracy)} ({_verdict(one_bit, exact)}), float32 features "
+        f"in as many bytes {percent(float32.accuracy)}."
     )
 
 
-def _against(outcome: Outcome, exact: Outcome) -> str:
-    """Compare with the exact machine, as far as the test rows can tell the two apart."""
+def _verdict(outcome: Outcome, exact: Outcome) -> str:
+    """Say how far the exact machine is ahead or behind, if the test rows can tell the two apart."""
     gain, error = outcome.gain_over(exact)
     if abs(gain) <= 2 * error:
-        return f"no fewer than the exact SVM as far as {exact.correct.size} rows can tell ({percent(exact.accuracy)})"
-    how = "more" if gain > 0 else "fewer"
-    return f"{100 * abs(gain):.1f} points {how} than the exact SVM ({percent(exact.accuracy)})"
+        return f"too close for {exact.correct.size} rows to tell apart"
+    return f"{100 * abs(gain):.1f} points {'less' if gain > 0 else 'more'}"
 
 
 def _error_sentence(comparison: Comparison) -> str:
     error = comparison.one_bit.kernel_error
     assert error is not None, "the one-bit row of the table has its kernel error measured"
     return (
-        f"Its kernel values are off by {error.measured:.4f} (root mean square), where the closed form predicts "
-        f"{error.predicted:.4f}; {percent(error.coverage)} of the pairs are within two predicted standard errors "
-        f"(95.4% expected)."
+        f"Its kernel values are off by {error.measured:.4f} (root mean square), predicted {error.predicted:.4f}; "
+        f"{percent(error.coverage)} of them lie within two predicted standard errors, where 95.4% should."
     )
 
 
 def _time_note(comparison: Comparison) -> str:
     exact, one_bit = comparison.exact, comparison.one_bit
-    ratio = one_bit.fit_seconds / exact.fit_seconds
-    verdict = f"{ratio:.1f} times slower" if ratio >= 1 else f"{1 / ratio:.1f} times faster"
+    fit = _speed(one_bit.fit_seconds, exact.fit_seconds)
+    predict = _speed(one_bit.predict_seconds, exact.predict_seconds)
     return (
-        f"Fitting on one-bit codes was {verdict} than the exact SVM on these {comparison.n_train} rows. The SVM's time "
-        f"grows with the square of the rows or faster, that of codes in proportion to them."
+        f"Against the exact SVM on these {comparison.n_train} rows, one-bit codes fit {fit} and predict {predict}. "
+        f"The SVM's time to fit grows at least with the square of the rows, that of codes in proportion to them."
     )
 
 
+def _speed(seconds: float, reference: float) -> str:
+    ratio = seconds / reference
+    return f"{ratio:.1f} times slower" if ratio >= 1 else f"{1 / ratio:.1f} times faster"
+
+
 def _size_note(comparison: Comparison) -> str:
-    exact, one_bit = comparison.exact, comparison.one_bit
-    ratio = exact.bytes_per_item / one_bit.bytes_per_item
-    verdict = "as many as" if ratio == 1 else f"{ratio:.1f} times" if ratio > 1 else f"only {ratio:.2f} of"
+    exact, one_bit = comparison.exact.bytes_per_item, comparison.one_bit.bytes_per_item
+    versus = "as large as" if exact == one_bit else "larger than" if exact > one_bit else "smaller than"
     return (
-        f"The SVM reads the {comparison.n_features} pixels themselves, {exact.bytes_per_item:.0f} bytes in float32, "
-        f"{verdict} the bytes of the one-bit code: codes save memory against features, and against raw rows only when these are longer."
+        f"The SVM reads the {comparison.n_features} pixels themselves: {exact:.0f} bytes in float32, {versus} the "
+        f"one-bit code. Codes save memory against float features always, against raw rows when these are long."
     )

@@ -19,7 +19,7 @@ class Plan:
 
     n_components: int = 2048
     seed: int = 0
-    n_draws: int = 4
+    n_draws: int = 3
     alpha: float = 0.1
 
 
@@ -57,7 +57,7 @@ class Outcome:
     correct : ndarray of float64, shape (n_test,)
         For each test row, the share of draws in which its class was right.
     fit_seconds, predict_seconds : float
-        From raw rows, encoding included; the median over draws.
+        From raw rows, encoding included; the best of all draws.
     kernel_error : KernelError or None
         None where it was not measured or is zero by definition.
     """
@@ -142,7 +142,7 @@ class Comparison:
     def same_bytes(self) -> tuple[Outcome, ...]:
         """Each width at as many components as fit in the bytes of the one-bit code."""
         budget = int(self.one_bit.bytes_per_item)
-        return tuple(self.at(bits, fitting_components(budget, bits)) for bits in WIDTHS[:-1]) + (self.one_bit,)
+        return (*(self.at(bits, fitting_components(budget, bits)) for bits in WIDTHS[:-1]), self.one_bit)
 
 
 def fitting_components(n_bytes: int, bits: int) -> int:

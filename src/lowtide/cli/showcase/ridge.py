@@ -1,4 +1,4 @@
-"""Least squares on features, by the normal equations: all that packed codes are asked for is a Gram and two products."""
+"""Least squares by the normal equations: all that packed codes are asked for is a Gram matrix and two products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fit_ridge", "predict_class"]
 
 
 def fit_ridge(features: Any, labels: NDArray[np.int_], alpha: float) -> NDArray[np.float64]:
-    """Return the w that minimizes |F w - Y|^2 + alpha |w|^2, with Y = +1 in the column of a row's class and -1 elsewhere.
+    """Return the w that minimizes |F w - Y|^2 + alpha |w|^2, Y = +1 in the column of a row's class and -1 elsewhere.
 
     F = `features` is a float array or `Codes` of shape (n, m); codes stay packed: F'F and F'Y come from their bits.
     Time O(n m^2 + m^3).

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,6 +17,17 @@ from lowtide.cli.showcase.reading import notes, percent, reading
 from lowtide.cli.showcase.results import Comparison, Outcome
 
 __all__ = ["progress", "show"]
+
+# Two lines each, so that the table fits in 80 columns.
+_HEADINGS = (
+    "\nfeatures",
+    "bytes\nan item",
+    "\naccuracy",
+    "fit\nms",
+    "predict\nms",
+    "kernel\nerror",
+    "error\npredicted",
+)
 
 
 @contextmanager
@@ -32,6 +44,7 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
     """Print the table, the two sentences that read it, and what speaks against it."""
     console = console or Console(highlight=False)
     console.print(_table(comparison))
+    console.print()
     for sentence in reading(comparison):
         console.print(Padding(sentence, (0, 0, 1, 0)))
     for note in notes(comparison):
@@ -43,16 +56,17 @@ def _table(comparison: Comparison) -> Table:
         f"Digits: {comparison.n_train} rows to learn from, {comparison.n_test} to test; "
         f"kernel exp(-{comparison.gamma:.3g} |x - y|²)"
     )
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for heading in ("", "features", "bytes/item", "accuracy", "fit", "predict", "kernel error", "predicted"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    table.add_row(*_cells(comparison.exact), end_section=True)
-    for outcome in comparison.same_components:
-        table.add_row(*_cells(outcome), end_section=outcome is comparison.same_components[-1])
-    budget = f"at {comparison.one_bit.bytes_per_item:.0f} bytes an item:"
-    table.add_row(f"[italic]{budget}")
-    for outcome in comparison.same_bytes:
-        table.add_row(*_cells(outcome), style="bold" if outcome.bits == 1 else "")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_edge=False)
+    table.padding = (0, 1, 0, 0)
+    table.add_column("\nmethod", no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_row(*_cells(comparison.exact))
+    for label, outcomes in (("same features", comparison.same_components), ("same bytes", comparison.same_bytes)):
+        table.add_section()
+        table.add_row(label, style="dim")
+        for outcome in outcomes:
+            table.add_row(*_cells(outcome), style="bold" if outcome.bits == 1 else "")
     return table
 
 
@@ -63,12 +77,8 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
         f"{outcome.n_components}",
         f"{outcome.bytes_per_item:.0f}",
         percent(outcome.accuracy),
-        _milliseconds(outcome.fit_seconds),
-        _milliseconds(outcome.predict_seconds),
+        f"{1000 * outcome.fit_seconds:.1f}",
+        f"{1000 * outcome.predict_seconds:.1f}",
         f"{error.measured:.4f}" if error else "0",
-        f"±{error.predicted:.4f}" if error else "",
+        f"{error.predicted:.4f}" if error else "",
     )
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"

@@ -1,40 +1,7 @@
-"""Orthogonal frequencies: the Bessel kernel, exact variances, and where the paper's inequalities hold."""
+"""Orthogonal frequencies (ORF).
 
-from lowtide.theory.orthogonal.bessel import bessel_zeros, normalized_bessel
-from lowtide.theory.orthogonal.chi import chi_covariance
-from lowtide.theory.orthogonal.mixture import mixture_covariance
-from lowtide.theory.orthogonal.ranges import (
-    OrfRanges,
-    kernel_bounds,
-    orf_ranges,
-    true_lower_range,
-    true_upper_range,
-    true_variance_range,
-    variance_bounds,
-)
-from lowtide.theory.orthogonal.variance import (
-    block_sizes,
-    haar_covariance,
-    orf_chi_variance,
-    orf_variance,
-    rff_variance,
-)
+`bessel`: zeros of the kernel of unit-norm rows. `chi`, `mixture`: covariance within a block for Gaussian and for mixed
+lengths. `variance`: exact variances. `ranges`: where the paper's inequalities hold.
+"""
 
-__all__ = [
-    "OrfRanges",
-    "bessel_zeros",
-    "block_sizes",
-    "chi_covariance",
-    "haar_covariance",
-    "kernel_bounds",
-    "mixture_covariance",
-    "normalized_bessel",
-    "orf_chi_variance",
-    "orf_ranges",
-    "orf_variance",
-    "rff_variance",
-    "true_lower_range",
-    "true_upper_range",
-    "true_variance_range",
-    "variance_bounds",
-]
+__all__: list[str] = []  # the public names are listed in `lowtide.theory`

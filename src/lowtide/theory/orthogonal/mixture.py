@@ -35,9 +35,7 @@ _LARGE_DIMENSION = 10**4
 _CHUNK = 1 << 20
 
 
-def mixture_covariance(
-    kernel: Kernel, dimension: int, distance: ArrayLike, amplitudes: ArrayLike = (1.0,)
-) -> Floats:
+def mixture_covariance(kernel: Kernel, dimension: int, distance: ArrayLike, amplitudes: ArrayLike = (1.0,)) -> Floats:
     """Covariance of h(w_1.u), h(w_2.u), h(t) = sum_k a_k cos(k t), orthogonal directions, independent lengths.
 
     Parameters
@@ -128,13 +126,11 @@ def _pair_law(log: Floats, weight: Floats, dim: int) -> tuple[Floats, Floats, Fl
     return np.exp(grid[seen]), joint[seen], apart[seen]
 
 
-def _gather(
-    x: Floats, weight: Floats, step: float, span: tuple[float, float] | None = None
-) -> tuple[Floats, Floats]:
+def _gather(x: Floats, weight: Floats, step: float, span: tuple[float, float] | None = None) -> tuple[Floats, Floats]:
     """Move point masses to a grid so that quintics are averaged exactly (six-point Lagrange weights)."""
     low, high = span if span is not None else (float(x.min()), float(x.max()))
     n = int((high - low) / step) + 7
-    grid = low + step * (np.arange(n) - 2)
+    grid = low + step * np.arange(-2.0, n - 2.0)
     position = (x - grid[0]) / step
     cell = np.clip(np.floor(position).astype(np.int64), 2, n - 4)
     u = position - cell
@@ -151,4 +147,4 @@ def _normal_rule(n: int) -> tuple[Floats, Floats]:
     """Trapezoidal rule for a standard normal variable: it converges exponentially."""
     t = np.linspace(-_T_MAX, _T_MAX, n)
     weight = np.exp(-(t**2) / 2)
-    return t, weight / weight.sum()
+    return t, np.asarray(weight / weight.sum(), dtype=np.float64)

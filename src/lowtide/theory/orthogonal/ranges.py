@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from lowtide._checks import check_integer
-from lowtide.theory.orthogonal.bessel import bessel_zeros, normalized_bessel
+from lowtide.kernels import normalized_bessel
+from lowtide.theory.orthogonal.bessel import bessel_zeros
 from lowtide.theory.orthogonal.variance import orf_variance, rff_variance
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 class OrfRanges:
     """Constants of Propositions 3 and 6 in one dimension.
 
-    Attributes
+    Parameters
     ----------
     b : float
         2^(1/4) d^(3/4) sqrt(1 - 4/(2 sqrt2 d^(3/2) - d)).
@@ -39,6 +40,12 @@ class OrfRanges:
     first_zero, second_zero : float
         First zeros of the Bessel kernel: the lower bound of Proposition 3 holds to just below the first (d >= 5),
         the upper at least to the second.
+
+    Examples
+    --------
+    >>> from lowtide.theory import orf_ranges
+    >>> orf_ranges(4).c is None
+    True
     """
 
     b: float

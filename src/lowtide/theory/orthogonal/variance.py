@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.theory.orthogonal.bessel import normalized_bessel
+from lowtide.kernels import normalized_bessel
 from lowtide.theory.orthogonal.chi import chi_covariance
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,85 @@
+"""Sphinx configuration. `make docs` builds with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import lowtide
+
+project = "lowtide"
+author = "lowtide developers"
+project_copyright = author
+version = release = lowtide.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+exclude_patterns = ["_build"]
+nitpicky = False
+# Single backticks in docstrings are names and formulas.
+default_role = "literal"
+highlight_language = "python"
+# Quotes in docstrings are those of Python strings.
+smartquotes = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
+autodoc_typehints = "none"
+autodoc_default_options = {"show-inheritance": True}
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "lowtide"
+html_static_path = ["_static"]
+html_css_files = ["lowtide.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "lowtide"},
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+}
+html_sidebars = {"index": [], "notation": []}
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+if sorted(EXAMPLES.glob("plot_*.py")):
+    extensions.append("sphinx_gallery.gen_gallery")
+    # About the folder that the project was cloned to; links are relative to it.
+    suppress_warnings = ["sphinx_gallery.space_in_filename"]
+    sphinx_gallery_conf = {
+        "examples_dirs": [str(EXAMPLES)],
+        "gallery_dirs": ["gallery"],
+        "filename_pattern": "/plot_",
+        "abort_on_example_error": True,
+        "download_all_examples": False,
+        "show_memory": False,
+        "write_computation_times": False,
+    }
+
+_BAR_OR_TRAILING_UNDERSCORE = re.compile(r"(?<!\\)\||(?<=\w)(?<!\\)_(?!\w)")
+
+
+def escape_formulas(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep formulas plain: reStructuredText takes |x| for a substitution and gamma_ for a link."""
+    in_doctest = False
+    for i, line in enumerate(lines):
+        in_doctest = line.lstrip().startswith(">>>") or (in_doctest and bool(line.strip()))
+        if not in_doctest:
+            lines[i] = "`".join(_escaped(part) if j % 2 == 0 else part for j, part in enumerate(line.split("`")))
+
+
+def _escaped(text: str) -> str:
+    return _BAR_OR_TRAILING_UNDERSCORE.sub(lambda match: "\\" + match[0], text)
+
+
+def setup(app: Any) -> None:
+    """Escape after numpydoc has turned sections into markup."""
+    app.connect("autodoc-process-docstring", escape_formulas, priority=1000)

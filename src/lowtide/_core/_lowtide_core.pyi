@@ -1,0 +1,98 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Levels and threads.
+
+def isa() -> str: ...
+def detected_isa() -> str: ...
+def isa_complaint() -> str: ...
+def thread_count() -> int: ...
+def set_thread_count(n: int) -> None: ...
+
+# Rows to codes and features. X is (n, d) with signs (n_blocks, 3, D), d <= D; without signs it is (n, p),
+# projected values.
+
+def encode(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    shifts: NDArray[np.float32],
+    borders: NDArray[np.float32],
+    table: NDArray[np.uint8],
+    even: bool,
+    bits: int,
+    n_levels: int,
+    out: NDArray[np.uint8],
+) -> None: ...
+def encode_stochastic(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    shifts: NDArray[np.float32],
+    seed: int,
+    bits: int,
+    n_levels: int,
+    out: NDArray[np.uint8],
+) -> None: ...
+def features(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    shifts: NDArray[np.float32],
+    amplitude: float,
+    n_components: int,
+    out: NDArray[np.float32],
+) -> None: ...
+def turns(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
+def project(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
+
+# Arithmetic on codes.
+
+def pack(levels: NDArray[np.uint8], bits: int, out: NDArray[np.uint8]) -> None: ...
+def unpack(rows: NDArray[np.uint8], bits: int, out: NDArray[np.uint8]) -> None: ...
+def decode(
+    rows: NDArray[np.uint8], n_levels: int, bits: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
+) -> None: ...
+def code_matvec(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    W: NDArray[np.floating[Any]],
+    out: NDArray[np.floating[Any]],
+) -> None: ...
+def code_rmatvec(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    R: NDArray[np.floating[Any]],
+    out: NDArray[np.floating[Any]],
+) -> None: ...
+def code_gram(
+    rows: NDArray[np.uint8], n_levels: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
+) -> None: ...
+def code_dot(
+    rows: NDArray[np.uint8],
+    book: NDArray[np.float32],
+    other: NDArray[np.uint8],
+    other_book: NDArray[np.float32],
+    n_levels: int,
+    out: NDArray[np.floating[Any]],
+) -> None: ...

@@ -1,0 +1,226 @@
+"""A kernel classifier on packed bits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+
+from lowtide._checks import check_integer, check_option, check_positive
+from lowtide.encoders import Encoder
+from lowtide.learners.calibration import fit_slope, softmax_of
+from lowtide.learners.class_weights import class_weights
+from lowtide.learners.losses import LOSSES
+from lowtide.learners.machine import KernelMachine, Side
+from lowtide.learners.progress import FitProgress, reports_progress
+from lowtide.learners.training import fit_smooth, fit_squared
+
+__all__ = ["KernelClassifier"]
+
+Array = NDArray[Any]
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):
+    """A kernel machine for classes, trained and used on a few packed bits per feature.
+
+    With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
+    than two classes: one against the rest for "squared" and "squared_hinge", multinomial for "logistic".
+
+    Parameters
+    ----------
+    features : Encoder or None, default=None
+        Cloned and fitted on the rows. None is a one-bit Hadamard encoder of the RBF kernel with `gamma`,
+        `n_components` and `bits`. A `FrozenEstimator` around a fitted encoder is used as it is. When fitted on `Codes`:
+        None or the encoder that made them.
+    loss : {"squared", "logistic", "squared_hinge"}, default="squared"
+        "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS.
+    C : float or "auto", default=1.0
+        Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts.
+    gamma, n_components, bits
+        Of the default features; not used when `features` is given.
+    train_on, predict_on : {"codes", "full"} or None, default=None
+        The side to fit on and to predict from; None is "codes", or "full" for features without a coded side.
+    class_weight : dict, "balanced" or None, default=None
+    fit_intercept : bool, default=True
+    max_iter : int, default=200
+        L-BFGS iterations.
+    tol : float, default=1e-4
+        Largest gradient entry, per unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10.
+    warm_start : bool, default=False
+        Keep the encoder and start L-BFGS at the last solution.
+    verbose : int, default=0
+        1 shows a progress bar on stderr.
+    random_state : int, RandomState or None, default=None
+        Passed to the default features; also draws the held-out rows of C="auto".
+
+    Attributes
+    ----------
+    classes_ : ndarray (n_classes,)
+    coef_ : ndarray (1 or n_classes, n_features_out)
+    intercept_ : ndarray (1 or n_classes,)
+    features_ : Encoder or None
+    C_ : float
+    n_iter_ : int
+
+    Notes
+    -----
+    Nothing of size n x m floats exists. "squared" takes the packed codes, one m x m Gram matrix and its factor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import lowtide as lt
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = lt.KernelClassifier(n_components=2048, random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.92)
+    True
+    """
+
+    def __init__(
+        self,
+        features: Encoder | None = None,
+        *,
+        loss: Literal["squared", "logistic", "squared_hinge"] = "squared",
+        C: float | Literal["auto"] = 1.0,
+        gamma: float | Literal["scale", "median"] = "scale",
+        n_components: int = 1024,
+        bits: int | None = 1,
+        train_on: Side | None = None,
+        predict_on: Side | None = None,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        fit_intercept: bool = True,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.features = features
+        self.loss = loss
+        self.C = C
+        self.gamma = gamma
+        self.n_components = n_components
+        self.bits = bits
+        self.train_on = train_on
+        self.predict_on = predict_on
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @reports_progress
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit on rows or Codes.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes
+        y : array (n,) of classes
+        sample_weight : array (n,), optional
+        """
+        self._check_parameters()
+        progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
+        with progress.running(X, y):
+            rows, labels, weight = self._start(X, y, sample_weight)
+            check_classification_targets(labels)
+            self.classes_, index = np.unique(labels, return_inverse=True)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"KernelClassifier: y must have at least two classes, got one class, {self.classes_[0]!r}."
+                )
+            weight = class_weights(self.class_weight, self.classes_, index, weight)
+            problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
+            progress.step("encode")
+            self._solve(problem, progress)
+            self._slope = self._fit_slope(rows, index, problem.weights)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))
+        check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
+        check_positive("KernelClassifier", "tol", self.tol)
+        if self.C != "auto":
+            check_positive("KernelClassifier", "C", self.C, "Or let it be chosen: C='auto'.")
+
+    def _targets(self, index: Array) -> Array:
+        """Return -1 and 1, a column a one-against-rest problem, or one-hot rows for the multinomial loss."""
+        if len(self.classes_) == 2:
+            return np.where(index == 1, 1.0, -1.0)[:, None]
+        one_hot = np.zeros((len(index), len(self.classes_)))
+        one_hot[np.arange(len(index)), index] = 1.0
+        return one_hot if self.loss == "logistic" else 2.0 * one_hot - 1.0
+
+    def _solve(self, problem: Any, progress: FitProgress) -> None:
+        """Minimize, and keep the solution."""
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if self.loss == "squared":
+            alpha = "auto" if self.C == "auto" else 0.5 / self.C
+            coef, intercept, alpha = fit_squared(problem, alpha, rng)
+            self.C_, self.n_iter_ = 0.5 / alpha, 1
+            progress.step("solve")
+            return self._keep(coef, intercept)
+
+        def each_iteration(_: Array) -> None:
+            if progress.step("iteration"):
+                raise StopIteration
+
+        solution, self.C_ = fit_smooth(
+            problem,
+            LOSSES[self.loss][len(self.classes_) > 2],
+            self.C,
+            rng,
+            start=self._start_point(),
+            max_iter=self.max_iter,
+            tolerance=self.tol,
+            each_iteration=each_iteration,
+        )
+        self.n_iter_ = solution.n_iter
+        self._keep(solution.coef, solution.intercept)
+        if solution.n_iter >= self.max_iter and not solution.converged:
+            warnings.warn(
+                f"L-BFGS stopped at max_iter={self.max_iter} before the gradient fell below tol. Raise max_iter, or "
+                "lower C.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return None
+
+    def _fit_slope(self, rows: Any, index: Array, weights: Array) -> float:
+        """Return the slope of the probabilities; the logistic loss has it built in."""
+        if self.loss == "logistic":
+            return 1.0
+        return fit_slope(self._class_scores(self._scores(rows)), index, weights)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return scores, (n,) for two classes and (n, n_classes) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of the largest score, (n,)."""
+        scores = self._scores(X)
+        index = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+        return np.asarray(self.classes_[index])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return probabilities (n, n_classes): of the model for "logistic", softmax of sloped scores otherwise."""
+        scores = self._class_scores(self._scores(X))
+        return softmax_of(self._slope * scores)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    @staticmethod
+    def _class_scores(scores: Array) -> Array:
+        """Return a column a class: a single score s of two classes stands for -s/2 and s/2."""
+        return scores if scores.shape[1] > 1 else np.hstack([-0.5 * scores, 0.5 * scores])

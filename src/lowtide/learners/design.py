@@ -1,0 +1,118 @@
+"""The matrix that a solver multiplies with: packed codes, or full features made block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from lowtide.codes import Codes
+from lowtide.encoders import Encoder
+
+__all__ = ["CodedDesign", "Design", "FullDesign"]
+
+Array = NDArray[Any]
+
+_BLOCK_VALUES = 1 << 22
+
+
+class Design(Protocol):
+    """D, n rows by m features, by its products alone; nothing of size n x m floats exists."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+
+    def matmul(self, W: Array) -> Array:
+        """Return D W, in W's type."""
+
+    def rmatmul(self, R: Array) -> Array:
+        """Return D' R, in R's type."""
+
+    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
+        """Return D' diag(weight) D."""
+
+    def take(self, rows: Array) -> Design:
+        """Return some of the rows."""
+
+
+@dataclass(frozen=True)
+class CodedDesign:
+    """Packed codes."""
+
+    codes: Codes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.codes.shape
+
+    def matmul(self, W: Array) -> Array:
+        """Return D W from packed bits."""
+        return self.codes @ W
+
+    def rmatmul(self, R: Array) -> Array:
+        """Return D' R from packed bits."""
+        return self.codes.T @ R
+
+    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
+        """Return D' diag(weight) D from packed bits."""
+        return self.codes.gram(weight, dtype=dtype)
+
+    def take(self, rows: Array) -> CodedDesign:
+        """Return some of the rows, still packed."""
+        return CodedDesign(self.codes[rows])
+
+
+@dataclass(frozen=True)
+class FullDesign:
+    """Float features of rows, computed again for every product."""
+
+    encoder: Encoder
+    rows: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return int(self.rows.shape[0]), self.encoder._n_features_out
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield slices of rows and their features, a few megabytes at a time."""
+        n, m = self.shape
+        step = max(1, _BLOCK_VALUES // m)
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            yield part, self.encoder.transform(self.rows[part])
+
+    def matmul(self, W: Array) -> Array:
+        """Return D W."""
+        out = np.empty((self.shape[0], W.shape[1]), dtype=W.dtype)
+        for part, Z in self.blocks():
+            np.matmul(Z.astype(W.dtype, copy=False), W, out=out[part])
+        return out
+
+    def rmatmul(self, R: Array) -> Array:
+        """Return D' R."""
+        out = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype)
+        for part, Z in self.blocks():
+            out += Z.astype(R.dtype, copy=False).T @ R[part]
+        return out
+
+    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
+        """Return D' diag(weight) D; weights must not be negative."""
+        syrk = blas.ssyrk if dtype == np.float32 else blas.dsyrk
+        total = np.zeros((self.shape[1],) * 2, dtype=dtype, order="F")
+        for part, Z in self.blocks():
+            block = Z.astype(dtype)
+            if weight is not None:
+                block *= np.sqrt(weight[part])[:, None].astype(dtype)
+            total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=1)
+        return np.triu(total) + np.triu(total, 1).T
+
+    def take(self, rows: Array) -> FullDesign:
+        """Return some of the rows."""
+        return FullDesign(self.encoder, self.rows[rows])

@@ -1,0 +1,195 @@
+"""What the classifier and the regressor share: features, sides, and scores from packed bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from lowtide._checks import check_option, fail
+from lowtide.codes import Codes
+from lowtide.encoders import Encoder, RandomFeatures
+from lowtide.errors import FingerprintMismatchError
+from lowtide.learners.design import CodedDesign, Design, FullDesign
+from lowtide.learners.progress import CallbackSupport
+from lowtide.learners.training import Problem, product_dtype
+
+__all__ = ["KernelMachine", "Side"]
+
+Array = NDArray[Any]
+Side = Literal["codes", "full"]
+
+
+class KernelMachine(CallbackSupport, BaseEstimator):
+    """A linear model on one side of an encoder, scored on the same or on the other side."""
+
+    features: Any
+    gamma: Any
+    n_components: int
+    bits: int | None
+    train_on: Side | None
+    predict_on: Side | None
+    random_state: Any
+    warm_start: bool
+    features_: Encoder | None
+    _weights: Array
+    intercept_: Array
+
+    def _start(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Array, Array | None]:
+        """Validate, settle the encoder and the sides; return rows or Codes, targets, and weights (None: all ones)."""
+        if isinstance(X, Codes):
+            self._adopt(X)
+            y = validate_data(self, X="no_validation", y=y, **checks)
+            if len(y) != len(X):
+                raise fail(type(self).__name__, f"y must have a value a row, {len(X)}", len(y))
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
+        weight = self._check_weight(sample_weight, len(y))
+        if not isinstance(X, Codes):
+            self._fit_features(X, weight)
+        self._settle_sides(coded_only=isinstance(X, Codes))
+        return X, y, weight
+
+    def _check_weight(self, sample_weight: Any, n: int) -> Array | None:
+        if sample_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        return None if np.all(weight == 1.0) else weight
+
+    def _fit_features(self, X: Any, weight: Array | None) -> None:
+        """Fit a clone of the features, unless they are frozen or a warm start keeps the ones there are."""
+        if self.warm_start and getattr(self, "features_", None) is not None:
+            return
+        given = self.features
+        if isinstance(given, FrozenEstimator):
+            self.features_ = given.estimator
+        elif given is None:
+            self.features_ = self._default_features().fit(X, sample_weight=weight)
+        else:
+            self.features_ = clone(given).fit(X)
+
+    def _default_features(self) -> RandomFeatures:
+        return RandomFeatures(
+            gamma=self.gamma, n_components=self.n_components, bits=self.bits, random_state=self.random_state
+        )
+
+    def _adopt(self, codes: Codes) -> None:
+        """Take codes as they are; their encoder, when given, must have made them."""
+        encoder = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+        if encoder is not None:
+            try:
+                check_is_fitted(encoder)
+            except NotFittedError:
+                raise fail(
+                    type(self).__name__,
+                    "features must be None or the fitted encoder that made the codes",
+                    f"{encoder!r}, not fitted",
+                ) from None
+            _check_fingerprint(codes, encoder.fingerprint_)
+        self.features_ = encoder
+        self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
+        self._fingerprint = codes.fingerprint
+
+    def _settle_sides(self, coded_only: bool) -> None:
+        """Resolve train_on and predict_on: codes, or full where there is no coded side."""
+        has_codes = self.features_ is None or getattr(self.features_, "quantizer_", True) is not None
+        default: Side = "codes" if has_codes else "full"
+        owner = type(self).__name__
+        sides = {}
+        for name, side in (("train_on", self.train_on), ("predict_on", self.predict_on)):
+            sides[name] = default if side is None else check_option(owner, name, side, ("codes", "full"))
+            if sides[name] == "codes" and not has_codes:
+                raise fail(owner, f"{name} must be 'full' for features without a coded side", side, "Or set bits=1.")
+        if coded_only and sides["train_on"] == "full":
+            raise fail(owner, "train_on must be 'codes' when fitted on Codes", "full", "Pass the raw rows.")
+        self._train_on, self._predict_on = sides["train_on"], sides["predict_on"]
+        if self.features_ is not None:
+            self._fingerprint = self.features_.fingerprint_
+
+    def _design(self, X: Any, side: str) -> Design:
+        """Return rows or Codes as the matrix of one side."""
+        if isinstance(X, Codes):
+            return CodedDesign(X)
+        if self.features_ is None:
+            raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
+        if side == "full":
+            return FullDesign(self.features_, X)
+        codes = self.features_.encode(X)
+        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(_AsFull(self.features_), X)
+
+    def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
+        """Return both sides of the rows with their targets; one object where the two sides are one."""
+        train = self._design(X, self._train_on)
+        predict = train if self._predict_on == self._train_on else self._design(X, self._predict_on)
+        return Problem(train, predict, targets, weight, fit_intercept)
+
+    def _scores(self, X: Any) -> Array:
+        """Return D w + b on the side that predicts, float64 (n, k)."""
+        check_is_fitted(self, "_weights")
+        if isinstance(X, Codes):
+            _check_fingerprint(X, self._fingerprint)
+        elif self.features_ is not None and not self._plain(X):
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+        design = self._design(X, self._predict_on)
+        dtype = product_dtype(*design.shape)
+        return design.matmul(self._weights.astype(dtype, copy=False)).astype(np.float64, copy=False) + self.intercept_
+
+    def _plain(self, X: Any) -> bool:
+        """Whether X is exactly what the encoder takes, so that scikit-learn's validation can be passed over."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float32, np.float64)
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
+
+    def _keep(self, coef: Array, intercept: Array) -> None:
+        """Store the solution; coef_ is a view in scikit-learn's orientation."""
+        self._weights = np.ascontiguousarray(coef)
+        self.intercept_ = np.asarray(intercept)
+
+    def _start_point(self) -> Array | None:
+        """Return the last solution for a warm start."""
+        if not self.warm_start or not hasattr(self, "_weights"):
+            return None
+        return np.vstack([self._weights, self.intercept_])
+
+    @property
+    def coef_(self) -> Array:
+        """Weights, (k, n_features_out)."""
+        check_is_fitted(self, "_weights")
+        return self._weights.T
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _AsFull:
+    """A continuous coded side in the place of the full one."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.transform = encoder.encode
+        self._n_features_out = encoder._n_features_out
+
+
+def is_block_iterator(X: Any) -> bool:
+    """Whether X hands out (rows, targets) block by block."""
+    return isinstance(X, Iterator)
+
+
+def _check_fingerprint(codes: Codes, expected: bytes) -> None:
+    if codes.fingerprint != expected:
+        raise FingerprintMismatchError(
+            f"Codes must come from the model's encoder, fingerprint {expected.hex()}, got codes of "
+            f"{codes.fingerprint.hex()}. Encode the rows with the model's features_."
+        )

@@ -1,0 +1,74 @@
+"""Long fits say how far they are: scikit-learn's callbacks where they exist, and a bar with verbose=1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CallbackSupport", "FitProgress", "reports_progress"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:  # experimental since scikit-learn 1.9
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+    from sklearn.callback import with_callbacks as reports_progress
+except ImportError:
+
+    class CallbackSupport:  # type: ignore[no-redef]
+        """Nothing to support before scikit-learn 1.9."""
+
+    def reports_progress(method: Method) -> Method:  # type: ignore[no-redef]
+        """Leave the method as it is."""
+        return method
+
+
+class FitProgress:
+    """The steps of one fit; `step` returns True when a callback asks to stop."""
+
+    def __init__(self, estimator: Any, n_steps: int) -> None:
+        self._estimator = estimator
+        start = getattr(estimator, "_init_callback_context", None)
+        self._context = start(max_subtasks=n_steps) if start is not None else None
+        self._bar: Any = None
+        self._n_steps = n_steps
+
+    @contextmanager
+    def running(self, X: Any, y: Any) -> Iterator[FitProgress]:
+        """Open the fit for callbacks and the bar, and close it however it ends."""
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(estimator=self._estimator, X=X, y=y)
+        if self._estimator.verbose:
+            self._bar = _bar(type(self._estimator).__name__, self._n_steps)
+        try:
+            yield self
+        finally:
+            if self._bar is not None:
+                self._bar.stop()
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator, X=X, y=y)
+
+    def step(self, name: str) -> bool:
+        """Report one step as done."""
+        stop = False
+        if self._context is not None:
+            task = self._context.subcontext(task_name=name)
+            task.call_on_fit_task_begin(estimator=self._estimator)
+            stop = bool(task.call_on_fit_task_end(estimator=self._estimator))
+        if self._bar is not None:
+            self._bar.advance(self._bar.task_ids[0])
+        return stop
+
+
+def _bar(name: str, n_steps: int) -> Any:
+    """Return a running bar on stderr, erased at the end."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task(f"{name}.fit", total=n_steps)
+    bar.start()
+    return bar

@@ -1,0 +1,6 @@
+"""Solvers: functions of a design's products alone, no estimator in sight."""
+
+from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
+from lowtide.learners.solvers.normal_equations import NormalEquations
+
+__all__ = ["NormalEquations", "Objective", "Solution", "minimize"]

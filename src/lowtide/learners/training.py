@@ -1,0 +1,127 @@
+"""From a design and targets to weights: closed form for squared loss, L-BFGS for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.learners.design import Design
+from lowtide.learners.losses import Loss
+from lowtide.learners.regularization import best_on_grid, held_out_alpha, leave_one_out_alpha, loo_is_cheap
+from lowtide.learners.solvers import NormalEquations, Objective, Solution, minimize
+
+__all__ = ["Problem", "fit_smooth", "fit_squared", "product_dtype"]
+
+Array = NDArray[Any]
+
+# Below this many code entries solutions and scores are float64 throughout.
+_SMALL_PROBLEM = 1 << 24
+_SMALL_TOLERANCE = 1e-10
+_CANDIDATES = 10.0 ** np.arange(-2.0, 3.0)
+_FOLDS = 2
+
+
+def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
+    """Return the type for products over n x m code entries."""
+    return np.float64 if n * m < _SMALL_PROBLEM else np.float32
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a fit is about; `predict` is the side that predictions will use, for choosing the regularization."""
+
+    train: Design
+    predict: Design
+    targets: Array
+    weight: Array | None
+    fit_intercept: bool
+
+    @property
+    def weights(self) -> Array:
+        """Weights, ones where none were given."""
+        return np.ones(len(self.targets)) if self.weight is None else self.weight
+
+    def take(self, rows: Array) -> Problem:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Problem(self.train.take(rows), self.predict.take(rows), self.targets[rows], weight, self.fit_intercept)
+
+
+def fit_squared(
+    problem: Problem, alpha: float | Literal["auto"], rng: np.random.Generator
+) -> tuple[Array, Array, float]:
+    """Return weights, intercept and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
+    n, m = problem.train.shape
+    equations = NormalEquations(m, problem.targets.shape[1], product_dtype(n, m))
+    equations.add(problem.train, problem.targets, problem.weight)
+    if alpha == "auto":
+        alpha = _choose_alpha(equations, problem, rng)
+    rows = (problem.train, problem.targets, problem.weights)
+    coef, intercept = equations.solve(alpha, fit_intercept=problem.fit_intercept, rows=rows)
+    return coef, intercept, alpha
+
+
+def _choose_alpha(equations: NormalEquations, problem: Problem, rng: np.random.Generator) -> float:
+    """Leave one out where it is cheap and the sides are one; otherwise a held-out tenth."""
+    if problem.predict is problem.train and problem.fit_intercept and loo_is_cheap(*problem.train.shape):
+        return leave_one_out_alpha(equations, problem.train, problem.targets, problem.weights)
+    return held_out_alpha(
+        equations, problem.train, problem.predict, problem.targets, problem.weights, rng, problem.fit_intercept
+    )
+
+
+def fit_smooth(
+    problem: Problem,
+    loss: Loss,
+    C: float | Literal["auto"],
+    rng: np.random.Generator,
+    *,
+    start: Array | None,
+    max_iter: int,
+    tolerance: float,
+    each_iteration: Callable[[Array], None] | None,
+) -> tuple[Solution, float]:
+    """Return the solution and C of min |w|^2/2 + C sum_i s_i loss_i."""
+    if C == "auto":
+        C = _choose_C(problem, loss, rng, max_iter, tolerance)
+    n, m = problem.train.shape
+    small = product_dtype(n, m) is np.float64
+    objective = _objective(problem, loss, C)
+    solution = minimize(
+        objective,
+        start=start,
+        max_iter=max_iter,
+        tolerance=min(tolerance, _SMALL_TOLERANCE) if small else tolerance,
+        each_iteration=each_iteration,
+    )
+    return solution, C
+
+
+def _objective(problem: Problem, loss: Loss, C: float) -> Objective:
+    dtype = product_dtype(*problem.train.shape)
+    return Objective(problem.train, problem.targets, problem.weights, loss, C, problem.fit_intercept, dtype)
+
+
+def _choose_C(problem: Problem, loss: Loss, rng: np.random.Generator, max_iter: int, tolerance: float) -> float:
+    """Cross-validate C on codes that are there already, with short fits: together they cost about one full fit."""
+    n = len(problem.targets)
+    order = rng.permutation(n)
+    folds = [np.sort(part) for part in np.array_split(order, _FOLDS)]
+    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(held)) for held in folds]
+    steps = max(10, max_iter // len(_CANDIDATES))
+
+    def error(C: float) -> float:
+        total = 0.0
+        for train, held in parts:
+            # The same weight of the data as in the whole fit.
+            objective = _objective(train, loss, C * _FOLDS / (_FOLDS - 1))
+            found = minimize(objective, start=None, max_iter=steps, tolerance=max(tolerance, 1e-4))
+            scores = held.predict.matmul(found.coef) + found.intercept
+            total += loss.value_and_gradient(scores, held.targets, held.weights)[0]
+        return total
+
+    return best_on_grid(error, _CANDIDATES)

@@ -1,0 +1,243 @@
+"""How many features an error needs: the closed-form variance turned around."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtri
+
+from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
+from lowtide.kernels import KERNELS, Kernel
+from lowtide.maps import FEATURE_MAPS, FeatureMap
+from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
+from lowtide.theory.curve import Curve
+from lowtide.theory.harmonics import kernel_reach
+from lowtide.theory.pair import PairMoments
+
+Sides = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class FeaturePlan:
+    """What `plan_features` found.
+
+    Parameters
+    ----------
+    n_components : int
+        Features out, as `RandomFeatures` takes them.
+    n_frequencies : int
+        Independent frequencies behind them.
+    bits_per_item : int
+        Bits of the coded side of one row (of the full side, 32 a component, when no side is coded).
+    standard_error : float
+        Of one kernel entry, at `distance`.
+    distance : float
+        Where the error is largest, or the one asked for; infinite for points far apart.
+
+    Examples
+    --------
+    >>> from lowtide.theory import plan_features
+    >>> plan = plan_features(0.05, bits=1)
+    >>> plan.n_components, plan.bits_per_item
+    (1896, 1896)
+    """
+
+    n_components: int
+    n_frequencies: int
+    bits_per_item: int
+    standard_error: float
+    distance: float
+
+
+def features_needed(
+    error: float,
+    *,
+    kernel: str | Kernel = "rbf",
+    kappa: float | None = None,
+    distance: float | None = None,
+    bits: int | None = 1,
+    feature_map: str | FeatureMap = "cos_sin",
+    quantizer: str | Quantizer = "lloyd_max",
+    sides: Sides = ("codes", "full"),
+    confidence: float = 0.95,
+    n_features: int | None = None,
+) -> int:
+    """Smallest `n_components` that keeps a kernel entry within `error` at this confidence.
+
+    The standard error sqrt(v/p) of p independent frequencies, v the closed-form variance of one, times the normal
+    quantile of the confidence must not exceed `error`. By default v is the largest over all distances.
+
+    Parameters
+    ----------
+    error : float
+        Half width of the interval around the kernel value, above 0.
+    kernel : str or Kernel, default "rbf"
+        A name ("rbf", "laplacian", "matern") or an object; scale does not matter unless `distance` is given.
+    kappa : float, optional
+        Plan for pairs with this exact kernel value instead of the worst case.
+    distance : float, optional
+        Plan for pairs at this distance, in X's units, instead of the worst case.
+    bits : int or None, default 1
+        Bits a level of the coded side, 1 to 8; None for full precision on both sides.
+    feature_map : str or FeatureMap, default "cos_sin"
+        "cos_sin" or "cosine".
+    quantizer : str or Quantizer, default "lloyd_max"
+        "lloyd_max", "phase", "stochastic", "uniform", or an object, whose own bits then count.
+    sides : (str, str), default ("codes", "full")
+        What stands left and right. Codes against codes is not unbiased: the error is then around
+        `expected_kernel`, on its own scale (pi^2/8 at x = y for one bit).
+    confidence : float, default 0.95
+        Two-sided, inside (0, 1).
+    n_features : int, optional
+        Dimension of X; needed by the Bessel kernel only.
+
+    Returns
+    -------
+    int
+        Two components a frequency for "cos_sin". `plan_features` gives bits and the distance too.
+
+    Notes
+    -----
+    Frequencies are taken as independent. Orthogonal and Hadamard layouts have less variance at short distances and
+    the same far away, where the worst case is. The bounds of the papers (`uniform_features_corrected`) hold for all
+    pairs at once and are hundreds of times larger.
+
+    Examples
+    --------
+    >>> from lowtide.theory import features_needed
+    >>> features_needed(0.05)
+    1896
+    >>> features_needed(0.05, bits=None), features_needed(0.05, bits=4)
+    (1538, 1542)
+    >>> features_needed(0.05, kappa=0.9)
+    200
+    """
+    plan = plan_features(
+        error, kernel=kernel, kappa=kappa, distance=distance, bits=bits, feature_map=feature_map,
+        quantizer=quantizer, sides=sides, confidence=confidence, n_features=n_features,
+    )  # fmt: skip
+    return plan.n_components
+
+
+def plan_features(
+    error: float,
+    *,
+    kernel: str | Kernel = "rbf",
+    kappa: float | None = None,
+    distance: float | None = None,
+    bits: int | None = 1,
+    feature_map: str | FeatureMap = "cos_sin",
+    quantizer: str | Quantizer = "lloyd_max",
+    sides: Sides = ("codes", "full"),
+    confidence: float = 0.95,
+    n_features: int | None = None,
+) -> FeaturePlan:
+    """Like `features_needed`, with the bits per item, the standard error and the distance it is for.
+
+    Parameters
+    ----------
+    error, kernel, kappa, distance, bits, feature_map, quantizer, sides, confidence, n_features
+        As in `features_needed`.
+
+    Returns
+    -------
+    FeaturePlan
+        The plan.
+
+    Examples
+    --------
+    >>> from lowtide.theory import plan_features
+    >>> plan_features(0.05, bits=3, quantizer="phase").bits_per_item
+    2430
+    """
+    error = check_positive("features_needed", "error", error)
+    confidence = check_interval("features_needed", "confidence", confidence, 1e-12, 1 - 1e-12)
+    kernel = KERNELS[kernel]() if isinstance(kernel, str) else kernel
+    chosen_map = FEATURE_MAPS[feature_map]() if isinstance(feature_map, str) else feature_map
+    drawn = _drawn(quantizer, bits, chosen_map)
+    pair = _pair(chosen_map, drawn, sides)
+    dim = _dimension(kernel, n_features)
+    variance, where = _variance(pair, kernel, dim, kappa, distance)
+    quantile = float(ndtri((1 + confidence) / 2))
+    p = max(1, math.ceil(variance * (quantile / error) ** 2 * (1 - 1e-12)))
+    bits_per_item = p * _bits_per_frequency(chosen_map, drawn, sides)
+    return FeaturePlan(chosen_map.width * p, p, bits_per_item, math.sqrt(variance / p), where)
+
+
+def _drawn(quantizer: str | Quantizer, bits: int | None, feature_map: FeatureMap) -> DrawnQuantizer | None:
+    """Return the quantizer of the coded side, None when there is none."""
+    if bits is None:
+        return None
+    spec = quantizer_by_name(quantizer, bits) if isinstance(quantizer, str) else quantizer
+    return spec.draw(feature_map, np.random.default_rng(0))
+
+
+def _pair(feature_map: FeatureMap, drawn: DrawnQuantizer | None, sides: Sides) -> PairMoments:
+    """Return the moments of the two sides; without a coded side both are full."""
+    for side in sides:
+        check_option("features_needed", "each of sides", side, ("full", "codes"))
+    full = feature_map.moments()
+    coded = full if drawn is None else drawn.moments()
+    left, right = (full if side == "full" else coded for side in sides)
+    return PairMoments(left, right)
+
+
+def _bits_per_frequency(feature_map: FeatureMap, drawn: DrawnQuantizer | None, sides: Sides) -> int:
+    """Return the bits of one frequency's levels, or of its float32 values when no side is packed."""
+    if drawn is None or drawn.bits is None or "codes" not in sides:
+        return 32 * feature_map.width
+    return len(drawn.shifts) * drawn.bits
+
+
+def _dimension(kernel: Kernel, n_features: int | None) -> int:
+    """Return the dimension of X, which only a law on the sphere depends on."""
+    if n_features is None:
+        if kernel.law == "sphere":
+            raise fail("features_needed", f"n_features must be given for {kernel!r}", n_features)
+        return 1
+    return check_integer("features_needed", "n_features", n_features, low=1)
+
+
+def _variance(
+    pair: PairMoments, kernel: Kernel, dim: int, kappa: float | None, distance: float | None
+) -> tuple[float, float]:
+    """Return the variance of one frequency's estimate, and the distance it belongs to."""
+    if kappa is not None and distance is not None:
+        raise fail("features_needed", "at most one of kappa and distance may be given", (kappa, distance))
+    if kappa is not None:
+        distance = _distance_of(kernel, dim, kappa)
+    if distance is not None:
+        s = check_interval("features_needed", "distance", distance, 0.0, math.inf)
+        return pair.scale**2 * float(pair.variance(kernel, s, dim)), s
+    return _worst(pair, kernel, dim)
+
+
+def _worst(pair: PairMoments, kernel: Kernel, dim: int) -> tuple[float, float]:
+    """Return the largest variance over distance and where it is: a grid, then the best cell."""
+    half, _ = kernel_reach(kernel, dim)
+    s = half * np.concatenate([np.linspace(0, 8, 801), np.linspace(8, 32, 601)[1:]])
+    values = pair.variance(kernel, s, dim)
+    far = pair.second_series.limit - pair.mean_series.limit**2
+    i = int(np.argmax(values))
+    best = minimize_scalar(
+        lambda x: -float(pair.variance(kernel, x, dim)),
+        bounds=(s[max(i - 1, 0)], s[min(i + 1, s.size - 1)]),
+        method="bounded",
+    )
+    value, where = max((float(values[i]), float(s[i])), (-float(best.fun), float(best.x)))
+    if far >= value - 1e-9:  # the supremum is approached far away
+        value, where = far, math.inf
+    return pair.scale**2 * value, where
+
+
+def _distance_of(kernel: Kernel, dim: int, kappa: float) -> float:
+    """Return the distance at which the kernel first has this value."""
+    kappa = check_interval("features_needed", "kappa", kappa, -1.0, 1.0)
+    half, _ = kernel_reach(kernel, dim)
+    s = float(Curve(lambda s: kernel.radial(s, dim), half).inverse(kappa))
+    if math.isnan(s):
+        raise fail("features_needed", f"kappa must be a value that {kernel!r} takes", kappa, "Use distance instead.")
+    return s

@@ -1,0 +1,80 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks.papers.study import Claim, find_studies, run_study
+
+STUDIES = find_studies()
+
+# What the papers print and the data contradict; everything else must hold, in the quick form too.
+REFUTED = {
+    "asymmetric_rpf.fig3": {"printed_wave", "slope_printed"},
+    "orf.fig2": {"crossing"},
+    "orf.fig3": {
+        "bounds_stated",
+        "prop6_range",
+        "equal_width_sqrt",
+        "equal_width_chi",
+        "form_rff_printed",
+    },
+}
+
+
+def make_claim(relation: str, measured: float, *, error: float = 0.1, slack: float = 0.0) -> Claim:
+    return Claim("key", "words", "1", measured, error, relation, 1.0, slack)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_study_holds_what_it_should_and_writes_plot_and_claims(name: str, tmp_path: Path) -> None:
+    lines = run_study(STUDIES[name], tmp_path, quick=True)
+    assert {line["key"] for line in lines if not line["held"]} == REFUTED.get(name, set())
+    assert (tmp_path / f"{name}.svg").read_text().rstrip().endswith("</svg>")
+    written = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
+    assert written == lines
+    assert len({line["key"] for line in lines}) == len(lines) > 0
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_study_is_named_after_its_module(name: str) -> None:
+    assert STUDIES[name].measure.__module__ == f"benchmarks.papers.{name}"
+
+
+def test_claims_are_appended_to_those_of_earlier_runs(tmp_path: Path) -> None:
+    study = STUDIES["orf.fig2"]
+    lines = run_study(study, tmp_path, quick=True) + run_study(study, tmp_path, quick=True, seed=1, plot="png")
+    assert [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()] == lines
+    assert (tmp_path / "orf.fig2.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_seed_measures_the_same(tmp_path: Path) -> None:
+    first, second = (run_study(STUDIES["orf.fig1"], tmp_path, quick=True, seed=5) for _ in range(2))
+    assert [line["measured"] for line in first] == [line["measured"] for line in second]
+
+
+@pytest.mark.parametrize(("measured", "held"), [(1.29, True), (1.31, False), (0.71, True), (0.69, False)])
+def test_claim_of_equality_is_held_within_three_errors(measured: float, held: bool) -> None:
+    assert make_claim("equals", measured).held is held
+
+
+def test_claim_of_equality_allows_slack_beside_the_error() -> None:
+    assert make_claim("equals", 1.39, slack=0.1).held
+    assert not make_claim("equals", 1.41, slack=0.1).held
+
+
+@pytest.mark.parametrize(("relation", "sign"), [("below", -1), ("above", 1)])
+def test_claim_of_order_needs_two_errors(relation: str, sign: int) -> None:
+    assert make_claim(relation, 1 + sign * 0.21).held
+    assert not make_claim(relation, 1 + sign * 0.19).held
+    assert not make_claim(relation, 1 - sign * 0.5).held
+
+
+def test_command_line_lists_every_study() -> None:
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "benchmarks.papers"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in listed.splitlines()] == list(STUDIES)

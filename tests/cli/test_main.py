@@ -1,0 +1,104 @@
+import subprocess
+import sys
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import lowtide
+from lowtide.cli.main import COMMANDS, main
+from lowtide.errors import FingerprintMismatchError, MissingExtraError, ParameterError
+
+HEAVY = ("numpy", "scipy", "sklearn", "matplotlib", "rich", "jinja2")
+
+
+def modules_after(*arguments):
+    """Run the command in a fresh interpreter and return which heavy packages it loaded."""
+    code = (
+        "import sys\n"
+        "from lowtide.cli.main import main\n"
+        f"main({list(arguments)!r}, standalone_mode=False)\n"
+        f"print('LOADED', *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()[-1].split()[1:]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Register a command that raises what it is given, and return a function that runs it."""
+
+    def run(error):
+        module = ModuleType("failing_command")
+
+        @click.command()
+        def fail():
+            raise error
+
+        module.fail = fail
+        monkeypatch.setitem(sys.modules, "failing_command", module)
+        monkeypatch.setitem(COMMANDS, "fail", "failing_command:fail")
+        return CliRunner().invoke(main, ["fail"])
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["versions", "--help"], ["--version"]])
+def test_help_and_version_load_nothing_heavy(arguments):
+    assert modules_after(*arguments) == []
+
+
+def test_help_lists_every_command_with_a_sentence():
+    output = CliRunner().invoke(main, ["--help"]).stdout
+    for name in COMMANDS:
+        line = next(line for line in output.splitlines() if line.strip().startswith(name))
+        assert len(line.split()) > 3
+
+
+def test_version_is_that_of_the_package():
+    assert CliRunner().invoke(main, ["--version"]).stdout.strip() == f"lowtide, version {lowtide.__version__}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_registered_command_is_found_under_its_name(name):
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.name == name
+
+
+def test_unknown_command_is_a_usage_error():
+    result = CliRunner().invoke(main, ["tide"])
+    assert result.exit_code == 2
+    assert "tide" in result.stderr
+
+
+def test_versions_prints_the_version_of_lowtide():
+    result = CliRunner().invoke(main, ["versions"])
+    assert result.exit_code == 0
+    assert lowtide.__version__ in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ParameterError("bits must be 1 to 8,\n got 9."), 2),
+        (FingerprintMismatchError("two encoders"), 1),
+        (MissingExtraError("no matplotlib"), 1),
+    ],
+)
+def test_an_error_of_lowtide_is_one_line_and_an_exit_code(failing, error, code):
+    result = failing(error)
+    assert result.exit_code == code
+    assert result.stderr == f"Error: {' '.join(str(error).split())}\n"
+    assert result.stdout == ""
+
+
+def test_other_errors_are_not_hidden(failing):
+    assert isinstance(failing(RuntimeError("a bug")).exception, RuntimeError)
+
+
+def test_interrupt_ends_with_130_and_one_line(failing):
+    result = failing(KeyboardInterrupt())
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "Interrupted."

@@ -1,0 +1,129 @@
+"""Seeded inputs of the row ops, for their tests and for the subprocess that runs them at a forced level."""
+
+import numpy as np
+
+from lowtide import _core
+
+F = np.float32
+SHIFTS = {1: np.array([0], F), 2: np.array([0, -0.25], F), 3: np.array([0, -0.25, 0.125], F)}
+
+# (n, d, D, n_blocks, p): odd sizes, one row, zero rows, partial blocks, several slices, dense input (D = 0).
+SHAPES = [
+    (5, 50, 64, 3, 130),
+    (1, 64, 64, 1, 1),
+    (0, 30, 64, 2, 65),
+    (3, 100, 128, 2, 256),
+    (4, 257, 512, 2, 700),
+    (2, 784, 1024, 2, 2047),
+    (2, 784, 1024, 3, 2049),
+    (1, 1500, 2048, 1, 300),
+    (2, 4096, 4096, 1, 2048),
+    (1, 5000, 8192, 1, 4097),
+    (2, 40000, 65536, 1, 9000),
+    (7, 0, 0, 0, 33),
+    (3, 0, 0, 0, 2100),
+]
+
+
+def draw(shape, seed=0):
+    """X, signs, scale, offset of a shape; phases spread over some twenty turns."""
+    n, d, dim, n_blocks, p = shape
+    rng = np.random.default_rng(seed)
+    scale = rng.uniform(0.5, 1.5, p).astype(F)
+    offset = rng.uniform(0, 1, p).astype(F)
+    if dim == 0:
+        return rng.normal(scale=10, size=(n, p)).astype(F), None, scale, offset
+    signs = np.where(rng.random((n_blocks, 3, dim)) < 0.5, F(-1), F(1))
+    scale *= F(10 / (dim * np.sqrt(d)))
+    return rng.normal(size=(n, d)).astype(F), signs, scale, offset
+
+
+def row_bytes(n_levels, bits):
+    return 8 * -(-n_levels * bits // 64)
+
+
+def encode(inputs, shifts, borders, table, even, bits, n_levels):
+    X, signs, scale, offset = inputs
+    out = np.full((len(X), row_bytes(n_levels, bits)), 0xAA, np.uint8)
+    _core.encode(X, signs, scale, offset, shifts, borders, table, even, bits, n_levels, out)
+    return out
+
+
+def encode_stochastic(inputs, shifts, seed, bits, n_levels):
+    X, signs, scale, offset = inputs
+    out = np.full((len(X), row_bytes(n_levels, bits)), 0xAA, np.uint8)
+    _core.encode_stochastic(X, signs, scale, offset, shifts, seed, bits, n_levels, out)
+    return out
+
+
+def features(inputs, shifts, amplitude, n_components):
+    X, signs, scale, offset = inputs
+    out = np.full((len(X), n_components), np.nan, F)
+    _core.features(X, signs, scale, offset, shifts, amplitude, n_components, out)
+    return out
+
+
+def turns(inputs):
+    X, signs, scale, offset = inputs
+    out = np.full((len(X), len(scale)), np.nan, F)
+    _core.turns(X, signs, scale, offset, out)
+    return out
+
+
+def project(inputs):
+    X, signs, scale, _ = inputs
+    out = np.full((len(X), len(scale)), np.nan, F)
+    _core.project(X, signs, scale, out)
+    return out
+
+
+def rules():
+    """Named (borders, table, even, bits): every path of encode."""
+    rng = np.random.default_rng(1)
+
+    def table(k, bits):
+        return rng.integers(0, 2**bits, k + 1).astype(np.uint8)
+
+    def even(k, bits):
+        return np.sort(rng.uniform(0, 0.5, k)).astype(F), table(k, bits), True, bits
+
+    def wrapped(k, bits):
+        return np.sort(rng.uniform(0.01, 0.99, k)).astype(F), table(k, bits), False, bits
+
+    def phase(bits):
+        k = 2**bits
+        return (np.arange(1, k) / k).astype(F), np.arange(k, dtype=np.uint8), False, bits
+
+    quarter = np.array([0.25], F)
+    return {
+        "sign": (quarter, np.array([0, 1], np.uint8), True, 1),
+        "flipped_sign": (quarter, np.array([1, 0], np.uint8), True, 1),
+        "constant": (np.array([], F), np.array([1], np.uint8), True, 1),
+        "even_3": even(3, 2),
+        "even_7": even(7, 3),
+        "even_15": even(15, 4),
+        "even_255": even(255, 8),
+        "even_511": even(511, 8),
+        "wrapped_1": wrapped(1, 1),
+        "wrapped_5": wrapped(5, 3),
+        "wrapped_20": wrapped(20, 4),
+        "phase_1": phase(1),
+        "phase_3": phase(3),
+        "phase_8": phase(8),
+    }
+
+
+def all_outputs():
+    """Every op on every shape, as named arrays: what two levels must agree on bit by bit."""
+    found = {}
+    for s, shape in enumerate(SHAPES):
+        inputs, p = draw(shape, seed=s), shape[-1]
+        found[f"project/{s}"] = project(inputs)
+        found[f"turns/{s}"] = turns(inputs)
+        for width, shifts in SHIFTS.items():
+            m = p * width - (width - 1)
+            found[f"features/{s}/{width}"] = features(inputs, shifts, 0.3, m)
+            found[f"stochastic/{s}/{width}"] = encode_stochastic(inputs, shifts, 2**63 + 12345, 2, m)
+            for name, rule in rules().items():
+                found[f"{name}/{s}/{width}"] = encode(inputs, shifts, *rule, m)
+    return found

@@ -1,0 +1,64 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from core import cases
+
+from lowtide import _core
+
+LEVELS = ["scalar", "avx2", "avx512"]
+RUNNABLE = LEVELS[: LEVELS.index(_core.detected_isa()) + 1]
+
+
+def in_python(code, level):
+    paths = os.pathsep.join(p for p in sys.path if p)
+    environment = {**os.environ, "LOWTIDE_ISA": level, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def here():
+    return cases.all_outputs()
+
+
+@pytest.mark.parametrize("level", RUNNABLE)
+def test_every_op_gives_the_same_bits_at_every_level(level, here, tmp_path):
+    file = tmp_path / "outputs.npz"
+    tests = Path(__file__).parents[1]
+    code = (
+        f"import sys; sys.path.insert(0, {str(tests)!r});"
+        "import numpy; from core import cases; from lowtide import _core;"
+        f"numpy.savez({str(file)!r}, **cases.all_outputs()); print(_core.isa())"
+    )
+    assert in_python(code, level) == level
+    with np.load(file) as outputs:
+        assert set(outputs.files) == set(here)
+        different = [name for name in outputs.files if outputs[name].tobytes() != here[name].tobytes()]
+    assert not different
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_forced_level_is_followed_or_complained_about(level):
+    found, complaint = in_python(
+        "from lowtide import _core; print(_core.isa()); print(_core.isa_complaint() or '-')", level
+    ).splitlines()
+    if level in RUNNABLE:
+        assert (found, complaint) == (level, "-")
+    else:
+        assert found == _core.detected_isa()
+        assert "does not have" in complaint
+
+
+@pytest.mark.parametrize("wish", ["sse9", "AVX2", "scalar "])
+def test_unknown_level_is_complained_about_and_not_followed(wish):
+    found = in_python("from lowtide import _core; print(_core.isa(), _core.isa_complaint(), sep='|')", wish)
+    assert found == f"{_core.detected_isa()}|LOWTIDE_ISA must be scalar, avx2 or avx512"
+
+
+def test_empty_wish_means_the_detected_level():
+    found = in_python("from lowtide import _core; print(_core.isa() + _core.isa_complaint())", "")
+    assert found == _core.detected_isa()

@@ -1,0 +1,20 @@
+#include <exception>
+
+#include "check.hpp"
+
+int main() {
+  int passed = 0, failed = 0;
+  for (const lowtide::check::Test& test : lowtide::check::tests()) {
+    lowtide::check::failures() = 0;
+    try {
+      test.run();
+    } catch (const std::exception& error) {
+      lowtide::check::check(false, error.what(), test.name, 0);
+    }
+    const bool good = lowtide::check::failures() == 0;
+    (good ? passed : failed) += 1;
+    if (!good) std::printf("FAILED %s\n", test.name);
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 ? 0 : 1;
+}

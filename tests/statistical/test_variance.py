@@ -1,0 +1,63 @@
+"""Invariant 2: the measured variance is the closed form, and codes against codes have their expected kernel."""
+
+import numpy as np
+import pytest
+from statistical.sampling import (
+    N_BLOCKS,
+    QUANTIZERS,
+    block_estimates,
+    draw,
+    label,
+    rows_at,
+    standard_error,
+    variance_and_its_error,
+)
+
+from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
+from lowtide.quantizers import LloydMax, Phase, Stochastic
+
+SIDES = [("full", "full"), ("codes", "full"), ("full", "codes"), ("codes", "codes")]
+# A thousand comparisons of skewed statistics.
+BOUND = 5.0
+# What the closed form leaves out: higher harmonics of two coded sides of orthogonal frequencies, and that directions of
+# a Hadamard block are not quite Haar.
+LEFT_OUT = {"iid": 0.0, "orthogonal": 0.05, "haar": 0.05, "hadamard": 0.05}
+
+CASES = [
+    *[(Gaussian(2.0), "iid", quantizer, feature_map) for quantizer, feature_map in QUANTIZERS],
+    *[(kernel, "iid", LloydMax(1), "cos_sin") for kernel in (Laplace(4.0), Matern(2.0, nu=0.3), Stable(4.0))],
+    (Laplace(4.0), "iid", Phase(3), "cos_sin"),
+    (Bessel(0.7), "iid", LloydMax(2), "cosine"),
+    *[(Gaussian(2.0), layout, LloydMax(bits), "cos_sin") for layout in ("orthogonal", "hadamard") for bits in (1, 3)],
+    *[(Gaussian(2.0), layout, LloydMax(1), "cosine") for layout in ("orthogonal", "hadamard")],
+    *[(Gaussian(2.0), layout, Phase(4), "cos_sin") for layout in ("orthogonal", "hadamard")],
+    *[(Matern(2.0, nu=1.5), layout, LloydMax(1), "cos_sin") for layout in ("orthogonal", "hadamard")],
+    (Gaussian(2.0), "hadamard", Stochastic(2), "cos_sin"),
+    (Bessel(0.7), "haar", LloydMax(1), "cos_sin"),
+]
+
+
+def tolerance(layout, sides, closed, error):
+    exact = layout == "iid" or (layout != "hadamard" and sides != ("codes", "codes"))
+    return BOUND * error + (0.0 if exact else LEFT_OUT[layout]) * closed
+
+
+@pytest.mark.parametrize(("kernel", "layout", "quantizer", "feature_map"), CASES, ids=label)
+def test_measured_variance_is_the_closed_form(kernel, layout, quantizer, feature_map):
+    encoder = draw(kernel, layout, feature_map, quantizer, seed=1)
+    x, Y = rows_at(kernel)
+    for sides in SIDES:
+        _, std = encoder.kernel_estimate(x, Y, sides=sides, return_std=True)
+        closed = N_BLOCKS[layout] * std[0].astype(np.float64) ** 2
+        measured, error = variance_and_its_error(block_estimates(encoder, x, Y, sides))
+        gap = np.abs(measured - closed)
+        assert np.all(gap < tolerance(layout, sides, closed, error)), (sides, measured / closed, error / closed)
+
+
+@pytest.mark.parametrize(("kernel", "layout", "quantizer", "feature_map"), CASES, ids=label)
+def test_codes_against_codes_have_their_expected_kernel(kernel, layout, quantizer, feature_map):
+    encoder = draw(kernel, layout, feature_map, quantizer, seed=2)
+    x, Y = rows_at(kernel)
+    sample = block_estimates(encoder, x, Y, ("codes", "codes"))
+    expected = encoder.expected_kernel(x, Y, sides=("codes", "codes"))[0]
+    assert np.all(np.abs(sample.mean(axis=0) - expected) < 4.5 * standard_error(sample))

@@ -1,0 +1,149 @@
+"""Every reference value of the vector file is reproduced by `lowtide.theory`, to the file's own tolerance.
+
+Another file of the same format can be run by naming it in LOWTIDE_VECTORS. A quantity without a function yet is skipped
+by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowtide import theory
+from lowtide.kernels import Gaussian, Kernel, Laplace
+
+PATH = Path(os.environ.get("LOWTIDE_VECTORS") or Path(__file__).parent / "data" / "vectors.json")
+VECTORS = json.loads(PATH.read_text(encoding="utf-8"))["vectors"]
+ABSOLUTE = 1e-13  # the file's: |x - value| <= rtol |value| + 1e-13
+
+# The dimension of X, for kernels that do not depend on it.
+ANY = 3
+
+
+def lm_arcsine(b: int) -> dict[str, Any]:
+    table = theory.lloyd_max_table(b)
+    half = len(table.levels) // 2
+    return {
+        "levels_positive": table.levels[half:],
+        "borders_nonnegative": table.borders[half - 1 :],
+        "distortion": table.distortion,
+        "F1": table.F1,
+        "S2": table.S2,
+    }
+
+
+def estimator_variance(kernel: Kernel, s: float) -> dict[str, float]:
+    names = {
+        "cos_cos": ("cosine", 1),
+        "q_cos": ("square_wave", 1),
+        "q_exp_complex_total": ("square_wave_complex", 1),
+        "exp_exp_complex_total": ("complex", 1),
+        "sincos_pair_full": ("pair", 1),
+        "sincos_pair_one_side_sign": ("sign_pair", 1),
+        **{f"phase_M{2**b}": ("phase", b) for b in range(1, 9)},
+        **{f"lm_asym_b{b}": ("lloyd_max", b) for b in range(1, 9)},
+    }
+    return {name: float(theory.unbiased_variance(*row).at(kernel, s, ANY)) for name, row in names.items()}
+
+
+def mean_lipschitz(f: str) -> float:
+    if f.startswith("lm_arcsine_b"):
+        return theory.lipschitz_lloyd_max(int(f.removeprefix("lm_arcsine_b")))
+    return {
+        "q": theory.lipschitz_steps([1, -1]),
+        "cos": theory.lipschitz_cosine(),
+        "exp_i": theory.lipschitz_exponential(),
+    }[f]
+
+
+def _printed_lipschitz(*names: str) -> tuple[float, ...]:
+    """The paper takes the valid bound 1 for the cosine."""
+    return tuple({"q": theory.lipschitz_steps([1, -1]), "cos": 1.0, "exp": 1.0}[name] for name in names)
+
+
+def uniform_paper(d: int, eps: float, f: str, g: str, sigma: float) -> float:
+    return theory.uniform_features_printed(eps, d, _printed_lipschitz(f, g), mean_projection=1 / sigma)
+
+
+def uniform_corrected(d: int, eps: float, f: str, g: str, sigma: float) -> float:
+    kernel = Gaussian(sigma)
+    constants = kernel.mean_projection(d), kernel.mean_frequency_norm(d)
+    return theory.uniform_features_corrected(eps, d, _printed_lipschitz(f, g), *constants)
+
+
+def orf_constants(d: int) -> dict[str, float | None]:
+    ranges = theory.orf_ranges(d)
+    return {
+        "b_d": ranges.b,
+        "c_d": ranges.c,
+        "alpha_d": ranges.alpha,
+        "beta_d": ranges.beta,
+        "first_zero": ranges.first_zero,
+        "second_zero": ranges.second_zero,
+    }
+
+
+def rff_variance_per_feature(gamma: float, rho: float) -> float:
+    return float(theory.rff_variance(1, gamma * math.sqrt(2 * (1 - rho))))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "lm_arcsine": lm_arcsine,
+    "universal_Qk": theory.universal_Qk,
+    "triangle_wave": theory.triangle_wave,
+    "kappa_qq_gaussian": theory.kappa_qq_gaussian,
+    "kappa_qq_laplace": theory.kappa_qq_laplace,
+    "gamma_q_cos_gaussian": lambda s: theory.gamma_q_cos(Gaussian(), s, ANY),
+    "gamma_q_cos_inverse_gaussian": theory.gamma_q_cos_inverse_gaussian,
+    "gamma_q_cos_inverse_slope": theory.gamma_q_cos_inverse_slope,
+    "gamma_cos_cos_gaussian": lambda s: theory.gamma_cos_cos(Gaussian(), s, ANY),
+    "gamma_q_q_gaussian": lambda s: theory.gamma_q_q(Gaussian(), s, ANY),
+    "estimator_variance_gaussian": lambda s: estimator_variance(Gaussian(), s),
+    "estimator_variance_laplace": lambda s: estimator_variance(Laplace(), s),
+    "phase_quantiser_F1": lambda M_: theory.phase_F1(M_),
+    "mean_lipschitz": mean_lipschitz,
+    "hoeffding_m_real_pair": lambda eps, delta: theory.pair_features(eps, delta),
+    "uniform_m_unit_ball_paper": uniform_paper,
+    "uniform_m_unit_ball_corrected": uniform_corrected,
+    "cor3_m_unit_ball_paper": lambda d, eps, sigma: theory.corollary3_features_printed(eps, d, 1 / sigma),
+    "stocq_variance_per_feature": lambda b, s: theory.stochastic_codes_variance(b, Gaussian(), s, ANY),
+    "rff_variance_per_feature": rff_variance_per_feature,
+    "bessel_kernel": lambda d, z: theory.normalized_bessel(d, z),
+    "orf_variance": lambda d, p, z: theory.orf_variance(d, p, z),
+    "orf_variance_blocks": lambda d, p, z: theory.orf_variance(d, p, z),
+    "rff_variance": lambda p, z: theory.rff_variance(p, z),
+    "orf_chi_variance": lambda d, p, z: theory.orf_chi_variance(d, p, z),
+    "orf_constants": orf_constants,
+}
+
+
+def assert_reproduced(found: Any, expected: Any, rtol: float, where: str) -> None:
+    """Compare numbers, lists and dictionaries of them; null stands for a value that does not exist."""
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert_reproduced(found[key], value, rtol, f"{where}.{key}")
+    elif expected is None:
+        assert found is None, where
+    else:
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=ABSOLUTE, err_msg=where, strict=False)
+        assert np.shape(found) == np.shape(expected), where
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=[vector["id"] for vector in VECTORS])
+def test_vector_is_reproduced(vector):
+    quantity = vector["quantity"]
+    if quantity not in FUNCTIONS:
+        pytest.skip(f"{quantity}: no function yet")
+    assert_reproduced(FUNCTIONS[quantity](**vector["params"]), vector["value"], vector["rtol"], vector["id"])
+
+
+@pytest.mark.skipif("LOWTIDE_VECTORS" in os.environ, reason="another file may hold other quantities")
+def test_every_function_is_exercised_by_a_vector():
+    assert not set(FUNCTIONS) - {vector["quantity"] for vector in VECTORS}
