@@ -30,7 +30,7 @@ _SUBPACKAGES = (
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}
 
-__all__ = ["__version__", *_HOME, *_SUBPACKAGES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME, *_SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:

@@ -62,13 +62,13 @@ def pair_curves(
     factor = 2.0 / n_components
 
     def mean(s: Floats) -> Floats:
-        return factor * sum(count * pair.mean(kernel, s, n_features) for pair, count in groups)
+        return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
 
     shares = np.concatenate([np.full(count, factor * _first_harmonic(pair)) for pair, count in groups])
     pairs = _pairs_within_blocks(shares, blocks)
 
     def variance(s: Floats) -> Floats:
-        own = factor**2 * sum(count * pair.variance(kernel, s, n_features) for pair, count in groups)
+        own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
         return own + pairs * covariance(kernel, blocks.lengths, s, blocks.dimension)
 
     unit, _ = kernel_reach(kernel, n_features)
@@ -91,6 +91,5 @@ def _first_harmonic(pair: PairMoments) -> float:
 
 def _pairs_within_blocks(shares: Floats, blocks: Blocks) -> float:
     """Return the sum over blocks of (sum of shares)^2 - (sum of their squares)."""
-    edges = np.cumsum((0, *blocks.sizes))
-    parts = [shares[start:stop] for start, stop in zip(edges[:-1], edges[1:])]
-    return float(sum(part.sum() ** 2 - (part**2).sum() for part in parts))
+    starts = np.cumsum((0, *blocks.sizes))[:-1]
+    return float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))

@@ -28,9 +28,9 @@ __all__ = ["RandomFeatures"]
 class RandomFeatures(KernelEstimation, Encoder):
     """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
 
-    With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is sqrt(2/m) cos(omega_j . x + xi_j)
-    (and its sine), m the number of components. The coded side keeps a b-bit level of each, and decodes to values such
-    that E[decode(encode(x)) . transform(y)] = kernel(x, y).
+    With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is
+    sqrt(2/m) cos(omega_j . x + xi_j) (and its sine), m the number of components. The coded side keeps a b-bit level of
+    each, and decodes to values such that E[decode(encode(x)) . transform(y)] = kernel(x, y).
 
     Parameters
     ----------
@@ -127,7 +127,9 @@ class RandomFeatures(KernelEstimation, Encoder):
         self.kernel_, self.gamma_ = self._resolve_kernel(rows, for_gamma, weight)
         self.feature_map_ = FEATURE_MAPS.resolve(self.feature_map)
         self.quantizer_spec_ = self._resolve_quantizer()
-        self.quantizer_ = self.quantizer_spec_ and self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
+        self.quantizer_: DrawnQuantizer | None = None
+        if self.quantizer_spec_ is not None:
+            self.quantizer_ = self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
         self._n_levels = self._count_levels(n_components)
         n_frequencies = self.feature_map_.n_frequencies(n_components)
         layout = PROJECTIONS.resolve(self.projection)
@@ -225,7 +227,7 @@ class RandomFeatures(KernelEstimation, Encoder):
 
     def _fingerprint(self, layout: Projection) -> bytes:
         """Hash the resolved configuration and what was drawn; not the codebook."""
-        quantizer: DrawnQuantizer | None = self.quantizer_
+        quantizer = self.quantizer_
         spec = {
             "encoder": type(self).__name__,
             "kernel": self.kernel_.to_config(),

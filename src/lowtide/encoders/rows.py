@@ -69,9 +69,9 @@ def warn_when_float32_loses_the_signal(X: Any) -> None:
     if lost.size:
         worst = lost[np.argmax(np.abs(mean[lost]) / std[lost])]
         warnings.warn(
-            f"lowtide works in float32; {lost.size} column(s) vary by less than 1e-5 of their mean and lose their signal "
-            f"(column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, for "
-            "example with StandardScaler.",
+            f"lowtide works in float32; {lost.size} column(s) vary by less than 1e-5 of their mean and lose their "
+            f"signal (column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, "
+            "for example with StandardScaler.",
             PrecisionWarning,
             stacklevel=3,
         )

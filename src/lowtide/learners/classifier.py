@@ -163,8 +163,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Minimize, and keep the solution."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if self.loss == "squared":
-            alpha = "auto" if self.C == "auto" else 0.5 / self.C
-            coef, intercept, alpha = fit_squared(problem, alpha, rng)
+            coef, intercept, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
             self.C_, self.n_iter_ = 0.5 / alpha, 1
             progress.step("solve")
             return self._keep(coef, intercept)

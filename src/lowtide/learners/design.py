@@ -70,10 +70,14 @@ class CodedDesign:
 
 @dataclass(frozen=True)
 class FullDesign:
-    """Float features of rows, computed again for every product."""
+    """Float features of rows, computed again for every product.
+
+    `method` is the encoder's that makes them: "encode" for a coded side that is not packed.
+    """
 
     encoder: Encoder
     rows: Any
+    method: str = "transform"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +90,7 @@ class FullDesign:
         step = max(1, _BLOCK_VALUES // m)
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
-            yield part, self.encoder.transform(self.rows[part])
+            yield part, getattr(self.encoder, self.method)(self.rows[part])
 
     def matmul(self, W: Array) -> Array:
         """Return D W."""
@@ -115,4 +119,4 @@ class FullDesign:
 
     def take(self, rows: Array) -> FullDesign:
         """Return some of the rows."""
-        return FullDesign(self.encoder, self.rows[rows])
+        return FullDesign(self.encoder, self.rows[rows], self.method)

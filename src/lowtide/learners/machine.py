@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -122,7 +121,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         if side == "full":
             return FullDesign(self.features_, X)
         codes = self.features_.encode(X)
-        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(_AsFull(self.features_), X)
+        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(self.features_, X, method="encode")
 
     def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
         """Return both sides of the rows with their targets; one object where the two sides are one."""
@@ -172,19 +171,6 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _AsFull:
-    """A continuous coded side in the place of the full one."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.transform = encoder.encode
-        self._n_features_out = encoder._n_features_out
-
-
-def is_block_iterator(X: Any) -> bool:
-    """Whether X hands out (rows, targets) block by block."""
-    return isinstance(X, Iterator)
 
 
 def _check_fingerprint(codes: Codes, expected: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,15 +15,18 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks as reports_progress
+    from sklearn.callback import with_callbacks
 except ImportError:
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Nothing to support before scikit-learn 1.9."""
 
-    def reports_progress(method: Method) -> Method:  # type: ignore[no-redef]
-        """Leave the method as it is."""
-        return method
+    with_callbacks = None
+
+
+def reports_progress(method: Method) -> Method:
+    """Tear callbacks down when the method ends, however it ends."""
+    return method if with_callbacks is None else cast(Method, with_callbacks(method))
 
 
 class FitProgress:

@@ -87,7 +87,7 @@ def fit_smooth(
 ) -> tuple[Solution, float]:
     """Return the solution and C of min |w|^2/2 + C sum_i s_i loss_i."""
     if C == "auto":
-        C = _choose_C(problem, loss, rng, max_iter, tolerance)
+        C = _choose_inverse_strength(problem, loss, rng, max_iter, tolerance)
     n, m = problem.train.shape
     small = product_dtype(n, m) is np.float64
     objective = _objective(problem, loss, C)
@@ -106,7 +106,9 @@ def _objective(problem: Problem, loss: Loss, C: float) -> Objective:
     return Objective(problem.train, problem.targets, problem.weights, loss, C, problem.fit_intercept, dtype)
 
 
-def _choose_C(problem: Problem, loss: Loss, rng: np.random.Generator, max_iter: int, tolerance: float) -> float:
+def _choose_inverse_strength(
+    problem: Problem, loss: Loss, rng: np.random.Generator, max_iter: int, tolerance: float
+) -> float:
     """Cross-validate C on codes that are there already, with short fits: together they cost about one full fit."""
     n = len(problem.targets)
     order = rng.permutation(n)
