@@ -2,14 +2,14 @@
 #pragma once
 
 #include "lowtide/isa.hpp"
-#include "lowtide/ops/encode/encode.hpp"
-#include "lowtide/ops/features/features.hpp"
-#include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/ops/code_gram/code_gram.hpp"
 #include "lowtide/ops/code_matvec/code_matvec.hpp"
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
 #include "lowtide/ops/decode/decode.hpp"
+#include "lowtide/ops/encode/encode.hpp"
+#include "lowtide/ops/features/features.hpp"
+#include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 

@@ -56,7 +56,7 @@ def measure(run: Run) -> Figure:
         axis.plot(counts, np.abs(error).mean(axis=1), color=BLUE, label="mean of the repeats")
         predicted = scale if scale is not None else variance * np.sqrt(2 / s)
         axis.plot(counts, predicted * np.sqrt(2 / np.pi), "--", color=RED, label="expected of sampling alone")
-        axis.set(title=title, xlabel="frequencies p", ylim=(0, None))
+        axis.set(title=title, xlabel="frequencies p", yscale="log")
         axis.legend()
     return figure
 

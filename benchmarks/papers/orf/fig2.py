@@ -70,7 +70,7 @@ def measure(run: Run) -> Figure:
     figure, axes = panels(1, len(dimensions), "Mean of orthogonal features (unit rows) and the bounds of Proposition 3")
     for i, (axis, d) in enumerate(zip(axes[0], dimensions)):
         run.progress(f"d = {d}")
-        end = 1.15 * lt.theory.orf_ranges(d).second_zero
+        end = min(1.15 * lt.theory.orf_ranges(d).second_zero, 5 * np.sqrt(d))
         z = np.linspace(end / 12, end, 12)
         draws = estimates(lt.kernels.Bessel(), "haar", d, d, z, run.seeds(n_draws, i))
         expected = lt.theory.normalized_bessel(d, z)
@@ -83,7 +83,7 @@ def measure(run: Run) -> Figure:
         axis.plot(fine, lt.theory.normalized_bessel(d, fine), color=BLACK, label="Bessel kernel")
         axis.plot(fine, np.exp(-(fine**2) / 2), color=BLUE, label="exp(-z^2/2)")
         axis.plot(z, draws.mean(axis=0), ".", color=BLACK, ms=5, label="simulated, p = d")
-        axis.set(title=f"d = {d}", xlabel="z = |x - y|")
+        axis.set(title=f"d = {d}", xlabel="z = |x - y|", xlim=(0, end))
     axes[0, 0].legend()
     return figure
 

@@ -13,8 +13,6 @@ from scipy.linalg import blas
 from lowtide import _core
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["PackedRows", "as_operand", "as_weight", "decode", "dot", "float_dtype", "gram", "matmul", "rmatmul"]
-
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
 _BLOCK_VALUES = 1 << 22
 

@@ -10,11 +10,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
 from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, dot, float_dtype, gram, matmul
-from lowtide.codes.layout import aligned_rows, row_bytes, stored_bits, unpack_levels
+from lowtide.codes.layout import (
+    aligned_rows,
+    check_codebook,
+    check_padding,
+    row_bytes,
+    stored_bits,
+    unpack_levels,
+)
 from lowtide.codes.transposed import TransposedCodes
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 
-__all__ = ["Codes", "check_same_encoder"]
+__all__ = ["Codes"]
 
 
 class Codes:
@@ -78,10 +85,10 @@ class Codes:
         self, packed: NDArray[np.uint8], *, bits: int, n_levels: int, codebook: ArrayLike, fingerprint: bytes
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        _check_padding(rows, int(n_levels) * stored_bits(bits))
+        check_padding(rows, int(n_levels) * stored_bits(bits))
         if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
             raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
-        self._assign(rows, int(bits), int(n_levels), _check_codebook(codebook, int(bits)), fingerprint)
+        self._assign(rows, int(bits), int(n_levels), check_codebook(codebook, int(bits)), fingerprint)
 
     def _assign(
         self, rows: NDArray[np.uint8], bits: int, n_levels: int, book: NDArray[np.float32], fingerprint: bytes
@@ -166,7 +173,7 @@ class Codes:
     def __matmul__(self, W: Any) -> NDArray[Any]:
         """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
         operand = as_operand("Codes @ W", W, self.shape[1])
-        product = matmul(self._rows, operand.reshape(operand.shape[0], -1))
+        product = matmul(self._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __rmatmul__(self, R: Any) -> NDArray[Any]:
@@ -214,7 +221,7 @@ class Codes:
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept."""
         new = object.__new__(Codes)
-        new._assign(self._packed, self._bits, self.n_levels, _check_codebook(codebook, self._bits), self._fingerprint)
+        new._assign(self._packed, self._bits, self.n_levels, check_codebook(codebook, self._bits), self._fingerprint)
         return new
 
     def levels(self) -> NDArray[np.uint8]:
@@ -264,27 +271,6 @@ def _rebuild(
     packed: NDArray[np.uint8], bits: int, n_levels: int, codebook: NDArray[np.float32], fingerprint: bytes
 ) -> Codes:
     return Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint)
-
-
-def _check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
-    """Raise when a bit past the last level is set: counting would take it for a feature."""
-    used = used_bits % 64
-    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
-        raise CodeLayoutError(
-            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
-        )
-
-
-def _check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
-    """Return a read-only float32 copy of a codebook with an entry for every level."""
-    book = np.array(codebook, dtype=np.float32)
-    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
-        raise CodeLayoutError(
-            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
-            f"{book.shape}. Give levels that never occur the value 0."
-        )
-    book.flags.writeable = False
-    return book
 
 
 def _row_key(key: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["aligned_rows", "pack_levels", "row_bytes", "stored_bits", "unpack_levels"]
+__all__ = ["pack_levels", "row_bytes", "stored_bits", "unpack_levels"]
 
 
 def stored_bits(bits: int) -> int:
@@ -104,3 +104,25 @@ def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
         )
     rows = np.ascontiguousarray(rows)
     return rows if rows.ctypes.data % 8 == 0 else rows.copy()
+
+
+def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
+    """Raise when a bit past the last level is set: counting would take it for a feature."""
+    used = used_bits % 64
+    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
+        raise CodeLayoutError(
+            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
+        )
+
+
+def check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
+    """Return a read-only float32 copy of a codebook with an entry for every level."""
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        book = np.array(codebook, dtype=np.float32)
+    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
+        raise CodeLayoutError(
+            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
+            f"{book.shape}. Give levels that never occur the value 0."
+        )
+    book.flags.writeable = False
+    return book

@@ -47,7 +47,7 @@ class TransposedCodes:
     def __matmul__(self, R: Any) -> NDArray[Any]:
         """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
         operand = as_operand("Codes.T @ R", R, self.shape[1])
-        product = rmatmul(self._codes._rows, operand.reshape(operand.shape[0], -1))
+        product = rmatmul(self._codes._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __repr__(self) -> str:

@@ -18,6 +18,9 @@ __all__ = ["PairCurves", "pair_curves"]
 
 Floats = NDArray[np.float64]
 
+# Of the mean of codes against codes, relative to the first: smaller ones change the variance by less than 0.1%.
+_SMALLEST_HARMONIC = 1e-3
+
 
 @dataclass(frozen=True)
 class PairCurves:
@@ -53,7 +56,7 @@ def pair_curves(
     """Tabulate the estimate (2/m) sum_j sum_i f_i(x) g_i(y) over frequencies j and their components i.
 
     Frequencies of one block are orthogonal, so beside the variance of each there is the covariance of pairs within a
-    block, of which the first harmonic of the mean carries all but a few percent.
+    block: exact for Haar blocks; a Hadamard block has up to 11% more variance when rows are padded from a few columns.
     """
     full = feature_map.moments()
     coded = quantizer.draw(feature_map, np.random.default_rng(0)).moments() if quantizer is not None else full
@@ -66,10 +69,12 @@ def pair_curves(
 
     shares = np.concatenate([np.full(count, factor * _first_harmonic(pair)) for pair, count in groups])
     pairs = _pairs_within_blocks(shares, blocks)
+    amplitudes = groups[0][0].amplitudes
+    harmonics = np.where(np.abs(amplitudes) > _SMALLEST_HARMONIC, amplitudes, 0.0)
 
     def variance(s: Floats) -> Floats:
         own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
-        return own + pairs * covariance(kernel, blocks.lengths, s, blocks.dimension)
+        return own + pairs * covariance(kernel, blocks.lengths, s, blocks.dimension, harmonics)
 
     unit, _ = kernel_reach(kernel, n_features)
     return PairCurves(Curve(mean, unit), Curve(variance, unit))

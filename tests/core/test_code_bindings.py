@@ -1,0 +1,73 @@
+"""Arrays that do not fit are refused by the bindings before an op could read past them."""
+
+import numpy as np
+import pytest
+
+from lowtide import _core
+
+ROWS = np.zeros((4, 8), np.uint8)
+BOOK = np.array([[-1.0], [1.0]], np.float32)
+
+
+def f32(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def unaligned():
+    return np.zeros(33, np.uint8)[1:].reshape(4, 8)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "message"),
+    [
+        ("pack", (np.zeros((4, 65), np.uint8), 1, ROWS.copy()), "8 \\* ceil"),
+        ("pack", (np.zeros((3, 64), np.uint8), 1, ROWS.copy()), "as many rows"),
+        ("pack", (np.zeros((4, 8), np.uint8), 5, ROWS.copy()), "1, 2, 3, 4 or 8"),
+        ("unpack", (ROWS, 1, np.zeros((4, 65), np.uint8)), "8 \\* ceil"),
+        ("unpack", (ROWS, 1, np.zeros((5, 64), np.uint8)), "as many rows"),
+        ("unpack", (unaligned(), 1, np.zeros((4, 64), np.uint8)), "multiple of 8"),
+        ("decode", (ROWS, 64, 1, f32(4, 1), f32(4, 64)), "2\\^bits"),
+        ("decode", (ROWS, 64, 1, f32(2, 3), f32(4, 192)), "1 or 2 values"),
+        ("decode", (ROWS, 64, 1, BOOK, f32(4, 63)), "out must be"),
+        ("decode", (ROWS, 2**61, 8, f32(256, 1), f32(4, 64)), "2\\^30"),
+        ("code_matvec", (ROWS, 64, 1, BOOK, f32(63, 1), f32(4, 1)), "W must have"),
+        ("code_matvec", (ROWS, 64, 1, BOOK, f32(64, 2), f32(4, 1)), "out must be"),
+        ("code_matvec", (ROWS, 8, 8, f32(256, 1), f32(8, 1), f32(4, 1)), "1, 2, 3 or 4"),
+        ("code_rmatvec", (ROWS, 64, 1, BOOK, f32(3, 1), f32(64, 1)), "R must have"),
+        ("code_rmatvec", (ROWS, 64, 1, BOOK, f32(4, 1), f32(63, 1)), "out must be"),
+        ("code_rmatvec", (ROWS, 8, 8, f32(256, 1), f32(4, 1), f32(8, 1)), "1, 2, 3 or 4"),
+        ("code_gram", (ROWS, 64, BOOK, f32(64, 63)), "out must be"),
+        ("code_gram", (ROWS, 63, f32(4, 1), f32(63, 63)), "2\\^bits"),
+        ("code_dot", (ROWS, BOOK, np.zeros((2, 16), np.uint8), BOOK, 64, f32(4, 2)), "8 \\* ceil"),
+        ("code_dot", (ROWS, BOOK, ROWS, f32(2, 2), 64, f32(4, 4)), "same width"),
+        ("code_dot", (ROWS, BOOK, ROWS[:2], BOOK, 64, f32(4, 4)), "out must be"),
+    ],
+)
+def test_binding_refuses_shapes_that_do_not_fit(op, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(_core, op)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    [
+        ("pack", (np.zeros((4, 64), np.int64), 1, ROWS.copy())),
+        ("pack", (np.zeros((4, 64), np.uint8), -1, ROWS.copy())),
+        ("unpack", (ROWS, 1, np.zeros((4, 64), np.int8))),
+        ("decode", (ROWS, 64, 1, BOOK.astype(np.float64), f32(4, 64))),
+        ("decode", (ROWS, 64, 1, BOOK, np.zeros((4, 64), np.float16))),
+        ("decode", (ROWS, 64, 1, BOOK, f32(64, 4).T)),
+        ("code_matvec", (ROWS, 64, 1, BOOK, np.zeros((64, 1)), f32(4, 1))),
+        ("code_gram", (ROWS[:, ::-1], 64, BOOK, f32(64, 64))),
+    ],
+)
+def test_binding_refuses_types_that_would_need_a_copy(op, arguments):
+    with pytest.raises(TypeError):
+        getattr(_core, op)(*arguments)
+
+
+def test_binding_refuses_a_read_only_result():
+    out = f32(4, 64)
+    out.flags.writeable = False
+    with pytest.raises(TypeError):
+        _core.decode(ROWS, 64, 1, BOOK, out)

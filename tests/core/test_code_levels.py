@@ -1,0 +1,24 @@
+"""The tests of the ops on codes once more, at each instruction-set level that is not the one in force."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lowtide import _core
+
+LEVELS = ["scalar", "avx2", "avx512"]
+OTHERS = [level for level in LEVELS[: LEVELS.index(_core.detected_isa()) + 1] if level != _core.isa()]
+
+
+@pytest.mark.parametrize("level", OTHERS)
+def test_code_ops_match_reference_at_level(level):
+    tests = Path(__file__).with_name("test_code_ops.py")
+    environment = {**os.environ, "LOWTIDE_ISA": level}
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(tests)]
+    run = subprocess.run(command, env=environment, cwd=tests.parents[2], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert " passed" in run.stdout

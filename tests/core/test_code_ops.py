@@ -1,0 +1,175 @@
+"""Every op on packed codes, at the level in force, against the slow truth."""
+
+import numpy as np
+import pytest
+from reference import codes as reference
+
+from lowtide import _core
+
+WIDTHS = [1, 7, 63, 64, 65, 130, 1000]
+ROWS = [0, 1, 5, 130]
+
+
+def draw(n, n_levels, bits, width, seed=0):
+    rng = np.random.default_rng([seed, n, n_levels, bits, width])
+    levels = rng.integers(0, 1 << bits, (n, n_levels)).astype(np.uint8)
+    book = rng.normal(size=(1 << bits, width)).astype(np.float32)
+    return levels, aligned(reference.packed(levels, bits)), book, rng
+
+
+def aligned(rows):
+    return np.ascontiguousarray(rows).copy()
+
+
+def frozen(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("bits", reference.STORED)
+@pytest.mark.parametrize("n_levels", WIDTHS)
+def test_pack_and_unpack_match_reference(bits, n_levels):
+    for n in ROWS:
+        levels, rows, _, _ = draw(n, n_levels, bits, 1)
+        out = np.full(rows.shape, 0xAA, np.uint8)
+        _core.pack(frozen(levels), bits, out)
+        np.testing.assert_array_equal(out, rows)
+        back = np.full(levels.shape, 0xAA, np.uint8)
+        _core.unpack(frozen(rows), bits, back)
+        np.testing.assert_array_equal(back, levels)
+
+
+@pytest.mark.parametrize("bits", reference.STORED)
+def test_pack_masks_levels_that_are_too_large(bits):
+    levels = np.arange(256, dtype=np.uint8).reshape(4, 64)
+    out = np.empty((4, reference.row_bytes(64, bits)), np.uint8)
+    _core.pack(levels, bits, out)
+    np.testing.assert_array_equal(out, reference.packed(levels & np.uint8((1 << bits) - 1), bits))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("bits", reference.STORED)
+def test_decode_is_exact(bits, width, dtype):
+    for n_levels in WIDTHS:
+        levels, rows, book, _ = draw(5, n_levels, bits, width)
+        out = np.full((5, n_levels * width), np.nan, dtype)
+        _core.decode(frozen(rows), n_levels, bits, book, out)
+        np.testing.assert_array_equal(out, reference.decoded(levels, book).astype(dtype))
+
+
+# Roundings that a term of the product passes: eight products of a table entry, 128 entries of a partial sum, and one
+# for each of the partial sums that are added up, at most one a word.
+def roundings(n_words):
+    return 8 + 128 + n_words
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_code_matvec_matches_reference(bits, width, dtype):
+    for n, n_levels, n_columns in [(5, 1, 1), (1, 7, 2), (33, 63, 3), (130, 64, 1), (17, 65, 10), (259, 1000, 5)]:
+        levels, rows, book, rng = draw(n, n_levels, bits, width)
+        W = rng.normal(size=(n_levels * width, n_columns)).astype(dtype)
+        out = np.full((n, n_columns), np.nan, dtype)
+        _core.code_matvec(frozen(rows), n_levels, bits, book, frozen(W), out)
+        D = reference.decoded(levels, book)
+        bound = reference.product_bound(D, W, roundings(rows.shape[1] // 4))
+        assert (np.abs(out - reference.product(D, W)) <= bound).all()
+
+
+@pytest.mark.parametrize("n_columns", range(1, 36))
+def test_code_matvec_takes_any_number_of_columns(n_columns):
+    levels, rows, book, rng = draw(19, 70, 1, 1)
+    W = rng.normal(size=(70, n_columns))
+    out = np.full((19, n_columns), np.nan)
+    _core.code_matvec(rows, 70, 1, book, W, out)
+    D = reference.decoded(levels, book)
+    assert (np.abs(out - reference.product(D, W)) <= reference.product_bound(D, W, roundings(2))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_code_rmatvec_matches_reference(bits, width, dtype):
+    for n, n_levels, n_columns in [(5, 1, 1), (1, 7, 2), (64, 63, 3), (65, 64, 1), (17, 65, 10), (4100, 130, 5)]:
+        levels, rows, book, rng = draw(n, n_levels, bits, width)
+        R = rng.normal(size=(n, n_columns)).astype(dtype)
+        out = np.full((n_levels * width, n_columns), np.nan, dtype)
+        _core.code_rmatvec(frozen(rows), n_levels, bits, book, frozen(R), out)
+        D = reference.decoded(levels, book)
+        bound = reference.product_bound(D.T, R, roundings(-(-n * 4 // 64)))
+        assert (np.abs(out - reference.product(D.T, R)) <= bound).all()
+
+
+@pytest.mark.parametrize("op", ["code_matvec", "code_rmatvec"])
+def test_products_of_zero_rows_are_empty_or_zero(op):
+    _, rows, book, _ = draw(0, 9, 1, 1)
+    operand, out = (np.ones((9, 2)), np.empty((0, 2))) if op == "code_matvec" else (np.empty((0, 2)), np.ones((9, 2)))
+    getattr(_core, op)(rows, 9, 1, book, operand, out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize(("n", "n_levels"), [(0, 3), (1, 1), (5, 7), (63, 65), (241, 130), (1000, 257), (66000, 20)])
+def test_code_gram_is_exact_for_integer_codebooks(n, n_levels, width):
+    levels, rows, _, _ = draw(n, n_levels, 1, width)
+    book = np.array([[-3.0, 2.0], [5.0, 7.0]], np.float32)[:, :width].copy()
+    D = reference.decoded(levels, book).astype(np.int64)
+    out = np.full((n_levels * width, n_levels * width), np.nan)
+    _core.code_gram(frozen(rows), n_levels, book, out)
+    np.testing.assert_array_equal(out, D.T @ D)
+
+
+def test_code_gram_in_float32_is_the_rounded_float64_one():
+    _, rows, book, _ = draw(777, 200, 1, 1)
+    single, double = np.empty((200, 200), np.float32), np.empty((200, 200))
+    _core.code_gram(rows, 200, book, single)
+    _core.code_gram(rows, 200, book, double)
+    np.testing.assert_array_equal(single, double.astype(np.float32))
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("n_levels", [*WIDTHS, 513, 40000])
+def test_code_dot_is_exact_for_integer_codebooks(n_levels, width):
+    left, rows, _, _ = draw(21, n_levels, 1, width)
+    right, others, _, _ = draw(6, n_levels, 1, width, seed=1)
+    book, other = (np.array(b, np.float32)[:, :width].copy() for b in ([[-1, 2], [1, 3]], [[0, 1], [4, -1]]))
+    out = np.full((21, 6), np.nan)
+    _core.code_dot(frozen(rows), book, frozen(others), other, n_levels, out)
+    np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, other).T)
+
+
+def test_code_dot_of_many_rows_is_exact():
+    left, rows, book, _ = draw(40, 100, 1, 1)
+    right, others, _, _ = draw(300, 100, 1, 1, seed=1)
+    book = np.array([[-1], [1]], np.float32)
+    out = np.empty((40, 300), np.float32)
+    _core.code_dot(rows, book, others, book, 100, out)
+    np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, book).T)
+
+
+def test_results_do_not_depend_on_the_thread_count():
+    _, rows, book, rng = draw(5000, 300, 1, 1)
+    W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
+    before, found = _core.thread_count(), []
+    try:
+        for n_threads in (1, 2):
+            _core.set_thread_count(n_threads)
+            outs = np.empty((5000, 3), np.float32), np.empty((300, 3), np.float32), np.empty((300, 300), np.float32)
+            _core.code_matvec(rows, 300, 1, book, W, outs[0])
+            _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
+            _core.code_gram(rows, 300, book, outs[2])
+            found.append([out.tobytes() for out in outs])
+    finally:
+        _core.set_thread_count(before)
+    assert found[0] == found[1]
+
+
+def test_a_row_of_a_product_does_not_depend_on_the_other_rows():
+    _, rows, book, rng = draw(300, 200, 1, 1)
+    W, whole, one = rng.normal(size=(200, 4)), np.empty((300, 4)), np.empty((1, 4))
+    _core.code_matvec(rows, 200, 1, book, W, whole)
+    for i in (0, 17, 299):
+        _core.code_matvec(rows[i : i + 1], 200, 1, book, W, one)
+        assert one.tobytes() == whole[i].tobytes()

@@ -1,0 +1,227 @@
+// Ops on packed codes: every runnable level against plain loops over unpacked levels, on buffers of exactly the size
+// that the contracts name, so that the sanitizers see any step outside.
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "lowtide/code_counts.hpp"
+#include "lowtide/code_products.hpp"
+#include "lowtide/layout.hpp"
+#include "lowtide/ops.hpp"
+
+namespace lowtide {
+namespace {
+
+using Levels = std::vector<std::uint8_t>;
+
+struct Drawn {
+  std::size_t n_rows, n_levels;
+  unsigned bits;
+  std::size_t width;
+  Levels levels;
+  std::vector<std::uint64_t> rows;
+  std::vector<float> book;
+
+  CodeMatrix matrix() const { return {rows.data(), n_rows, n_levels, bits, book.data(), width}; }
+  double value(std::size_t i, std::size_t f) const {
+    return book[levels[i * n_levels + f / width] * width + f % width];
+  }
+};
+
+Drawn draw(std::size_t n_rows, std::size_t n_levels, unsigned bits, std::size_t width, unsigned seed = 0) {
+  std::mt19937 random(seed + 1);
+  Drawn d{n_rows, n_levels, bits, width, Levels(n_rows * n_levels), {}, std::vector<float>(width << bits)};
+  for (auto& level : d.levels) level = static_cast<std::uint8_t>(random() & ((1u << bits) - 1));
+  for (auto& v : d.book) v = static_cast<float>(static_cast<int>(random() % 9) - 4);
+  const std::size_t words = words_per_row(n_levels, bits);
+  d.rows.resize(n_rows * words);
+  for (std::size_t i = 0; i < n_rows; ++i)
+    scalar::pack(d.levels.data() + i * n_levels, n_levels, bits, d.rows.data() + i * words);
+  return d;
+}
+
+std::string where(Isa level, unsigned bits, std::size_t n_levels) {
+  return std::string(isa_name(level)) + " bits " + std::to_string(bits) + " levels " + std::to_string(n_levels);
+}
+
+const std::vector<std::size_t> kWidths = {1, 7, 8, 63, 64, 65, 130, 1000};
+const std::vector<unsigned> kBits = {1, 2, 3, 4, 8};
+
+}  // namespace
+
+LOWTIDE_TEST(pack_and_unpack_agree_with_scalar) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : kBits)
+      for (std::size_t n_levels : kWidths) {
+        const Drawn d = draw(1, n_levels, bits, 1);
+        std::vector<std::uint64_t> row(words_per_row(n_levels, bits), ~std::uint64_t{0});
+        ops_at(level).pack(d.levels.data(), n_levels, bits, row.data());
+        CHECK(check::same_bits(row, d.rows), where(level, bits, n_levels));
+        Levels back(n_levels, 0xAA);
+        ops_at(level).unpack(row.data(), n_levels, bits, back.data());
+        CHECK(check::same_bits(back, d.levels), where(level, bits, n_levels));
+      }
+}
+
+LOWTIDE_TEST(decode_reads_the_codebook) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : kBits)
+      for (std::size_t width : {1, 2})
+        for (std::size_t n_levels : kWidths) {
+          const Drawn d = draw(1, n_levels, bits, width);
+          std::vector<float> single(n_levels * width);
+          std::vector<double> wide(n_levels * width);
+          ops_at(level).decode_f32(d.rows.data(), n_levels, bits, d.book.data(), width, single.data());
+          ops_at(level).decode_f64(d.rows.data(), n_levels, bits, d.book.data(), width, wide.data());
+          bool same = true;
+          for (std::size_t f = 0; f < wide.size(); ++f)
+            same = same && single[f] == d.value(0, f) && wide[f] == d.value(0, f);
+          CHECK(same, where(level, bits, n_levels));
+        }
+}
+
+LOWTIDE_TEST(code_transpose_exchanges_rows_and_levels) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : {1u, 2u, 4u})
+      for (std::size_t n_rows : {1, 63, 64, 65, 200})
+        for (std::size_t n_levels : kWidths) {
+          const Drawn d = draw(n_rows, n_levels, bits, 1);
+          const std::size_t row_words = words_per_row(n_levels, bits), words = words_per_row(n_rows, bits) + 1;
+          std::vector<std::uint64_t> columns(row_words * (64 / bits) * words, ~std::uint64_t{0});
+          ops_at(level).code_transpose(d.rows.data(), n_rows, row_words, 0, row_words, bits, columns.data(), words);
+          bool same = true;
+          const std::size_t capacity = words * 64 / bits;
+          Levels column(capacity);
+          for (std::size_t j = 0; j < row_words * 64 / bits; ++j) {
+            scalar::unpack(columns.data() + j * words, capacity, bits, column.data());
+            for (std::size_t i = 0; i < capacity; ++i)
+              same = same && column[i] == (i < n_rows && j < n_levels ? d.levels[i * n_levels + j] : 0);
+          }
+          CHECK(same, where(level, bits, n_levels));
+        }
+}
+
+// Small integers: every sum is exact in float32, so the levels must agree to the bit.
+LOWTIDE_TEST(code_product_is_exact_on_integers) {
+  for (Isa level : check::runnable_levels())
+    for (std::size_t n_rows : {1, 15, 16, 17, 65, 300})
+      for (std::size_t n_columns = 1; n_columns <= kMaxColumns; ++n_columns) {
+        const Drawn d = draw(n_rows, 150, 1, 1);
+        const std::size_t words = words_per_row(150, 1), nibbles = 16 * words;
+        std::vector<float> values(4 * 16), W(150 * n_columns), out(n_rows * n_columns, 3.0f);
+        for (unsigned q = 0; q < 4; ++q)
+          for (unsigned v = 0; v < 16; ++v) values[q * 16 + v] = d.book[v >> q & 1];
+        for (std::size_t i = 0; i < W.size(); ++i) W[i] = static_cast<float>(static_cast<int>(i * 7 % 11) - 5);
+        std::vector<float> tables(16 * nibbles * padded_columns(n_columns));
+        const Ops& table = ops_at(level);
+        table.code_tables_f32(values.data(), 4, W.data(), 150, n_columns, 0, nibbles, n_columns, tables.data());
+        table.code_product_f32(d.rows.data(), n_rows, words, words, tables.data(), n_columns, out.data(), n_columns);
+        bool same = true;
+        for (std::size_t i = 0; i < n_rows; ++i)
+          for (std::size_t k = 0; k < n_columns; ++k) {
+            double sum = 3.0;
+            for (std::size_t f = 0; f < 150; ++f) sum += d.value(i, f) * W[f * n_columns + k];
+            same = same && out[i * n_columns + k] == sum;
+          }
+        CHECK(same, where(level, 1, n_columns));
+      }
+}
+
+LOWTIDE_TEST(code_counts_are_exact) {
+  for (Isa level : check::runnable_levels())
+    for (std::size_t n_levels : {1, 64, 65, 511, 513, 2100, 33000})
+      for (std::size_t n_b : {1, 3, 9}) {
+        const Drawn a = draw(5, n_levels, 1, 1), b = draw(n_b, n_levels, 1, 1, 7);
+        std::vector<std::uint32_t> counts(5 * n_b, 2);
+        ops_at(level).code_counts(a.rows.data(), 5, b.rows.data(), n_b, words_per_row(n_levels, 1), counts.data(), n_b);
+        bool same = true;
+        for (std::size_t i = 0; i < 5; ++i)
+          for (std::size_t j = 0; j < n_b; ++j) {
+            std::uint32_t count = 2;
+            for (std::size_t f = 0; f < n_levels; ++f) count += a.levels[i * n_levels + f] & b.levels[j * n_levels + f];
+            same = same && counts[i * n_b + j] == count;
+          }
+        CHECK(same, where(level, 1, n_levels));
+      }
+}
+
+LOWTIDE_TEST(code_gram_tiles_count_common_ones) {
+  for (Isa level : check::runnable_levels())
+    for (std::size_t n_rows : {1, 4, 63, 241, 1000})
+      for (std::size_t n_levels : {1, 65, 129}) {
+        const Drawn d = draw(n_rows, n_levels, 1, 1);
+        const GramOp& op = ops_at(level).code_gram;
+        const std::size_t n_tiles = gram_tiles(n_levels);
+        std::vector<std::uint64_t> operand(op.operand_bytes(n_levels, n_rows) / 8, ~std::uint64_t{0});
+        op.prepare(d.rows.data(), n_rows, n_levels, 0, n_tiles, operand.data());
+        std::vector<std::uint32_t> counts(kGramTile * kGramTile, 0);
+        op.tile(operand.data(), n_rows, n_levels, 0, n_tiles - 1, counts.data());
+        bool same = true;
+        for (std::size_t j = 0; j < kGramTile; ++j)
+          for (std::size_t k = 0; k < kGramTile; ++k) {
+            const std::size_t right = (n_tiles - 1) * kGramTile + k;
+            std::uint32_t count = 0;
+            for (std::size_t i = 0; i < n_rows && j < n_levels && right < n_levels; ++i)
+              count += d.levels[i * n_levels + j] & d.levels[i * n_levels + right];
+            same = same && counts[j * kGramTile + k] == count;
+          }
+        CHECK(same, where(level, 1, n_levels));
+      }
+}
+
+LOWTIDE_TEST(products_of_whole_matrices_are_exact_on_integers) {
+  for (unsigned bits : {1u, 2u, 3u, 4u})
+    for (std::size_t width : {1, 2})
+      for (std::size_t n_rows : {1, 70, 300}) {
+        const Drawn d = draw(n_rows, 65, bits, width);
+        const std::size_t F = 65 * width, c = 18;
+        std::vector<double> W(F * c), R(n_rows * c), out(n_rows * c, NAN), back(F * c, NAN);
+        for (std::size_t i = 0; i < W.size(); ++i) W[i] = static_cast<double>(i % 13) - 6;
+        for (std::size_t i = 0; i < R.size(); ++i) R[i] = static_cast<double>(i % 7) - 3;
+        code_matvec(d.matrix(), W.data(), c, out.data());
+        code_rmatvec(d.matrix(), R.data(), c, back.data());
+        bool same = true;
+        for (std::size_t k = 0; k < c; ++k) {
+          for (std::size_t i = 0; i < n_rows; ++i) {
+            double sum = 0;
+            for (std::size_t f = 0; f < F; ++f) sum += d.value(i, f) * W[f * c + k];
+            same = same && out[i * c + k] == sum;
+          }
+          for (std::size_t f = 0; f < F; ++f) {
+            double sum = 0;
+            for (std::size_t i = 0; i < n_rows; ++i) sum += d.value(i, f) * R[i * c + k];
+            same = same && back[f * c + k] == sum;
+          }
+        }
+        CHECK(same, where(active_isa(), bits, n_rows));
+      }
+}
+
+LOWTIDE_TEST(gram_and_dot_of_whole_matrices_are_exact_on_integers) {
+  for (std::size_t width : {1, 2}) {
+    const Drawn a = draw(70, 131, 1, width), b = draw(300, 131, 1, width, 3);
+    const std::size_t F = 131 * width;
+    std::vector<float> gram(F * F, NAN), dot(70 * 300, NAN);
+    code_gram(a.matrix(), gram.data());
+    code_dot(a.matrix(), b.matrix(), dot.data());
+    bool same = true;
+    for (std::size_t f = 0; f < F; ++f)
+      for (std::size_t g = 0; g < F; ++g) {
+        double sum = 0;
+        for (std::size_t i = 0; i < 70; ++i) sum += a.value(i, f) * a.value(i, g);
+        same = same && gram[f * F + g] == sum;
+      }
+    for (std::size_t i = 0; i < 70; ++i)
+      for (std::size_t j = 0; j < 300; ++j) {
+        double sum = 0;
+        for (std::size_t f = 0; f < F; ++f) sum += a.value(i, f) * b.value(j, f);
+        same = same && dot[i * 300 + j] == sum;
+      }
+    CHECK(same, where(active_isa(), 1, 131));
+  }
+}
+
+}  // namespace lowtide
