@@ -8,10 +8,11 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-__all__ = ["BLACK", "BLUE", "GREEN", "ORANGE", "RED", "panels", "style"]
+__all__ = ["BLACK", "BLUE", "GRAY", "GREEN", "ORANGE", "RED", "panels", "style"]
 
 # Okabe and Ito's colors, which color-blind readers can tell apart.
 BLACK, BLUE, ORANGE, GREEN, RED = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00"
+GRAY = "#666666"
 
 _STYLE: Any = {
     "axes.grid": True,

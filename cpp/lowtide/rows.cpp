@@ -4,16 +4,14 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 
+#include "lowtide/buffer.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
 namespace lowtide {
 namespace {
-
-constexpr std::size_t cache_line = 64;
 
 // Frequencies a slice has, unless one block has more: values, signs, scales and offsets then take 24 KB.
 constexpr std::size_t slice_target = 1024;
@@ -23,20 +21,6 @@ constexpr std::size_t rows_a_tile = 16;
 
 // Projected values worth waking a thread for: some 25 microseconds.
 constexpr std::size_t values_a_share = 32768;
-
-template <typename T>
-class Buffer {
- public:
-  explicit Buffer(std::size_t n)
-      : data_(static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{cache_line}))) {}
-  ~Buffer() { ::operator delete(data_, std::align_val_t{cache_line}); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  T* data() { return data_; }
-
- private:
-  T* data_;
-};
 
 // Frequencies of all slices but the last.
 std::size_t slice_length(const Rows& rows) {
@@ -50,9 +34,9 @@ class Walk {
       : rows_(rows),
         visit_(visit),
         length_(slice_length(rows)),
-        v_(rows.signs == nullptr ? 1 : length_),
-        padded_(rows.signs == nullptr ? 1 : rows_a_tile * rows.dim),
-        levels_(length_ * max_width) {}
+        v_(make_buffer<float>(rows.signs == nullptr ? 1 : length_)),
+        padded_(make_buffer<float>(rows.signs == nullptr ? 1 : rows_a_tile * rows.dim)),
+        levels_(make_buffer<unsigned char>(length_ * max_width)) {}
 
   void run(std::size_t begin, std::size_t end) {
     for (std::size_t tile = begin; tile < end; tile += rows_a_tile) {
@@ -70,7 +54,7 @@ class Walk {
 
   void pad(std::size_t tile, std::size_t stop) {
     for (std::size_t row = tile; row < stop; ++row) {
-      float* to = padded_.data() + (row - tile) * rows_.dim;
+      float* to = padded_.get() + (row - tile) * rows_.dim;
       std::memcpy(to, source(row), rows_.n_features * sizeof(float));
       std::fill(to + rows_.n_features, to + rows_.dim, 0.0f);
     }
@@ -80,14 +64,14 @@ class Walk {
     const std::size_t count = std::min(length_, rows_.n_frequencies - first);
     const float* v = source(row) + first;
     if (rows_.signs != nullptr) {
-      const float* x = pads() ? padded_.data() + in_tile * rows_.dim : source(row);
+      const float* x = pads() ? padded_.get() + in_tile * rows_.dim : source(row);
       const std::size_t n_blocks = (count + rows_.dim - 1) / rows_.dim;
-      ops().hadamard(x, rows_.signs + 3 * first, rows_.dim, n_blocks, count - (n_blocks - 1) * rows_.dim, v_.data());
-      v = v_.data();
+      ops().hadamard(x, rows_.signs + 3 * first, rows_.dim, n_blocks, count - (n_blocks - 1) * rows_.dim, v_.get());
+      v = v_.get();
       // A sum that overflowed before the last round has spread to every output: one look is enough.
       if (!std::isfinite(v[0])) throw std::overflow_error("the projection of a row overflows float32");
     }
-    visit_(Slice{row, first, count, v, levels_.data()});
+    visit_(Slice{row, first, count, v, levels_.get()});
   }
 
   const Rows& rows_;

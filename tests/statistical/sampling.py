@@ -13,10 +13,11 @@ from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.quantizers import LloydMax, PeriodicMap, Phase, Stochastic, Uniform
 
-N_FEATURES = 8
+SHORT = 8
 KERNEL_VALUES = (0.95, 0.7, 0.35, 0.1)
-# Frequencies of a block, and blocks that give every test below its power in well under a second.
-BLOCK = {"iid": 1, "orthogonal": N_FEATURES, "haar": N_FEATURES, "hadamard": 64}
+# Columns of a row, frequencies of a block, and blocks that give every test its power in well under a second.
+N_FEATURES = {"iid": SHORT, "orthogonal": SHORT, "haar": SHORT, "hadamard": 60}
+BLOCK = {"iid": 1, "orthogonal": SHORT, "haar": SHORT, "hadamard": 64}
 N_BLOCKS = {"iid": 32768, "orthogonal": 2500, "haar": 2500, "hadamard": 800}
 
 LAYOUTS = [
@@ -52,7 +53,7 @@ def label(value):
     return value.f.__name__ if isinstance(value, PeriodicMap) else repr(value)
 
 
-def draw(kernel, layout, feature_map, quantizer, seed=0):
+def draw(kernel, layout, feature_map, quantizer, seed=0, n_features=None):
     """Return an encoder of N_BLOCKS full blocks."""
     width = FEATURE_MAPS[feature_map]().width
     encoder = RandomFeatures(
@@ -63,17 +64,17 @@ def draw(kernel, layout, feature_map, quantizer, seed=0):
         n_components=N_BLOCKS[layout] * BLOCK[layout] * width,
         random_state=seed,
     )
-    return encoder.fit(np.zeros((1, N_FEATURES)))
+    return encoder.fit(np.zeros((1, n_features or N_FEATURES[layout])))
 
 
 @cache
-def rows_at(kernel, values=KERNEL_VALUES):
-    """Return a row, and rows at the first distances where the kernel is at most these, in different directions."""
+def rows_at(kernel, n_features):
+    """Return a row, and rows at the first distances where the kernel is at most KERNEL_VALUES, in any directions."""
     rng = np.random.default_rng(77)
     s = np.linspace(0, 40, 4001)
-    distance = [s[np.argmax(kernel.radial(s, N_FEATURES) <= value)] for value in values]
-    x = rng.standard_normal((1, N_FEATURES))
-    u = rng.standard_normal((len(values), N_FEATURES))
+    distance = [s[np.argmax(kernel.radial(s, n_features) <= value)] for value in KERNEL_VALUES]
+    x = rng.standard_normal((1, n_features))
+    u = rng.standard_normal((len(KERNEL_VALUES), n_features))
     u /= np.linalg.norm(u, ord=kernel.norm, axis=1, keepdims=True)
     return x, x + u * np.array(distance)[:, None]
 

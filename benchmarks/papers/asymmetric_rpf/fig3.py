@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import lowtide as lt
-from benchmarks.papers.plotting import BLACK, BLUE, GREEN, RED, panels
+from benchmarks.papers.plotting import BLUE, GRAY, GREEN, RED, panels
 from benchmarks.papers.sampling import bootstrap_error, coefficient, mean_and_error
 from benchmarks.papers.study import Run, Study, main
 
@@ -119,8 +119,8 @@ def judge_wave(run: Run, s: Floats, coded: View) -> None:
 
 def draw(figure_axes: NDArray[np.object_], name: str, distance: Floats, views: dict[str, View]) -> None:
     for axis, (sides, view) in zip(figure_axes, views.items()):
-        axis.fill_between(distance, view.mean - 2 * view.std, view.mean + 2 * view.std, color=GREEN, alpha=0.25, lw=0)
-        axis.plot(distance, view.estimates[0], ".", color=BLACK, ms=1.5, rasterized=True, label="estimate")
+        axis.fill_between(distance, view.mean - 2 * view.std, view.mean + 2 * view.std, color=GREEN, alpha=0.3, lw=0)
+        axis.plot(distance, view.estimates[0], ".", color=GRAY, ms=1.2, rasterized=True, label="estimate")
         axis.plot(distance, view.kernel, color=RED, label="kernel")
         if sides == "1 bit, 1 bit":
             axis.plot(distance, view.mean, color=BLUE, label="expected")

@@ -15,7 +15,7 @@ from benchmarks.papers.asymmetric_rpf.uniform_error import (
     spread_points,
     uniform_errors,
 )
-from benchmarks.papers.plotting import BLUE, GREEN, ORANGE, RED, panels
+from benchmarks.papers.plotting import BLUE, GRAY, GREEN, ORANGE, RED, panels
 from benchmarks.papers.sampling import bootstrap_error
 from benchmarks.papers.study import Run, Study, main
 
@@ -120,7 +120,7 @@ def measure(run: Run) -> Figure:
         axes[1].plot(counts, 100 * cost, ".", color=color, label=name)
     axes[1].plot(counts, [100 * predicted_cost(n) for n in counts], color=RED, lw=1, label="predicted")
     axes[1].axhline(100 * (VARIANCE_RATIO - 1), color=BLUE, lw=1)
-    axes[1].axhline(33, color="gray", ls="--", lw=1, label="paper, about 33%")
+    axes[1].axhline(33, color=GRAY, ls="--", lw=1, label="paper, about 33%")
     axes[1].set(xscale="log", xlabel="points n", ylabel="% more features than full", title="what 1 bit costs")
     axes[1].legend(loc="upper right")
     return figure

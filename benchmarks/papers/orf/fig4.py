@@ -121,6 +121,8 @@ def measure(run: Run) -> Figure:
                 axis.plot(result.counts, result.errors[layout].mean(axis=0), "o-", ms=3, color=color, label=label)
                 axis.plot(result.counts, result.predicted[layout], "--", color=color, lw=1)
             axis.set(xscale="log", yscale="log", xlabel="frequencies p")
+            axis.set_xticks(result.counts, result.counts)
+            axis.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         axes[0, i].set_title(f"{name}, d = {result.d}: as in the paper")
         axes[1, i].set_title(f"equal width {result.width:.3g}")
         run.settings[name] = {"d": result.d, "width": round(result.width, 4), "p": result.counts, "bias": result.bias}

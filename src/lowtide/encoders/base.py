@@ -41,8 +41,21 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later."""
         if not reset:
             check_is_fitted(self)
+            if self._is_plain(X):
+                return X
         fewest = 1 if reset else 0
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is exactly what the ops take: then scikit-learn's validation, 120 us a call, is passed over."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float32, np.float64)
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X.sum()))
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from lowtide._checks import check_integer, check_option, check_positive
+from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.calibration import fit_slope, softmax_of
 from lowtide.learners.class_weights import class_weights
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
+from lowtide.learners.streaming import StreamingClassifier
 from lowtide.learners.training import fit_smooth, fit_squared
 
 __all__ = ["KernelClassifier"]
@@ -26,7 +28,7 @@ __all__ = ["KernelClassifier"]
 Array = NDArray[Any]
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):
+class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
     """A kernel machine for classes, trained and used on a few packed bits per feature.
 
     With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
@@ -118,31 +120,39 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.random_state = random_state
 
     @reports_progress
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows or Codes.
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit on rows, on Codes, or on an iterator of blocks.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes
-        y : array (n,) of classes
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or an iterator
+            An iterator yields (rows, y) or (rows, y, sample_weight), read once: "squared" keeps only sums, so memory
+            is flat in n; the other losses keep the packed codes. The encoder is fitted on the first block.
+        y : array (n,) of classes; not with an iterator
         sample_weight : array (n,), optional
         """
         self._check_parameters()
-        progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
-        with progress.running(X, y):
-            rows, labels, weight = self._start(X, y, sample_weight)
-            check_classification_targets(labels)
-            self.classes_, index = np.unique(labels, return_inverse=True)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"KernelClassifier: y must have at least two classes, got one class, {self.classes_[0]!r}."
-                )
-            weight = class_weights(self.class_weight, self.classes_, index, weight)
-            problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
-            progress.step("encode")
-            self._solve(problem, progress)
-            self._slope = self._fit_slope(rows, index, problem.weights)
+        self.__dict__.pop("_stream", None)
+        if isinstance(X, Iterator):
+            return self._fit_blocks(X)
+        with self._progress().running(X, y) as progress:
+            self._fit_rows(*self._start(X, y, sample_weight), progress)
         return self
+
+    def _progress(self) -> FitProgress:
+        return FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
+
+    def _fit_rows(self, rows: Any, labels: Array, weight: Array | None, progress: FitProgress) -> None:
+        """Fit on validated rows or Codes."""
+        check_classification_targets(labels)
+        self.classes_, index = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise fail("KernelClassifier", "y must have at least two classes", f"one class, {self.classes_[0]}")
+        weight = class_weights(self.class_weight, self.classes_, index, weight)
+        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
+        progress.step("encode")
+        self._solve(problem, progress)
+        self._slope = self._fit_slope(rows, index, problem.weights)
 
     def _check_parameters(self) -> None:
         check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))

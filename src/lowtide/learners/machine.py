@@ -56,6 +56,19 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         self._settle_sides(coded_only=isinstance(X, Codes))
         return X, y, weight
 
+    def _start_block(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, **checks: Any
+    ) -> tuple[Any, Array, Array | None]:
+        """Validate one of many blocks; the first settles the encoder and the sides."""
+        if first:
+            return self._start(X, y, sample_weight, **checks)
+        if isinstance(X, Codes):
+            _check_fingerprint(X, self._fingerprint)
+            y = validate_data(self, X="no_validation", y=y, **checks)
+        else:
+            X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype="numeric", **checks)
+        return X, y, self._check_weight(sample_weight, len(y))
+
     def _check_weight(self, sample_weight: Any, n: int) -> Array | None:
         if sample_weight is None:
             return None
@@ -134,21 +147,11 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         check_is_fitted(self, "_weights")
         if isinstance(X, Codes):
             _check_fingerprint(X, self._fingerprint)
-        elif self.features_ is not None and not self._plain(X):
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+        elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         design = self._design(X, self._predict_on)
         dtype = product_dtype(*design.shape)
         return design.matmul(self._weights.astype(dtype, copy=False)).astype(np.float64, copy=False) + self.intercept_
-
-    def _plain(self, X: Any) -> bool:
-        """Whether X is exactly what the encoder takes, so that scikit-learn's validation can be passed over."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and X.ndim == 2
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-        )
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         """Store the solution; coef_ is a view in scikit-learn's orientation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_random_state
 
-from lowtide._checks import check_positive
+from lowtide._checks import check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
+from lowtide.learners.solvers import NormalEquations
 from lowtide.learners.training import fit_squared
 
 __all__ = ["KernelRegressor"]
@@ -89,17 +91,21 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         self.random_state = random_state
 
     @reports_progress
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows or Codes.
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit on rows, on Codes, or on an iterator of blocks.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes
-        y : array (n,) or (n, n_targets)
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or an iterator
+            An iterator yields (rows, y) or (rows, y, sample_weight) and is read once: memory is flat in n. The
+            encoder is fitted on the first block.
+        y : array (n,) or (n, n_targets); not with an iterator
         sample_weight : array (n,), optional
         """
-        if self.alpha != "auto":
-            check_positive("KernelRegressor", "alpha", self.alpha, "Or let it be chosen: alpha='auto'.")
+        self._check_parameters()
+        self.__dict__.pop("_stream", None)
+        if isinstance(X, Iterator):
+            return self._fit_blocks(X)
         progress = FitProgress(self, n_steps=2)
         with progress.running(X, y):
             rows, values, weight = self._start(X, y, sample_weight, multi_output=True, y_numeric=True)
@@ -111,6 +117,45 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             coef, intercept, self.alpha_ = fit_squared(problem, self.alpha, rng)
             self._keep(coef, intercept)
             progress.step("solve")
+        return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to the normal equations and solve them; the first call fits the encoder."""
+        self._check_parameters()
+        self._add(X, y, sample_weight)
+        self._solve_sums()
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.alpha != "auto":
+            check_positive("KernelRegressor", "alpha", self.alpha, "Or let it be chosen: alpha='auto'.")
+
+    def _add(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Add a block of rows to the sums."""
+        first = "_stream" not in self.__dict__
+        rows, values, weight = self._start_block(X, y, sample_weight, first, multi_output=True, y_numeric=True)
+        targets = values.reshape(len(values), -1).astype(np.float64)
+        design = self._design(rows, self._train_on)
+        if first:
+            self._flat = values.ndim == 1
+            self._stream = NormalEquations(design.shape[1], targets.shape[1])
+        self._stream.add(design, targets, weight)
+
+    def _solve_sums(self) -> None:
+        """Solve what has been gathered so far."""
+        if self.alpha == "auto":
+            raise fail("KernelRegressor", "alpha must be a number when rows come in blocks", "auto")
+        self.alpha_ = float(self.alpha)
+        self._keep(*self._stream.solve(self.alpha_, fit_intercept=self.fit_intercept))
+
+    def _fit_blocks(self, blocks: Iterator[Any]) -> Self:
+        """Gather the sums of an iterator of blocks, solve, and let the sums go."""
+        for X, y, *rest in blocks:
+            self._add(X, y, rest[0] if rest else None)
+        if "_stream" not in self.__dict__:
+            raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
+        self._solve_sums()
+        del self._stream
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,6 +1,7 @@
 """Solvers: functions of a design's products alone, no estimator in sight."""
 
 from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
+from lowtide.learners.solvers.minibatch import MinibatchSteps
 from lowtide.learners.solvers.normal_equations import NormalEquations
 
-__all__ = ["NormalEquations", "Objective", "Solution", "minimize"]
+__all__ = ["MinibatchSteps", "NormalEquations", "Objective", "Solution", "minimize"]
