@@ -80,6 +80,13 @@ def _escaped(text: str) -> str:
     return _BAR_OR_TRAILING_UNDERSCORE.sub(lambda match: "\\" + match[0], text)
 
 
+def skip_inherited_from_sklearn(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn's base classes add: it has its own documentation."""
+    home = getattr(getattr(obj, "fget", obj), "__module__", None) or ""
+    return True if home.startswith("sklearn.") else None
+
+
 def setup(app: Any) -> None:
     """Escape after numpydoc has turned sections into markup."""
+    app.connect("autodoc-skip-member", skip_inherited_from_sklearn)
     app.connect("autodoc-process-docstring", escape_formulas, priority=1000)

@@ -33,6 +33,7 @@ def test_curve_of_the_gaussian_is_exact_to_1e_8(bandwidth):
     table = curve(Gaussian(bandwidth))
     s = spread_distances(table)
     assert np.abs(table(s) - mean(Gaussian(bandwidth), 3)(s)).max() < 1e-8
+    assert table.error < 1e-9
 
 
 @pytest.mark.parametrize(

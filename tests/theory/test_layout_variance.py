@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference.orthogonal_features import haar
+from reference.orthogonal_features import haar, orthogonal_pairs
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern
@@ -30,6 +30,28 @@ def test_covariance_is_the_closed_form_of_each_layout():
     np.testing.assert_array_equal(covariance(Matern(), "free", Z, 64), mixture_covariance(Matern(), 64, Z))
     np.testing.assert_allclose(covariance(Bessel(2.0), "fixed", 2 * Z, 6), haar_covariance(6, Z), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(covariance(Laplace(), "iid", Z, 6), np.zeros(4))
+
+
+AMPLITUDES = np.array([1.0, 0.0, 0.4, 0.0, -0.3])
+
+
+@pytest.mark.parametrize(("kernel", "lengths"), [(Bessel(), "fixed"), (Gaussian(), "free")], ids=repr)
+def test_simulated_covariance_of_harmonics_agrees(kernel, lengths):
+    n, d, s = 400_000, 3, 0.9
+    rng = np.random.default_rng(1)
+    k = np.flatnonzero(AMPLITUDES) + 1
+    mean = float(AMPLITUDES[k - 1] @ kernel.radial(k * s, d))
+    scale = kernel.length_quantile(rng.random((2, n)), d)
+    h = [np.cos(np.outer(s * r * u, k)) @ AMPLITUDES[k - 1] - mean for r, u in zip(scale, orthogonal_pairs(rng, d, n))]
+    product = h[0] * h[1]
+    found = float(covariance(kernel, lengths, s, d, AMPLITUDES))
+    assert abs(product.mean() - found) < 4.5 * product.std() / np.sqrt(n)
+    # The harmonics are seen: the plain cosine is ruled out.
+    assert abs(product.mean() - float(covariance(kernel, lengths, s, d))) > 10 * product.std() / np.sqrt(n)
+
+
+def test_trailing_zeros_of_the_amplitudes_change_nothing():
+    np.testing.assert_array_equal(covariance(Gaussian(), "free", Z, 8, [1, 0, 0]), chi_covariance(8, Z))
 
 
 def test_block_of_one_dimension_has_no_pairs():

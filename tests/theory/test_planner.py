@@ -94,8 +94,17 @@ def test_objects_stand_for_names():
 def test_bessel_kernel_needs_its_dimension():
     with pytest.raises(ParameterError, match="n_features must be given"):
         features_needed(0.05, kernel=Bessel())
-    # Far away the variance tends to that of every kernel; in between j(2z) > 0 > j(z) can exceed it.
-    assert features_needed(0.05, kernel=Bessel(), n_features=8) >= features_needed(0.05)
+    assert features_needed(0.05, kernel=Bessel(), n_features=64) == features_needed(0.05)
+
+
+def test_worst_case_of_an_oscillating_kernel_is_where_the_variance_peaks():
+    # (1 + j(2z))/2 - j(z)^2 exceeds its limit 1/2 where j(z) is near 0 and j(2z) is not.
+    plan = plan_features(0.02, kernel=Bessel(), n_features=3, bits=None)
+    z = np.linspace(0, 60, 60_001)
+    variance = unbiased_variance("pair").at(Bessel(), z, 3)
+    assert plan.distance == pytest.approx(z[np.argmax(variance)], abs=2e-3)
+    assert plan.n_frequencies == math.ceil(variance.max() * (norm.ppf(0.975) / 0.02) ** 2)
+    assert variance.max() > 0.54
 
 
 def test_same_point_at_full_precision_needs_one_frequency():

@@ -114,15 +114,17 @@ def measure(run: Run) -> Figure:
     axes[0].set(
         xscale="log", ylim=(20, 1400), xlabel="points n", ylabel="features m", title="success of 1 bit; 50% lines"
     )
-    axes[0].legend(loc="upper left", labelcolor="white")
+    axes[0].legend(loc="upper left")
     for name, color in {"1 bit": RED, "1 bit, pairs once": BLUE, "codes": GREEN}.items():
         cost = grid.transitions(name) / grid.transitions("full") - 1
         axes[1].plot(counts, 100 * cost, ".", color=color, label=name)
     axes[1].plot(counts, [100 * predicted_cost(n) for n in counts], color=RED, lw=1, label="predicted")
     axes[1].axhline(100 * (VARIANCE_RATIO - 1), color=BLUE, lw=1)
     axes[1].axhline(33, color=GRAY, ls="--", lw=1, label="paper, about 33%")
-    axes[1].set(xscale="log", xlabel="points n", ylabel="% more features than full", title="what 1 bit costs")
-    axes[1].legend(loc="upper right")
+    axes[1].set(
+        xscale="log", ylim=(-5, 62), xlabel="points n", ylabel="% more features than full", title="what 1 bit costs"
+    )
+    axes[1].legend(loc="upper right", ncols=2)
     return figure
 
 

@@ -25,13 +25,39 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     fingerprint_: bytes
     n_features_in_: int
 
-    @abstractmethod
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the full side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_features_out)
+        """
+        return self._transform(self._rows(X))
+
     def encode(self, X: Any) -> Codes | NDArray[np.float32]:
-        """Return the coded side of rows."""
+        """Return the coded side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        Codes of shape (n, n_features_out); float32 features of that shape where the coded side is continuous
+        """
+        return self._encode(self._rows(X))
 
     @abstractmethod
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the full side of rows."""
+    def _transform(self, rows: Any) -> NDArray[np.float32]:
+        """Return the full side of validated rows."""
+
+    @abstractmethod
+    def _encode(self, rows: Any) -> Codes | NDArray[np.float32]:
+        """Return the coded side of validated rows."""
 
     @property
     @abstractmethod

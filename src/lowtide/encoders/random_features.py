@@ -16,7 +16,7 @@ from lowtide.encoders.base import Encoder
 from lowtide.encoders.estimation import KernelEstimation
 from lowtide.encoders.fingerprint import fingerprint
 from lowtide.encoders.fused import encode_rows, feature_rows, turn_rows
-from lowtide.encoders.rows import warn_when_float32_loses_the_signal
+from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, Projection
@@ -116,6 +116,7 @@ class RandomFeatures(KernelEstimation, Encoder):
             Weights of the rows in gamma="scale".
         """
         rows = self._rows(X, reset=True)
+        check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
         n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
@@ -139,32 +140,10 @@ class RandomFeatures(KernelEstimation, Encoder):
         self.fingerprint_ = self._fingerprint(layout)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the full side.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame (n, n_features)
-
-        Returns
-        -------
-        ndarray of float32, shape (n, n_components)
-        """
-        rows = self._rows(X)
+    def _transform(self, rows: Any) -> NDArray[np.float32]:
         return feature_rows(rows, self.projection_, self._offset, self.feature_map_.shifts, self._n_components)
 
-    def encode(self, X: Any) -> Codes | NDArray[np.float32]:
-        """Return the coded side.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame (n, n_features)
-
-        Returns
-        -------
-        Codes of shape (n, n_components), or float32 features of that shape for a continuous PeriodicMap
-        """
-        rows = self._rows(X)
+    def _encode(self, rows: Any) -> Codes | NDArray[np.float32]:
         quantizer, amplitude = self._coded_side(), np.sqrt(2.0 / self._n_components)
         if quantizer.codebook is None:
             values = quantizer.values(turn_rows(rows, self.projection_, self._offset))

@@ -17,6 +17,7 @@ from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.calibration import fit_slope, softmax_of
 from lowtide.learners.class_weights import class_weights
+from lowtide.learners.design import Design
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
@@ -26,6 +27,8 @@ from lowtide.learners.training import fit_smooth, fit_squared
 __all__ = ["KernelClassifier"]
 
 Array = NDArray[Any]
+
+_SLOPE_ROWS = 10_000
 
 
 class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
@@ -152,7 +155,7 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
         progress.step("encode")
         self._solve(problem, progress)
-        self._slope = self._fit_slope(rows, index, problem.weights)
+        self._slope = self._fit_slope(problem.predict, index, problem.weights)
 
     def _check_parameters(self) -> None:
         check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))
@@ -203,11 +206,13 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
             )
         return None
 
-    def _fit_slope(self, rows: Any, index: Array, weights: Array) -> float:
-        """Return the slope of the probabilities; the logistic loss has it built in."""
+    def _fit_slope(self, design: Design, index: Array, weights: Array) -> float:
+        """Return the slope of the probabilities, from some of the rows; the logistic loss has it built in."""
         if self.loss == "logistic":
             return 1.0
-        return fit_slope(self._class_scores(self._scores(rows)), index, weights)
+        some = np.arange(0, len(index), -(-len(index) // _SLOPE_ROWS))
+        scores = design.take(some).matmul(self._weights) + self.intercept_
+        return fit_slope(self._class_scores(scores), index[some], weights[some])
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""

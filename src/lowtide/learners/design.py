@@ -72,12 +72,12 @@ class CodedDesign:
 class FullDesign:
     """Float features of rows, computed again for every product.
 
-    `method` is the encoder's that makes them: "encode" for a coded side that is not packed.
+    `method` is the encoder's that makes them of validated rows: "_encode" for a coded side that is not packed.
     """
 
     encoder: Encoder
     rows: Any
-    method: str = "transform"
+    method: str = "_transform"
 
     @property
     def shape(self) -> tuple[int, int]:

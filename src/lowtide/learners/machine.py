@@ -133,8 +133,8 @@ class KernelMachine(CallbackSupport, BaseEstimator):
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
             return FullDesign(self.features_, X)
-        codes = self.features_.encode(X)
-        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(self.features_, X, method="encode")
+        codes = self.features_._encode(X)
+        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(self.features_, X, method="_encode")
 
     def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
         """Return both sides of the rows with their targets; one object where the two sides are one."""

@@ -55,7 +55,8 @@ class StreamingClassifier:
             self._add_sums(design, labels, weight, first)
         else:
             self._add_steps(design, index, weight, first)
-        self._slope = self._fit_slope(rows, index, np.ones(len(labels)) if weight is None else weight)
+        seen = self._design(rows, self._predict_on)
+        self._slope = self._fit_slope(seen, index, np.ones(len(labels)) if weight is None else weight)
         return self
 
     def _class_index(self, labels: Array) -> Array:
@@ -115,7 +116,8 @@ class StreamingClassifier:
             sums = ClassSums(design.shape[1]) if sums is None else sums
             sums.add(design, labels, weight)
         self._solve_sums(sums)
-        self._slope = self._fit_slope(rows, self._class_index(labels), np.ones(len(labels)))
+        seen = self._design(rows, self._predict_on)
+        self._slope = self._fit_slope(seen, self._class_index(labels), np.ones(len(labels)))
 
     def _gather_codes(self: Any, blocks: Iterator[tuple[Any, Array, Array | None]]) -> None:
         parts = []

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.errors import UnsuitableLayoutError
 from lowtide.kernels import Kernel
 from lowtide.spec import Spec
@@ -35,17 +36,30 @@ class Projection(Spec):
 
     def draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DrawnProjection:
         """Return frozen frequencies; refuse a kernel whose law does not fit the layout."""
+        self._check_law(kernel)
+        return self._draw(kernel, n_features, n_frequencies, rng)
+
+    def restore(
+        self, kernel: Kernel, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]
+    ) -> DrawnProjection:
+        """Return the frequencies whose `arrays()` were kept; refuse arrays of other shapes before using them."""
+        self._check_law(kernel)
+        return self._restore(n_features, n_frequencies, arrays)
+
+    def _check_law(self, kernel: Kernel) -> None:
         if kernel.law not in self.laws:
             raise UnsuitableLayoutError(
                 f"{type(self).__name__} needs {_describe(self.laws)}, got {kernel!r} with {_LAWS[kernel.law]}. "
                 f"Use projection={_fitting(kernel.law)}."
             )
-        return self._draw(kernel, n_features, n_frequencies, rng)
 
     @abstractmethod
     def _draw(
         self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> DrawnProjection: ...
+
+    @abstractmethod
+    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DrawnProjection: ...
 
 
 class DrawnProjection(Protocol):
@@ -79,6 +93,19 @@ class DrawnProjection(Protocol):
 
     def weights(self) -> NDArray[np.float32]:
         """Return W, angular frequencies in columns, (n_features, n_frequencies), built on request."""
+
+
+def block_sizes(dimension: int, n_frequencies: int) -> tuple[int, ...]:
+    """Return how many frequencies each block gives: whole blocks, and the last perhaps used in part."""
+    return tuple(min(dimension, n_frequencies - start) for start in range(0, n_frequencies, dimension))
+
+
+def kept_array(owner: str, arrays: dict[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return a kept array as float32 of its own; the shape is compared before anything of that size is made."""
+    array = arrays[name]
+    if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
+        raise fail(owner, f"{name} must be finite float32 of shape {shape}", f"{array.dtype} {array.shape}")
+    return np.array(array, order="C")
 
 
 _LAWS = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection
+from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 from lowtide.projections.dense import DenseProjection
 
 __all__ = ["Haar", "haar_columns"]
@@ -38,12 +38,16 @@ class Haar(Projection):
         lengths = kernel.length_quantile(np.full(n_frequencies, 0.5), n_features)
         return DenseProjection.of(directions * lengths, Blocks("fixed", n_features, sizes))
 
+    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        matrix = kept_array("Haar", arrays, "matrix", (n_features, n_frequencies))
+        return DenseProjection(matrix, Blocks("fixed", n_features, block_sizes(n_features, n_frequencies)))
+
 
 def haar_columns(
     rng: np.random.Generator, dimension: int, n_columns: int
 ) -> tuple[NDArray[np.float64], tuple[int, ...]]:
     """Return columns of independent Haar matrices side by side, and how many each gave."""
-    sizes = tuple(min(dimension, n_columns - start) for start in range(0, n_columns, dimension))
+    sizes = block_sizes(dimension, n_columns)
     return np.hstack([_haar(rng, dimension, size) for size in sizes]), sizes
 
 

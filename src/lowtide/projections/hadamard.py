@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
+from lowtide._checks import fail
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection
+from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 
 __all__ = ["Hadamard", "HadamardProjection"]
 
@@ -41,8 +42,7 @@ class Hadamard(Projection):
     def _draw(
         self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> HadamardProjection:
-        dimension = max(_SMALLEST_BLOCK, 1 << (n_features - 1).bit_length())
-        n_blocks = -(-n_frequencies // dimension)
+        n_blocks, dimension = _shape(n_features, n_frequencies)
         signs = rng.integers(0, 2, (n_blocks, _ROUNDS, dimension), dtype=np.int8)
         lengths = kernel.length_quantile(rng.random(n_frequencies), dimension)
         return HadamardProjection(
@@ -50,6 +50,15 @@ class Hadamard(Projection):
             signs=(1 - 2 * signs).astype(np.float32),
             scale=_portable(lengths * dimension ** (-_ROUNDS / 2) / (2 * math.pi)),
         )
+
+    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
+        n_blocks, dimension = _shape(n_features, n_frequencies)
+        scale = kept_array("Hadamard", arrays, "scale", (n_frequencies,))
+        packed, n_bytes = arrays["signs"], n_blocks * _ROUNDS * dimension // 8
+        if packed.dtype != np.uint8 or packed.shape != (n_bytes,):
+            raise fail("Hadamard", f"signs must be {n_bytes} bytes", f"{packed.dtype} {packed.shape}")
+        minus = np.unpackbits(packed, bitorder="little").reshape(n_blocks, _ROUNDS, dimension)
+        return HadamardProjection(n_features, signs=1 - 2 * minus.astype(np.float32), scale=scale)
 
 
 @dataclass(frozen=True)
@@ -69,8 +78,7 @@ class HadamardProjection:
     def blocks(self) -> Blocks:
         """Orthogonal blocks of the padded dimension, the last one perhaps used in part."""
         dimension = self.signs.shape[2]
-        starts = range(0, self.n_frequencies, dimension)
-        return Blocks("free", dimension, tuple(min(dimension, self.n_frequencies - start) for start in starts))
+        return Blocks("free", dimension, block_sizes(dimension, self.n_frequencies))
 
     def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return X: the op transforms a row itself, in cache."""
@@ -86,6 +94,12 @@ class HadamardProjection:
         out = np.empty((self.n_features, self.n_frequencies), dtype=np.float32)
         _core.project(identity, self.signs, self.scale, out)
         return out * np.float32(2 * math.pi)
+
+
+def _shape(n_features: int, n_frequencies: int) -> tuple[int, int]:
+    """Return how many blocks there are, and their dimension: the power of two that holds a row."""
+    dimension = max(_SMALLEST_BLOCK, 1 << (n_features - 1).bit_length())
+    return -(-n_frequencies // dimension), dimension
 
 
 def _portable(values: NDArray[np.float64]) -> NDArray[np.float32]:

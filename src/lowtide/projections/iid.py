@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection
+from lowtide.projections.base import Blocks, Projection, kept_array
 from lowtide.projections.dense import DenseProjection
 
 __all__ = ["Iid"]
@@ -30,3 +31,7 @@ class Iid(Projection):
     def _draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DenseProjection:
         blocks = Blocks("iid", n_features, (1,) * n_frequencies)
         return DenseProjection.of(kernel.sample(rng, n_features, n_frequencies), blocks)
+
+    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        matrix = kept_array("Iid", arrays, "matrix", (n_features, n_frequencies))
+        return DenseProjection(matrix, Blocks("iid", n_features, (1,) * n_frequencies))

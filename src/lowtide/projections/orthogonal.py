@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection
+from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 from lowtide.projections.dense import DenseProjection
 from lowtide.projections.haar import haar_columns
 
@@ -36,3 +37,7 @@ class Orthogonal(Projection):
         directions, sizes = haar_columns(rng, n_features, n_frequencies)
         lengths = kernel.length_quantile(rng.random(n_frequencies), n_features)
         return DenseProjection.of(directions * lengths, Blocks("free", n_features, sizes))
+
+    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        matrix = kept_array("Orthogonal", arrays, "matrix", (n_features, n_frequencies))
+        return DenseProjection(matrix, Blocks("free", n_features, block_sizes(n_features, n_frequencies)))

@@ -21,6 +21,10 @@ class Quantizer(Spec):
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:
         """Return the frozen quantizer of this map's components."""
 
+    def restore(self, feature_map: FeatureMap, arrays: dict[str, NDArray[Any]]) -> DrawnQuantizer:
+        """Return the quantizer whose `arrays()` were kept; drawn again where nothing is random."""
+        return self.draw(feature_map, np.random.default_rng(0))
+
 
 class DrawnQuantizer(Protocol):
     """A frozen quantizer: no randomness left."""
@@ -44,6 +48,9 @@ class DrawnQuantizer(Protocol):
     @property
     def op_arguments(self) -> tuple[Any, ...]:
         """What the op takes besides rows and shifts; with `shifts`, all that decides a level."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was drawn at random; empty when the spec and the map decide everything."""
 
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Return levels (n, frequencies x len(shifts)) of phases in turns (n, frequencies): the readable truth."""

@@ -204,6 +204,10 @@ class DrawnPeriodic:
         """The phases are all that the op gives."""
         return ()
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Nothing is random."""
+        return {}
+
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Refuse: a continuous map has no levels."""
         raise fail("PeriodicMap", "levels exist only for piecewise-constant maps", "a continuous map")

@@ -44,6 +44,10 @@ class PhaseSteps:
         """Return borders, table and evenness."""
         return (self.borders, self.table, self.even)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Nothing is random."""
+        return {}
+
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Return the levels of phases in turns, in the float32 order of the compiled op."""
         u = turns[:, :, None] + self.shifts

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer
+from lowtide._checks import check_integer, fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import Quantizer
 
@@ -47,7 +47,16 @@ class Stochastic(Quantizer):
 
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnStochastic:
         """Draw the seed of the rounding."""
-        seed = int(rng.integers(0, 2**63))
+        return self._with_seed(feature_map, int(rng.integers(0, 2**63)))
+
+    def restore(self, feature_map: FeatureMap, arrays: dict[str, NDArray[Any]]) -> DrawnStochastic:
+        """Return the rounding of a kept seed."""
+        kept = arrays["seed"]
+        if kept.dtype != np.int64 or kept.shape != (1,) or kept[0] < 0:
+            raise fail("Stochastic", "seed must be one int64 of at least 0", f"{kept.dtype} {kept.shape}")
+        return self._with_seed(feature_map, int(kept[0]))
+
+    def _with_seed(self, feature_map: FeatureMap, seed: int) -> DrawnStochastic:
         return DrawnStochastic(
             bits=self.bits,
             shifts=np.asarray(feature_map.shifts, dtype=np.float32),
@@ -70,6 +79,10 @@ class DrawnStochastic:
     def op_arguments(self) -> tuple[Any, ...]:
         """Return the seed."""
         return (self.seed,)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the seed."""
+        return {"seed": np.array([self.seed], dtype=np.int64)}
 
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Return levels with random numbers of numpy's: equal to the op in law, not bit by bit."""
