@@ -1,35 +1,96 @@
-"""Peak extra memory of encoding, in a fresh process (Linux: the peak is read from /proc)."""
+"""Peak memory, each figure from a fresh process (Linux: the peak is read from /proc)."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-__all__ = ["LIMIT_MB", "encoding_peak_mb"]
+__all__ = ["blocks_peak_mb", "encoding_peak_mb", "fit_peaks_mb"]
 
-LIMIT_MB = 64
-
-# Codes are 10 MB here; float features of the same shape would be 328 MB.
-_SCRIPT = """
+_MEASURE = """
 import pathlib
-import numpy as np
-import lowtide as lt
 
 def status(name):
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 
+def forget_the_peak_so_far():
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+"""
+
+# Codes are 10 MB here; float features of the same shape would be 328 MB.
+_ENCODING = (
+    _MEASURE
+    + """
+import numpy as np
+import lowtide as lt
+
 X = np.random.default_rng(0).standard_normal((20_000, 784), dtype=np.float32)
 encoder = lt.RandomFeatures(gamma=1 / 784, n_components=4096, random_state=0).fit(X)
 encoder.encode(X[:100])
-pathlib.Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+forget_the_peak_so_far()
 before = status("VmRSS")
 codes = encoder.encode(X)
 print(status("VmHWM") - before)
 """
+)
+
+_FIT = (
+    _MEASURE
+    + """
+import sys
+from sklearn.linear_model import RidgeClassifier
+from benchmarks.peers import learning
+
+X, _, y, _ = learning.mnist()
+ours, theirs = learning.our_model("squared"), learning.peer_model(RidgeClassifier(solver="cholesky"))
+model = ours if sys.argv[1] == "lowtide" else theirs
+forget_the_peak_so_far()
+before = status("VmRSS")
+model.fit(X, y)
+print(status("VmHWM") - before)
+"""
+)
+
+
+_BLOCKS = (
+    _MEASURE
+    + """
+import sys
+import numpy as np
+import lowtide as lt
+
+def blocks(n):
+    rng = np.random.default_rng(0)
+    for _ in range(0, n, 10_000):
+        X = rng.standard_normal((10_000, 64), dtype=np.float32)
+        yield X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+model = lt.KernelClassifier(gamma=0.02, n_components=1024, random_state=0)
+model.fit(blocks(20_000))
+forget_the_peak_so_far()
+before = status("VmRSS")
+model.fit(blocks(int(sys.argv[1])))
+print(status("VmHWM") - before)
+"""
+)
+
+
+def blocks_peak_mb(n_rows: int) -> float:
+    """Return how many MB a `squared` fit from an iterator of blocks adds."""
+    return _run(_BLOCKS, str(n_rows))
 
 
 def encoding_peak_mb() -> float:
     """Return how many MB encoding 20,000 x 784 rows to 4096 one-bit codes adds to the process, the codes included."""
-    done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True)
+    return _run(_ENCODING)
+
+
+def fit_peaks_mb() -> tuple[float, float]:
+    """Return how many MB a `squared` fit on MNIST adds, lowtide's and that of RBFSampler with RidgeClassifier."""
+    return _run(_FIT, "lowtide"), _run(_FIT, "peer")
+
+
+def _run(script: str, *arguments: str) -> float:
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -132,13 +132,15 @@ void encode(const Input& X, const Signs& signs, const Floats& scale, const Float
 }
 
 void encode_stochastic(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset,
-                       const Floats& shifts, std::uint64_t seed, unsigned bits, std::size_t n_levels,
-                       const CodeRowsOut& out) {
+                       const Floats& shifts, std::uint64_t seed, unsigned grid_bits, unsigned bits,
+                       std::size_t n_levels, const CodeRowsOut& out) {
   const Rows rows = rows_of(X, signs, scale);
   check_offset(offset, rows);
   check_components(shifts, rows, n_levels);
   check_out(out, rows, n_levels, bits);
-  const StochasticRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), bits, seed};
+  // Levels of 5 to 7 bits are stored in 8.
+  require(grid_bits >= 1 && grid_bits <= bits, "grid_bits must be from 1 to bits");
+  const StochasticRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), grid_bits, seed};
   nb::gil_scoped_release nogil;
   for_each_slice(rows, [&](const Slice& s) {
     const std::size_t first = s.first * rule.width;
@@ -189,8 +191,8 @@ void bind_encode(nb::module_& m) {
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "borders"_a.noconvert(), "table"_a.noconvert(), "even"_a,
         "bits"_a, "n_levels"_a, "out"_a.noconvert(), "Rows to packed levels, by borders on the phase.");
   m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
-        "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "bits"_a, "n_levels"_a, "out"_a.noconvert(),
-        "Rows to packed levels, the cosine rounded at random.");
+        "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "grid_bits"_a, "bits"_a, "n_levels"_a,
+        "out"_a.noconvert(), "Rows to packed levels, the cosine rounded at random to 2^grid_bits values.");
   m.def("features", &features, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "amplitude"_a, "n_components"_a, "out"_a.noconvert(),
         "Rows to float32 cosine features.");

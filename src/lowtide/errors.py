@@ -2,6 +2,8 @@
 
 __all__ = [
     "CodeLayoutError",
+    "FileAccessError",
+    "FileFormatError",
     "FingerprintMismatchError",
     "LowtideError",
     "MissingExtraError",
@@ -29,6 +31,14 @@ class CodeLayoutError(LowtideError, ValueError):
 
 class FingerprintMismatchError(LowtideError, ValueError):
     """Codes of two different encoders were about to meet."""
+
+
+class FileFormatError(LowtideError, ValueError):
+    """A file is not what lowtide writes: foreign, damaged, of a newer format, or of another kind."""
+
+
+class FileAccessError(LowtideError, OSError):
+    """A file cannot be read or written; `errno` says why where the system gave a reason."""
 
 
 class MissingExtraError(LowtideError, ImportError):

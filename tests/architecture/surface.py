@@ -39,7 +39,7 @@ def public_classes_and_functions() -> list[PublicName]:
     found = {}
     for module in public_modules():
         for name in module.__all__:
-            value = getattr(module, name)
+            value = getattr(module, name, None)
             if inspect.isclass(value) or inspect.isfunction(value):
                 found[f"{value.__module__}.{value.__qualname__}"] = value
     return [PublicName(path, value) for path, value in sorted(found.items()) if path.startswith("lowtide.")]

@@ -56,14 +56,14 @@ def test_same_seed_measures_the_same(tmp_path: Path) -> None:
     assert [line["measured"] for line in first] == [line["measured"] for line in second]
 
 
-@pytest.mark.parametrize(("measured", "held"), [(1.29, True), (1.31, False), (0.71, True), (0.69, False)])
-def test_claim_of_equality_is_held_within_three_errors(measured: float, held: bool) -> None:
+@pytest.mark.parametrize(("measured", "held"), [(1.39, True), (1.41, False), (0.61, True), (0.59, False)])
+def test_claim_of_equality_is_held_within_four_errors(measured: float, held: bool) -> None:
     assert make_claim("equals", measured).held is held
 
 
 def test_claim_of_equality_allows_slack_beside_the_error() -> None:
-    assert make_claim("equals", 1.39, slack=0.1).held
-    assert not make_claim("equals", 1.41, slack=0.1).held
+    assert make_claim("equals", 1.49, slack=0.1).held
+    assert not make_claim("equals", 1.51, slack=0.1).held
 
 
 @pytest.mark.parametrize(("relation", "sign"), [("below", -1), ("above", 1)])

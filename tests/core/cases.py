@@ -52,7 +52,7 @@ def encode(inputs, shifts, borders, table, even, bits, n_levels):
 def encode_stochastic(inputs, shifts, seed, bits, n_levels):
     X, signs, scale, offset = inputs
     out = np.full((len(X), row_bytes(n_levels, bits)), 0xAA, np.uint8)
-    _core.encode_stochastic(X, signs, scale, offset, shifts, seed, bits, n_levels, out)
+    _core.encode_stochastic(X, signs, scale, offset, shifts, seed, bits, bits, n_levels, out)
     return out
 
 

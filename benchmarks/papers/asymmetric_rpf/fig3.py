@@ -130,7 +130,7 @@ def draw(figure_axes: NDArray[np.object_], name: str, distance: Floats, views: d
 
 
 def measure(run: Run) -> Figure:
-    run.settings |= {"dimension": DIMENSION, "n_pairs": run.size(2000, 200), "n_draws": run.size(200, 60)}
+    run.settings |= {"dimension": DIMENSION, "n_pairs": run.size(2000, 200), "n_draws": run.size(200, 100)}
     run.settings |= {"bandwidth": 1.5, "n_components": {"gaussian": 200, "laplace": run.size(2000, 400)}}
     kernels = {"gaussian": lt.kernels.Gaussian(1.5), "laplace": lt.kernels.Laplace(1.5)}
     figure, axes = panels(2, 3, "Kernels through three estimators: one draw, with the predicted band of two errors")

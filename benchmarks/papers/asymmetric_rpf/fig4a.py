@@ -98,8 +98,8 @@ def judge(run: Run, grid: Grid) -> None:
 
 
 def measure(run: Run) -> Figure:
-    counts = np.unique(np.geomspace(10, run.size(500, 60), run.size(21, 3)).round().astype(int))
-    sizes = np.unique(np.geomspace(20, run.size(1500, 1000), run.size(40, 20)).round().astype(int))
+    counts = np.unique(np.geomspace(10, run.size(500, 120), run.size(21, 4)).round().astype(int))
+    sizes = np.unique(np.geomspace(20, run.size(1500, 1200), run.size(40, 20)).round().astype(int))
     n_draws = run.size(100, 40)
     run.settings |= {"dimension": DIMENSION, "threshold": THRESHOLD, "bandwidth": 0.25, "spread": 10, "draws": n_draws}
     run.settings |= {"n": counts.tolist(), "m": sizes.tolist()}

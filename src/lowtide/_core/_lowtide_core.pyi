@@ -34,6 +34,7 @@ def encode_stochastic(
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
     seed: int,
+    grid_bits: int,
     bits: int,
     n_levels: int,
     out: NDArray[np.uint8],

@@ -15,6 +15,8 @@ from lowtide.errors import CodeLayoutError
 
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
 _BLOCK_VALUES = 1 << 22
+# Below this many rows the look-up tables of a product cost more than they save.
+_FEW_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def as_operand(owner: str, operand: Any, n_rows: int) -> NDArray[Any]:
-    """Return a 1-D or 2-D contiguous float32 or float64 array of n_rows rows; integers become float64."""
+    """Return a 1-D or 2-D float32 or float64 array of n_rows rows; integers become float64."""
     array = np.asarray(operand)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
@@ -54,7 +56,7 @@ def as_operand(owner: str, operand: Any, n_rows: int) -> NDArray[Any]:
             f"{owner}: the operand must be 1-D or 2-D with {n_rows} rows, got shape {array.shape}. "
             "Its rows must match the codes' columns (C @ W) or rows (C.T @ R)."
         )
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def as_weight(owner: str, sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
@@ -89,9 +91,11 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
 
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     """Return D W for W (n_features, c)."""
+    if codes.shape[0] < _FEW_ROWS:
+        return np.asarray(decode(codes, W.dtype) @ W)
     out = np.empty((codes.shape[0], W.shape[1]), dtype=W.dtype)
     if codes.bits <= 4:
-        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, W, out)
+        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(W), out)
         return out
     for rows, block in decoded_blocks(codes, W.dtype):
         np.matmul(block, W, out=out[rows])
@@ -102,7 +106,7 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
     """Return D' R for R (n, c)."""
     out = np.zeros((codes.shape[1], R.shape[1]), dtype=R.dtype)
     if codes.bits <= 4:
-        _core.code_rmatvec(codes.rows, codes.n_levels, codes.bits, codes.book, R, out)
+        _core.code_rmatvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(R), out)
         return out
     for rows, block in decoded_blocks(codes, R.dtype):
         out += block.T @ R[rows]

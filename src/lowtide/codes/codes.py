@@ -102,11 +102,13 @@ class Codes:
         stored[: len(book)] = book.reshape(-1, width)
         self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored)
 
-    def _with_packed(self, rows: NDArray[np.uint8]) -> Codes:
-        """Return other rows of the same encoder and codebook."""
+    def with_rows(self, packed: NDArray[np.uint8]) -> Codes:
+        """Return other packed rows of the same encoder, with this codebook; padding bits are taken to be zero."""
         new = object.__new__(Codes)
-        aligned = aligned_rows(rows, self._packed.shape[1])
-        new._assign(aligned, self._bits, self.n_levels, self._codebook, self._fingerprint)
+        new._bits, new._codebook, new._fingerprint = self._bits, self._codebook, self._fingerprint
+        new._packed = aligned_rows(packed, self._packed.shape[1]).view()
+        new._packed.flags.writeable = False
+        new._rows = PackedRows(new._packed, self._rows.n_levels, self._rows.bits, self._rows.book)
         return new
 
     @property
@@ -159,7 +161,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        return self._with_packed(self._packed[_row_key(key)])
+        return self.with_rows(self._packed[_row_key(key)])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Decode."""

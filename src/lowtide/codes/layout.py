@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lowtide.errors import CodeLayoutError
 __all__ = ["pack_levels", "row_bytes", "stored_bits", "unpack_levels"]
 
 
+@cache
 def stored_bits(bits: int) -> int:
     """Return the bits that a level of a `bits`-bit quantizer takes in a packed row: 1, 2, 3, 4 or 8.
 
@@ -26,6 +28,7 @@ def stored_bits(bits: int) -> int:
     return bits if bits <= 4 else 8
 
 
+@cache
 def row_bytes(n_levels: int, bits: int) -> int:
     """Return the bytes of a packed row of n_levels levels: 8 ceil(n_levels B / 64), B = stored_bits(bits).
 

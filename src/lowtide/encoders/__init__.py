@@ -2,5 +2,9 @@
 
 from lowtide.encoders.base import Encoder
 from lowtide.encoders.random_features import RandomFeatures
+from lowtide.encoders.state import EstimatorState
 
-__all__ = ["Encoder", "RandomFeatures"]
+__all__ = ["ENCODERS", "Encoder", "EstimatorState", "RandomFeatures"]
+
+# What a file may name as an encoder.
+ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures,)}

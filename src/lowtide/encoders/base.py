@@ -12,11 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide.codes import Codes
+from lowtide.encoders.state import EstimatorState
 
 __all__ = ["Encoder"]
 
 
-class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Encoder(EstimatorState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers with two sides.
 
     `transform` gives the full side, float32 features; `encode` the coded side, `Codes` that carry `fingerprint_`.
@@ -66,9 +67,9 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later."""
         if not reset:
-            check_is_fitted(self)
             if self._is_plain(X):
                 return X
+            check_is_fitted(self)
         fewest = 1 if reset else 0
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
 
@@ -78,13 +79,24 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             type(X) is np.ndarray
             and X.dtype in (np.float32, np.float64)
             and X.ndim == 2
+            and self.__sklearn_is_fitted__()
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
-            and bool(np.isfinite(X.sum()))
+            and _is_finite(X)
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit was finished: the fingerprint comes last."""
+        return hasattr(self, "fingerprint_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _is_finite(X: NDArray[np.floating[Any]]) -> bool:
+    """Return whether the sum is finite; false also for a sum of large numbers, which validation then looks at."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))

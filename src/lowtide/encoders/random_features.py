@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.base import Encoder
+from lowtide.encoders.drawn_state import DrawnState
 from lowtide.encoders.estimation import KernelEstimation
 from lowtide.encoders.fingerprint import fingerprint
 from lowtide.encoders.fused import encode_rows, feature_rows, turn_rows
@@ -25,7 +27,7 @@ from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
 __all__ = ["RandomFeatures"]
 
 
-class RandomFeatures(KernelEstimation, Encoder):
+class RandomFeatures(KernelEstimation, DrawnState, Encoder):
     """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
 
     With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is
@@ -116,6 +118,8 @@ class RandomFeatures(KernelEstimation, Encoder):
             Weights of the rows in gamma="scale".
         """
         rows = self._rows(X, reset=True)
+        for stale in ("fingerprint_", "_no_codes"):
+            self.__dict__.pop(stale, None)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
@@ -133,25 +137,34 @@ class RandomFeatures(KernelEstimation, Encoder):
             self.quantizer_ = self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
         self._n_levels = self._count_levels(n_components)
         n_frequencies = self.feature_map_.n_frequencies(n_components)
-        layout = PROJECTIONS.resolve(self.projection)
-        self.projection_ = layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)
+        self._layout = PROJECTIONS.resolve(self.projection)
+        self.projection_ = self._layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)
         self._offset = for_dither.random(n_frequencies, dtype=np.float32)
         self._n_components = n_components
-        self.fingerprint_ = self._fingerprint(layout)
+        self.fingerprint_ = self._fingerprint(self._layout)
         return self
 
     def _transform(self, rows: Any) -> NDArray[np.float32]:
         return feature_rows(rows, self.projection_, self._offset, self.feature_map_.shifts, self._n_components)
 
     def _encode(self, rows: Any) -> Codes | NDArray[np.float32]:
-        quantizer, amplitude = self._coded_side(), np.sqrt(2.0 / self._n_components)
+        quantizer = self._coded_side()
         if quantizer.codebook is None:
             values = quantizer.values(turn_rows(rows, self.projection_, self._offset))
-            return values * np.float32(amplitude)
+            return values * np.float32(np.sqrt(2.0 / self._n_components))
         packed = encode_rows(rows, self.projection_, self._offset, quantizer, self._n_levels)
-        codebook = (quantizer.codebook * amplitude).astype(np.float32)
+        return self._no_codes.with_rows(packed)
+
+    @cached_property
+    def _no_codes(self) -> Codes:
+        """Zero rows of this encoder: codebook and fingerprint for the rows to come."""
+        quantizer = self._coded_side()
         return Codes(
-            packed, bits=quantizer.bits, n_levels=self._n_levels, codebook=codebook, fingerprint=self.fingerprint_
+            np.empty((0, row_bytes(self._n_levels, quantizer.bits)), dtype=np.uint8),
+            bits=quantizer.bits,
+            n_levels=self._n_levels,
+            codebook=quantizer.codebook * np.sqrt(2.0 / self._n_components),
+            fingerprint=self.fingerprint_,
         )
 
     @property

@@ -144,7 +144,8 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         """Return D w + b on the side that predicts, float64 (n, k)."""
-        check_is_fitted(self, "_weights")
+        if "_weights" not in self.__dict__:
+            check_is_fitted(self, "_weights")
         if isinstance(X, Codes):
             _check_fingerprint(X, self._fingerprint)
         elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
@@ -155,7 +156,8 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         """Store the solution; coef_ is a view in scikit-learn's orientation."""
-        self._weights = np.ascontiguousarray(coef)
+        # A column's weights side by side: the order in which a single row is scored fastest.
+        self._weights = np.asfortranarray(coef)
         self.intercept_ = np.asarray(intercept)
 
     def _start_point(self) -> Array | None:

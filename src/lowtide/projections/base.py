@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import fail
 from lowtide.errors import UnsuitableLayoutError
 from lowtide.kernels import Kernel
 from lowtide.spec import Spec
@@ -98,14 +97,6 @@ class DrawnProjection(Protocol):
 def block_sizes(dimension: int, n_frequencies: int) -> tuple[int, ...]:
     """Return how many frequencies each block gives: whole blocks, and the last perhaps used in part."""
     return tuple(min(dimension, n_frequencies - start) for start in range(0, n_frequencies, dimension))
-
-
-def kept_array(owner: str, arrays: dict[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return a kept array as float32 of its own; the shape is compared before anything of that size is made."""
-    array = arrays[name]
-    if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
-        raise fail(owner, f"{name} must be finite float32 of shape {shape}", f"{array.dtype} {array.shape}")
-    return np.array(array, order="C")
 
 
 _LAWS = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide.errors import ParameterError
 from lowtide.projections.base import Blocks
 
 __all__ = ["DenseProjection"]
@@ -44,8 +46,22 @@ class DenseProjection:
         return np.ones(self.n_frequencies, dtype=np.float32)
 
     def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return X W in turns, written into the buffer."""
-        return np.matmul(X, self.matrix, out=buffer[: len(X)])
+        """Return X W in turns, written into the buffer; refuse rows that leave float32."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = np.matmul(X, self.matrix, out=buffer[: len(X)])
+        largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
+        # Nearly always the rows are too small to overflow, and the product need not be read again.
+        if largest > self._largest_safe and not np.isfinite(out).all():
+            raise ParameterError(
+                f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
+            )
+        return out
+
+    @cached_property
+    def _largest_safe(self) -> float:
+        """Size of values whose sum over any column of W stays within float32."""
+        column = float(np.abs(self.matrix).sum(axis=0, dtype=np.float64).max())
+        return float(np.finfo(np.float32).max) / max(column, 1.0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the matrix."""

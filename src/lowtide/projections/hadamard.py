@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import Blocks, Projection, block_sizes
+from lowtide.projections.kept import kept_array
 
 __all__ = ["Hadamard", "HadamardProjection"]
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection, kept_array
+from lowtide.projections.base import Blocks, Projection
 from lowtide.projections.dense import DenseProjection
+from lowtide.projections.kept import kept_array
 
 __all__ = ["Iid"]
 

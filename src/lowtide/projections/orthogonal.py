@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.kernels import Kernel
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import Blocks, Projection, block_sizes
 from lowtide.projections.dense import DenseProjection
 from lowtide.projections.haar import haar_columns
+from lowtide.projections.kept import kept_array
 
 __all__ = ["Orthogonal"]
 

@@ -77,8 +77,8 @@ class DrawnStochastic:
 
     @property
     def op_arguments(self) -> tuple[Any, ...]:
-        """Return the seed."""
-        return (self.seed,)
+        """Return the seed and the bits of the grid, which may be stored in more."""
+        return (self.seed, self.bits)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the seed."""

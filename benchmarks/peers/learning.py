@@ -1,0 +1,104 @@
+"""Kernel machines from raw rows to predictions, against scikit-learn's random features with its linear models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+
+import lowtide as lt
+from benchmarks.datasets import load
+from benchmarks.peers.duel import Duel
+
+__all__ = ["DUELS", "GAMMA", "mnist", "our_model", "peer_model"]
+
+COMPONENTS, GAMMA = 4096, 0.02
+ITERATIONS = 20
+Side = Callable[[], object]
+
+
+@cache
+def mnist() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return training and test digits, pixels from 0 to 1 in float32."""
+    X_train, X_test, y_train, y_test = load("mnist").split()
+    scale = np.float32(1 / 255)
+    return X_train.astype(np.float32) * scale, X_test.astype(np.float32) * scale, y_train, y_test
+
+
+def our_model(loss: str, n_components: int = COMPONENTS) -> lt.KernelClassifier:
+    """Return a one-bit machine with a fixed number of iterations."""
+    return lt.KernelClassifier(
+        gamma=GAMMA, n_components=n_components, loss=loss, max_iter=ITERATIONS, tol=1e-12, random_state=0
+    )
+
+
+def peer_model(model: object) -> Pipeline:
+    """Return full-precision random features in front of a linear model."""
+    return make_pipeline(RBFSampler(gamma=GAMMA, n_components=COMPONENTS, random_state=0), model)
+
+
+def _quietly(fit: Callable[[], object]) -> object:
+    """Fit without the warning that a fixed number of iterations is not convergence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit()
+
+
+def _fit(loss: str, model: object) -> tuple[Side, Side]:
+    X, _, y, _ = mnist()
+    ours, theirs = partial(our_model(loss).fit, X, y), partial(peer_model(model).fit, X, y)
+    return partial(_quietly, ours), partial(_quietly, theirs)
+
+
+@cache
+def _fitted() -> tuple[lt.KernelClassifier, Pipeline]:
+    X, _, y, _ = mnist()
+    return our_model("squared").fit(X, y), peer_model(RidgeClassifier(solver="cholesky")).fit(X[:10_000], y[:10_000])
+
+
+def _predict() -> tuple[Side, Side]:
+    _, X, _, _ = mnist()
+    ours, theirs = _fitted()
+    return partial(ours.predict, X), partial(theirs.predict, X)
+
+
+def _predict_one() -> tuple[Side, Side]:
+    """A hundred rows, one call a row."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3000, 64), dtype=np.float32), rng.integers(0, 10, 3000)
+    ours = lt.KernelClassifier(gamma=0.01, n_components=COMPONENTS, random_state=0).fit(X, y)
+    theirs = make_pipeline(RBFSampler(gamma=0.01, n_components=COMPONENTS, random_state=0), RidgeClassifier()).fit(X, y)
+    rows = [X[i : i + 1] for i in range(100)]
+
+    def each(model: object) -> list[np.ndarray]:
+        return [model.predict(row) for row in rows]
+
+    return partial(each, ours), partial(each, theirs)
+
+
+DUELS = [
+    Duel(
+        "fit-squared",
+        "squared, MNIST 60,000, m=4096, 1 bit, raw to model",
+        "RBFSampler + RidgeClassifier",
+        partial(_fit, "squared", RidgeClassifier(solver="cholesky")),
+        8,
+        repeats=2,
+    ),
+    Duel(
+        "fit-logistic",
+        f"logistic, the same, {ITERATIONS} iterations",
+        "RBFSampler + LogisticRegression",
+        partial(_fit, "logistic", LogisticRegression(max_iter=ITERATIONS, tol=1e-12)),
+        3,
+        repeats=1,
+    ),
+    Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, 1),
+    Duel("predict-one", "100 rows one by one, d=64, m=4096", "the same pipeline", _predict_one, 10),
+]

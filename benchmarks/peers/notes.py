@@ -1,0 +1,91 @@
+"""What is not a duel: peaks of memory, growth with the rows, accuracy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import lowtide as lt
+from benchmarks.peers.learning import GAMMA, mnist
+from benchmarks.peers.memory import blocks_peak_mb, encoding_peak_mb, fit_peaks_mb
+
+__all__ = ["NOTES", "Note"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """A measured sentence, and whether what the project promises held."""
+
+    text: str
+    met: bool
+
+
+def memory() -> Note:
+    """Encode rows in a fresh process."""
+    peak = encoding_peak_mb()
+    text = f"Encoding 20,000 x 784 to 4096 bits adds {peak:.0f} MB at its peak; must stay below 64 MB."
+    return Note(text, peak < 64)
+
+
+def memory_fit() -> Note:
+    """Fit MNIST with both sides, each in a fresh process."""
+    ours, theirs = fit_peaks_mb()
+    text = (
+        f"A squared fit on MNIST, m=4096, adds {ours:.0f} MB at its peak, RBFSampler + RidgeClassifier "
+        f"{theirs:.0f} MB: 1/{theirs / ours:.1f}; must be at most 1/5."
+    )
+    return Note(text, ours <= theirs / 5)
+
+
+def memory_blocks() -> Note:
+    """Fit from an iterator of blocks, with a number of rows and with four times as many."""
+    once, four_times = blocks_peak_mb(100_000), blocks_peak_mb(400_000)
+    text = (
+        f"A squared fit from blocks adds {once:.0f} MB for 100,000 rows and {four_times:.0f} MB for 400,000 "
+        "(37 MB of codes more); must be flat to 4 MB."
+    )
+    return Note(text, four_times <= once + 4)
+
+
+def growth() -> Note:
+    """Fit a growing number of rows."""
+    X, _, y, _ = mnist()
+    seconds = {}
+    for n in (7_500, 15_000, 30_000, 60_000):
+        model = lt.KernelClassifier(gamma=GAMMA, n_components=1024, random_state=0)
+        model.fit(X[:1000], y[:1000])
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            model.fit(X[:n], y[:n])
+            times.append(time.perf_counter() - start)
+        seconds[n] = min(times)
+    power = float(np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0])
+    listed = ", ".join(f"{n:,} rows {value * 1e3:.0f} ms" for n, value in seconds.items())
+    return Note(f"Squared fit, m=1024: {listed}; time grows as n^{power:.2f}, must be at most linear.", power <= 1.05)
+
+
+def accuracy() -> Note:
+    """Score one-bit machines on the MNIST test digits."""
+    X_train, X_test, y_train, y_test = mnist()
+    scores = {}
+    for n_components in (4096, 16_384):
+        model = lt.KernelClassifier(gamma=GAMMA, n_components=n_components, random_state=0).fit(X_train, y_train)
+        scores[n_components] = 100 * model.score(X_test, y_test)
+    text = (
+        f"One-bit accuracy on MNIST: {scores[4096]:.2f}% with 4096 components (must 95.5), "
+        f"{scores[16_384]:.2f}% with 16,384 (must 97.4)."
+    )
+    return Note(text, scores[4096] >= 95.5 and scores[16_384] >= 97.4)
+
+
+NOTES: dict[str, Callable[[], Note]] = {
+    "memory": memory,
+    "memory-fit": memory_fit,
+    "memory-blocks": memory_blocks,
+    "growth": growth,
+    "accuracy": accuracy,
+}

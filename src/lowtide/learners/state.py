@@ -1,0 +1,130 @@
+"""What a file keeps of a learner."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+
+from lowtide._checks import check_integer, check_option, fail
+from lowtide.encoders import ENCODERS, Encoder, EstimatorState
+from lowtide.learners.labels import labels_from_spec, labels_to_spec
+
+__all__ = ["MachineState"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class MachineState(EstimatorState):
+    """To and from what a file keeps of a learner: weights, intercept, sides, and the encoder within.
+
+    `_fitted_numbers` are the attributes of a class that are single numbers. Sums of `partial_fit` are not kept.
+    """
+
+    _fitted_numbers: ClassVar[tuple[str, ...]]
+    features_: Encoder | None
+
+    def _state(self: Any) -> tuple[dict[str, Any], Arrays]:
+        self._check_fitted_to_save()
+        features, arrays = self.features_, {"weights": self._weights, "intercept": self.intercept_}
+        spec = {
+            "params": self._params_to_spec(),
+            "fitted": {name: _number(getattr(self, name)) for name in self._fitted_numbers},
+            "classes": labels_to_spec(self.classes_) if hasattr(self, "classes_") else None,
+            "train_on": self._train_on,
+            "predict_on": self._predict_on,
+            "n_features": self.n_features_in_,
+            "feature_names": self._names_to_spec(),
+            "fingerprint": self._fingerprint.hex(),
+            "features": None,
+        }
+        if features is not None:
+            inner, drawn = features._state()
+            spec["features"] = {"kind": _encoder_kind(features), "spec": inner}
+            arrays |= self._prefixed("features", drawn)
+        return spec, arrays
+
+    @classmethod
+    def _from_state(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+        params = dict(spec["params"])
+        given = params.pop("features", None)
+        self = cls._from_params_spec(params)
+        self.features_ = None
+        if spec["features"] is not None:
+            kept = cls._arrays_of("features", arrays)
+            self.features_ = ENCODERS[spec["features"]["kind"]]._from_state(spec["features"]["spec"], kept)
+        self.features = self._features_from_spec(given)
+        for name in cls._fitted_numbers:
+            setattr(self, name, _number(spec["fitted"][name]))
+        if spec["classes"] is not None:
+            self.classes_ = labels_from_spec(spec["classes"])
+        self._train_on, self._predict_on = (
+            check_option(cls.__name__, name, spec[name], ("codes", "full")) for name in ("train_on", "predict_on")
+        )
+        self.n_features_in_ = check_integer(cls.__name__, "n_features", spec["n_features"], 1)
+        self._set_names(spec["feature_names"])
+        self._fingerprint = bytes.fromhex(spec["fingerprint"])
+        self._weights, self.intercept_ = np.array(arrays["weights"]), np.array(arrays["intercept"])
+        self._check_consistent()
+        return self
+
+    def _param_to_spec(self, name: str, value: Any) -> Any:
+        """Return a parameter as JSON: features by what they are, class weights as pairs."""
+        if name == "features" and value is not None:
+            return self._features_to_spec(value)
+        if name == "class_weight" and isinstance(value, dict):
+            return [[super()._param_to_spec(name, part) for part in pair] for pair in value.items()]
+        return super()._param_to_spec(name, value)
+
+    @classmethod
+    def _param_from_spec(cls, name: str, value: Any) -> Any:
+        if name == "class_weight" and isinstance(value, list):
+            return {label: float(weight) for label, weight in value}
+        return super()._param_from_spec(name, value)
+
+    def _features_to_spec(self, features: Any) -> dict[str, Any]:
+        """Return the given encoder as "the fitted one", frozen or not, or as a kind with its parameters."""
+        if isinstance(features, FrozenEstimator) and features.estimator is self.features_:
+            return {"fitted": True, "frozen": True}
+        if features is self.features_:
+            return {"fitted": True, "frozen": False}
+        return {"kind": _encoder_kind(features), "params": features._params_to_spec()}
+
+    def _features_from_spec(self, spec: Any) -> Any:
+        if spec is None:
+            return None
+        if spec.get("fitted"):
+            return FrozenEstimator(self.features_) if spec["frozen"] else self.features_
+        return ENCODERS[spec["kind"]]._from_params_spec(spec["params"])
+
+    def _check_consistent(self: Any) -> None:
+        """Raise when the parts of a file do not belong together."""
+        owner, features, shape = type(self).__name__, self.features_, self._weights.shape
+        outputs = len(self.classes_) if hasattr(self, "classes_") else shape[-1]
+        columns = 1 if hasattr(self, "classes_") and outputs == 2 else outputs
+        rows = shape[0] if features is None else features._n_features_out
+        if shape != (rows, columns) or self.intercept_.shape != (columns,) or len(self._fingerprint) != 16:
+            got = f"weights {shape}, intercept {self.intercept_.shape}"
+            raise fail(owner, f"weights must be ({rows}, {columns}) with an intercept a column", got)
+        if not np.isfinite(self._weights).all() or not np.isfinite(self.intercept_).all():
+            raise fail(owner, "weights must be finite", "NaN or infinity")
+        if features is not None:
+            if (features.n_features_in_, features.fingerprint_) != (self.n_features_in_, self._fingerprint):
+                raise fail(owner, "the encoder must be the one that the weights are for", features)
+
+
+def _encoder_kind(encoder: Any) -> str:
+    """Return the name of a registered encoder."""
+    if ENCODERS.get(type(encoder).__name__) is not type(encoder):
+        raise fail("save", f"features must be one of {', '.join(ENCODERS)}", type(encoder).__name__)
+    return type(encoder).__name__
+
+
+def _number(value: Any) -> Any:
+    """Return a Python number."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, (bool, int, float)):
+        raise fail("learner", "a fitted value must be a number", value)
+    return plain

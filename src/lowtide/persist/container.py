@@ -1,0 +1,178 @@
+"""The bytes of a file: safetensors whose metadata begin with the version of the format and a checksum.
+
+    8 bytes      length of the text that follows, little-endian
+    text         {"__metadata__":{"lowtide":"1","sha256":"<64 digits>","header":"<JSON>"},"<array>":{...},...}, padded
+                 with spaces to a multiple of 8 bytes
+    arrays       little-endian, C order, one after the other, wide types first
+
+The sha256 is that of the whole file with the 64 digits replaced by zeros. It stands at a place that is found without
+reading any JSON, so nothing is interpreted before it is known to be what was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.errors import FileFormatError, ParameterError
+
+__all__ = ["FORMAT", "Container", "check_start", "pack", "unpack"]
+
+FORMAT = "1"
+# safetensors allows 100 MB. A third of that names a million columns, and is read in seconds.
+_LONGEST_TEXT = 1 << 25
+_START = re.compile(rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})(?:\.[0-9]{1,6})?","sha256":"([0-9a-f]{64})","header":"')
+# Bytes of a file that always hold the start.
+START_BYTES = 192
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
+_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+
+Bytes = bytes | NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Container:
+    """What a file holds: its header, and its arrays as views of the bytes.
+
+    Attributes
+    ----------
+    sha256 : str
+    header : dict
+        As it was packed.
+    arrays : dict of ndarray
+    text_bytes : int
+        Everything before the arrays.
+    """
+
+    sha256: str
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    text_bytes: int
+
+
+def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Bytes]:
+    """Return the bytes of a file in pieces; equal content gives equal bytes."""
+    table: dict[str, Any] = {}
+    # safetensors 0.8.0 writes the memory of an array that is not C-contiguous as if it were.
+    stored = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    ordered = sorted(stored, key=lambda name: (-stored[name].itemsize, name))
+    end = 0
+    for name in ordered:
+        begin, end = end, end + stored[name].nbytes
+        shape = list(arrays[name].shape)
+        table[name] = {"dtype": _NAMES[stored[name].dtype], "shape": shape, "data_offsets": [begin, end]}
+    start = _text(header, table, "0" * 64)
+    data = [stored[name].reshape(-1).view(np.uint8) for name in ordered]
+    digest = hashlib.sha256()
+    for piece in (start, *data):
+        digest.update(piece)
+    return [_text(header, table, digest.hexdigest()), *data]
+
+
+def _text(header: dict[str, Any], table: dict[str, Any], sha256: str) -> bytes:
+    """Return everything before the arrays."""
+    try:
+        inner = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise ParameterError(f"save: numbers in a header must be finite, got others: {error}.") from error
+    metadata = {"lowtide": FORMAT, "sha256": sha256, "header": inner}
+    text = json.dumps({"__metadata__": metadata, **table}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > _LONGEST_TEXT:
+        raise ParameterError(
+            f"save: names, labels and parameters must take at most {_LONGEST_TEXT} bytes, got {len(text)}. Use shorter "
+            "ones, or numbers."
+        )
+    return len(text).to_bytes(8, "little") + text
+
+
+def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
+    """Return version and checksum of a file that starts so, or refuse it before the rest is read.
+
+    Parameters
+    ----------
+    owner : str
+        The file, for messages.
+    start : bytes
+        Its first `START_BYTES`.
+    n_bytes : int
+        Its size.
+    """
+    found = _START.match(start, 8)
+    if found is None:
+        raise FileFormatError(f"{owner} must be a file of lowtide.save, got another, or one whose start is damaged.")
+    if int(found[1]) > int(FORMAT):
+        version = found[1].decode()
+        raise FileFormatError(f"{owner} must have format {FORMAT}, got {version}. Update lowtide to read it.")
+    length = int.from_bytes(start[:8], "little")
+    if length > _LONGEST_TEXT or length % 8 or 8 + length > n_bytes:
+        raise FileFormatError(f"{owner} must hold the header of {length} bytes that it announces, got {n_bytes} bytes.")
+    return found
+
+
+def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
+    """Return what the bytes of a file hold, once its checksum has been found right.
+
+    Parameters
+    ----------
+    owner : str
+        The file, for messages.
+    data : ndarray of uint8
+        The whole file; the arrays share its memory.
+    """
+    start = data[:START_BYTES].tobytes()
+    found = check_start(owner, start, len(data))
+    begin, end = found.span(2)
+    digest = hashlib.sha256()
+    for piece in (data[:begin], b"0" * (end - begin), data[end:]):
+        digest.update(piece)
+    if digest.hexdigest().encode() != found[2]:
+        raise FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
+    text_bytes = 8 + int.from_bytes(start[:8], "little")
+    try:
+        table = _parse(data[8:text_bytes].tobytes())
+        header = _parse(table.pop("__metadata__")["header"])
+        arrays = _views(data[text_bytes:], table)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise FileFormatError(f"{owner} must describe its content in JSON, got nonsense: {error}.") from error
+    return Container(found[2].decode(), header, arrays, text_bytes)
+
+
+def _parse(text: bytes | str) -> dict[str, Any]:
+    """Return a JSON object; a name that comes twice would let two readers see two things."""
+    parsed = json.loads(text, object_pairs_hook=_no_duplicates)
+    if not isinstance(parsed, dict):
+        raise TypeError(f"a {type(parsed).__name__} for an object")
+    return parsed
+
+
+def _no_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    listed = list(pairs)
+    if len(dict(listed)) != len(listed):
+        raise ValueError("a name comes twice")
+    return dict(listed)
+
+
+def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a table that covers the data without gap or overlap."""
+    arrays, position = {}, 0
+    for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
+        if begin != position or min((*shape, 0)) < 0 or prod(shape) * kind.itemsize != end - begin:
+            raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
+        view = data[begin:end].view(kind).reshape(shape)
+        arrays[name] = view.astype(kind.newbyteorder("="), copy=False)
+        position = end
+    if position != len(data):
+        raise ValueError(f"{position} bytes of arrays in {len(data)}")
+    return arrays

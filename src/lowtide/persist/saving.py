@@ -1,0 +1,64 @@
+"""Objects into files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lowtide import __version__
+from lowtide._checks import fail
+from lowtide.persist.container import pack
+from lowtide.persist.kinds import kind_of
+from lowtide.persist.weights import WeightForm, pack_weights
+from lowtide.persist.whole_file import PathLike, write
+
+__all__ = ["save"]
+
+
+def save(object: Any, path: PathLike, *, weights: WeightForm = "float32") -> None:  # noqa: A002
+    """Write a fitted encoder, a fitted learner or codes to a file.
+
+    Parameters
+    ----------
+    object : RandomFeatures, KernelClassifier, KernelRegressor or Codes
+        Fitted. What holds a callable, such as `PeriodicMap(f)` of a function, is refused.
+    path : str or path-like
+        Replaced when it is there. The customary ending is ".lowtide".
+    weights : {"float32", "float64", "float16", "int8"}, default="float32"
+        How a learner's weights are kept. float32 changes scores by float32 rounding, float64 not at all; float16 and
+        int8, with a scale a column, take half and a quarter of float32.
+
+    Notes
+    -----
+    The file is written beside its place, synced and renamed: it is never there in part. It is a safetensors file with
+    a JSON header and a sha256 over all of it; equal objects give equal bytes. A Hadamard encoder takes about 4.4 bytes
+    a component (cos_sin), a dense one 2 n_features more.
+
+    A `RandomState` object given as `random_state` is kept as None; sums of `partial_fit`, callbacks and scikit-learn's
+    routing and output settings are not kept.
+
+    See Also
+    --------
+    load : the way back
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> encoder = lt.RandomFeatures(n_components=4096, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "encoder.lowtide")
+    ...     lt.save(encoder, path)
+    ...     os.path.getsize(path) < 20_000, lt.load(path).encode(X) == encoder.encode(X)
+    (True, True)
+    """
+    kind = kind_of(object)
+    spec, arrays = object._state()
+    header = {"kind": kind, "spec": spec, "writer": f"lowtide {__version__}"}
+    if "weights" in arrays:
+        header["weights"] = arrays["weights"].dtype.name
+        arrays = {**arrays, **pack_weights(arrays["weights"], weights)}
+    elif weights != "float32":
+        raise fail("save", f"weights must be left out for {kind}, which has none", weights)
+    write(path, pack(header, arrays))

@@ -1,0 +1,135 @@
+"""Files that are either complete or not there, and how they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.errors import FileAccessError, LowtideError
+from lowtide.persist.container import START_BYTES, Bytes, Container, check_start, unpack
+
+__all__ = ["PathLike", "read", "write"]
+
+PathLike = str | os.PathLike[str]
+
+
+def write(path: PathLike, pieces: Iterable[Bytes]) -> None:
+    """Write to a new file beside `path`, make it durable, and rename it over `path`.
+
+    A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of
+    a file that is replaced are kept.
+
+    Parameters
+    ----------
+    path : str or path-like
+    pieces : iterable of bytes
+    """
+    target = Path(os.path.realpath(_as_path(path)))
+    part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
+    try:
+        _write_durably(part, pieces, _mode_to_keep(target))
+        part.replace(target)
+    except FileAccessError:
+        raise
+    except OSError as error:
+        remedy = "Choose a folder that exists, that you may write to and that has room."
+        raise _refused(f"{str(path)!r} must be writable", error, remedy) from error
+    finally:
+        # Once renamed there is nothing under this name any more; otherwise nothing may stay.
+        with contextlib.suppress(OSError):
+            part.unlink()
+    with contextlib.suppress(OSError):  # the file is whole and in place; not every file system can sync a folder
+        _sync_folder(target.parent)
+
+
+def read(path: PathLike, *, mapped: bool = False) -> Container:
+    """Return what a file holds; `mapped` leaves the arrays in the file, to be read when they are used.
+
+    Parameters
+    ----------
+    path : str or path-like
+    mapped : bool, default=False
+    """
+    place = _as_path(path)
+    owner = repr(str(place))
+    try:
+        data = _bytes_of(place, owner, mapped)
+    except LowtideError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the file shrank before it could be mapped
+        raise _refused(f"{owner} must be readable", error, "Check its name and its permissions.") from error
+    except MemoryError as error:
+        raise FileAccessError(f"{owner} must fit into memory, got too large a file. Load it with mmap=True.") from error
+    return unpack(owner, data)
+
+
+def _as_path(path: PathLike) -> Path:
+    try:
+        text = os.fsdecode(path)
+    except TypeError as error:
+        raise FileAccessError(f"path must be a text or a path, got {path!r}. Name a file.") from error
+    if "\0" in text or not text:
+        raise FileAccessError(f"path must name a file, got {text!r}. Leave out the null character.")
+    return Path(text)
+
+
+def _mode_to_keep(target: Path) -> int | None:
+    """Return the permissions of the file that will be replaced, None when there is none."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
+    return stat.S_IMODE(found)
+
+
+def _write_durably(part: Path, pieces: Iterable[Bytes], mode: int | None) -> None:
+    """Write a file that must not be there yet, down to the disk."""
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "wb") as stream:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        for piece in pieces:
+            stream.write(piece)
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in the folder survive a crash."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _bytes_of(place: Path, owner: str, mapped: bool) -> NDArray[np.uint8]:
+    """Return the bytes of a file that starts as ours do; of any other only the start is read."""
+    if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, a device may never end
+        raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
+    with place.open("rb") as stream:
+        n_bytes = os.fstat(stream.fileno()).st_size
+        check_start(owner, stream.read(START_BYTES), n_bytes)
+        if mapped:
+            return np.frombuffer(mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
+        data = np.empty(n_bytes, dtype=np.uint8)
+        stream.seek(0)
+        return data[: stream.readinto(data.data)]
+
+
+def _refused(must: str, error: Exception, remedy: str) -> FileAccessError:
+    """Return what the system said, as a sentence, with its error number."""
+    reason = getattr(error, "strerror", None) or str(error)
+    refusal = FileAccessError(f"{must}, got: {reason}. {remedy}")
+    refusal.errno = getattr(error, "errno", None)
+    return refusal
