@@ -14,6 +14,7 @@ _STAGES = {
     "lowtide.codes": ("Codes", "concatenate"),
     "lowtide.encoders": ("RandomFeatures",),
     "lowtide.learners": ("KernelClassifier", "KernelRegressor"),
+    "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (
@@ -26,6 +27,7 @@ _SUBPACKAGES = (
     "codes",
     "encoders",
     "learners",
+    "persist",
     "testing",
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}

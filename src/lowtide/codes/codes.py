@@ -246,6 +246,18 @@ class Codes:
             and np.array_equal(self._packed, other._packed)
         )
 
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file keeps: a spec, ready for JSON, and arrays."""
+        spec = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
+        return spec, {"packed": self._packed, "codebook": self._codebook}
+
+    @classmethod
+    def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
+        """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
+        fingerprint = bytes.fromhex(spec["fingerprint"])
+        book, layout = arrays["codebook"], {"bits": spec["bits"], "n_levels": spec["n_levels"]}
+        return cls(arrays["packed"], **layout, codebook=book, fingerprint=fingerprint)
+
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         return _rebuild, (self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint)
 

@@ -48,4 +48,4 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."
             )
-    return first._with_packed(np.concatenate([part.packed for part in parts]))
+    return first.with_rows(np.concatenate([part.packed for part in parts]))

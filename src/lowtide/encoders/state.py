@@ -39,9 +39,9 @@ class EstimatorState:
     def _from_state(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
         """Return the fitted estimator."""
 
-    def _check_fitted_to_save(self) -> None:
+    def _check_fitted_to_save(self, attribute: str | None = None) -> None:
         try:
-            check_is_fitted(self)
+            check_is_fitted(self, attribute)
         except NotFittedError:
             got = f"an unfitted {type(self).__name__}"
             raise fail("save", "an estimator must be fitted", got, "Call fit first.") from None

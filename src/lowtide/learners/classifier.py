@@ -87,6 +87,8 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
     True
     """
 
+    _fitted_numbers = ("C_", "n_iter_", "_slope")
+
     def __init__(
         self,
         features: Encoder | None = None,

@@ -18,6 +18,7 @@ from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.design import CodedDesign, Design, FullDesign
 from lowtide.learners.progress import CallbackSupport
+from lowtide.learners.state import MachineState
 from lowtide.learners.training import Problem, product_dtype
 
 __all__ = ["KernelMachine", "Side"]
@@ -26,7 +27,7 @@ Array = NDArray[Any]
 Side = Literal["codes", "full"]
 
 
-class KernelMachine(CallbackSupport, BaseEstimator):
+class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     """A linear model on one side of an encoder, scored on the same or on the other side."""
 
     features: Any

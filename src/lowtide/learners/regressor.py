@@ -63,6 +63,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     True
     """
 
+    _fitted_numbers = ("alpha_", "_flat")
+
     def __init__(
         self,
         features: Encoder | None = None,

@@ -27,7 +27,7 @@ class MachineState(EstimatorState):
     features_: Encoder | None
 
     def _state(self: Any) -> tuple[dict[str, Any], Arrays]:
-        self._check_fitted_to_save()
+        self._check_fitted_to_save("_weights")
         features, arrays = self.features_, {"weights": self._weights, "intercept": self.intercept_}
         spec = {
             "params": self._params_to_spec(),
@@ -75,7 +75,8 @@ class MachineState(EstimatorState):
         if name == "features" and value is not None:
             return self._features_to_spec(value)
         if name == "class_weight" and isinstance(value, dict):
-            return [[super()._param_to_spec(name, part) for part in pair] for pair in value.items()]
+            as_json = super()._param_to_spec
+            return [[as_json(name, label), as_json(name, weight)] for label, weight in value.items()]
         return super()._param_to_spec(name, value)
 
     @classmethod
@@ -110,9 +111,9 @@ class MachineState(EstimatorState):
             raise fail(owner, f"weights must be ({rows}, {columns}) with an intercept a column", got)
         if not np.isfinite(self._weights).all() or not np.isfinite(self.intercept_).all():
             raise fail(owner, "weights must be finite", "NaN or infinity")
-        if features is not None:
-            if (features.n_features_in_, features.fingerprint_) != (self.n_features_in_, self._fingerprint):
-                raise fail(owner, "the encoder must be the one that the weights are for", features)
+        within = (self.n_features_in_, self._fingerprint)
+        if features is not None and within != (features.n_features_in_, features.fingerprint_):
+            raise fail(owner, "the encoder must be the one that the weights are for", features)
 
 
 def _encoder_kind(encoder: Any) -> str:

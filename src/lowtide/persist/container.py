@@ -29,14 +29,16 @@ __all__ = ["FORMAT", "Container", "check_start", "pack", "unpack"]
 FORMAT = "1"
 # safetensors allows 100 MB. A third of that names a million columns, and is read in seconds.
 _LONGEST_TEXT = 1 << 25
-_START = re.compile(rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})(?:\.[0-9]{1,6})?","sha256":"([0-9a-f]{64})","header":"')
+_START = re.compile(
+    rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})(?:\.[0-9]{1,6})?","sha256":"([0-9a-f]{64})","header":"'
+)
 # Bytes of a file that always hold the start.
 START_BYTES = 192
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
-Bytes = bytes | NDArray[np.uint8]
+Bytes = bytes | memoryview
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Bytes]
         shape = list(arrays[name].shape)
         table[name] = {"dtype": _NAMES[stored[name].dtype], "shape": shape, "data_offsets": [begin, end]}
     start = _text(header, table, "0" * 64)
-    data = [stored[name].reshape(-1).view(np.uint8) for name in ordered]
+    data = [stored[name].reshape(-1).view(np.uint8).data for name in ordered]
     digest = hashlib.sha256()
     for piece in (start, *data):
         digest.update(piece)

@@ -38,7 +38,7 @@ def describe(path: PathLike) -> dict[str, Any]:
     {'dtype': 'uint8', 'shape': [24], 'bytes': 24}
     """
     container = read(path, mapped=True)
-    arrays = {
+    arrays: dict[str, dict[str, Any]] = {
         name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sorted(container.arrays.items())
     }

@@ -66,7 +66,7 @@ def load(path: PathLike, *, kind: type | tuple[type, ...] | None = None, mmap: b
     name = container.header.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         listed, writer = ", ".join(KINDS), container.header.get("writer")
-        raise FileFormatError(f"{owner} must hold one of {listed}, got {name!r}, written by {writer!r}. Update lowtide.")
+        raise FileFormatError(f"{owner} must hold one of {listed}, got {name!r} of {writer!r}. Update lowtide.")
     if kind is not None and not issubclass(KINDS[name], kind):
         wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
         raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")

@@ -14,7 +14,7 @@ from lowtide.persist.whole_file import PathLike, write
 __all__ = ["save"]
 
 
-def save(object: Any, path: PathLike, *, weights: WeightForm = "float32") -> None:  # noqa: A002
+def save(object: Any, path: PathLike, *, weights: WeightForm = "float32") -> None:
     """Write a fitted encoder, a fitted learner or codes to a file.
 
     Parameters

@@ -53,7 +53,8 @@ class DenseProjection:
         # Nearly always the rows are too small to overflow, and the product need not be read again.
         if largest > self._largest_safe and not np.isfinite(out).all():
             raise ParameterError(
-                f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
+                f"Rows must stay within float32 when projected, got values up to {largest:.3g}. "
+                "Scale the columns first."
             )
         return out
 
