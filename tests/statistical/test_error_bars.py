@@ -6,7 +6,7 @@ import pytest
 from lowtide import RandomFeatures
 from lowtide.kernels import Gaussian, Laplace
 
-N_DRAWS = 300
+N_DRAWS = 200
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((1, 30))
 Y = X + 0.35 * RNG.standard_normal((3, 30)) * np.array([[0.5], [1.0], [2.0]])
@@ -21,17 +21,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["rows", "codes"])
 @pytest.mark.parametrize(("kernel", "projection", "parameters"), CASES, ids=repr)
-def test_two_standard_errors_cover_the_kernel_nineteen_times_in_twenty(kernel, projection, parameters, packed):
+def test_two_standard_errors_cover_the_kernel_nineteen_times_in_twenty(kernel, projection, parameters):
     exact = kernel.gram(X, Y)[0]
     scores = []
     for seed in range(N_DRAWS):
         encoder = RandomFeatures(kernel, projection=projection, n_components=480, random_state=seed, **parameters)
         encoder.fit(X)
-        left = encoder.encode(X) if packed else X
-        K, std = encoder.kernel_estimate(left, Y, sides=("codes", "full"), return_std=True)
-        scores.append((K[0] - exact) / std[0])
+        # From raw rows at the exact distance, from codes at the estimated one.
+        for left in (X, encoder.encode(X)):
+            K, std = encoder.kernel_estimate(left, Y, sides=("codes", "full"), return_std=True)
+            scores.append((K[0] - exact) / std[0])
+    scores = np.reshape(scores, (N_DRAWS, -1))
     covered = (np.abs(scores) < 2).mean(axis=0)
     slack = 4 * np.sqrt(NORMAL * (1 - NORMAL) / N_DRAWS)
     assert np.all(np.abs(covered - NORMAL) < slack), covered

@@ -27,7 +27,6 @@ CASES = [
     *[(Gaussian(2.0), "iid", quantizer, feature_map) for quantizer, feature_map in QUANTIZERS],
     *[(kernel, "iid", LloydMax(1), "cos_sin") for kernel in (Laplace(4.0), Matern(2.0, nu=0.3), Stable(4.0))],
     (Laplace(4.0), "iid", Phase(3), "cos_sin"),
-    (Bessel(0.7), "iid", LloydMax(2), "cosine"),
     *[(Gaussian(2.0), layout, LloydMax(bits), "cos_sin") for layout in ("orthogonal", "hadamard") for bits in (1, 3)],
     *[(Gaussian(2.0), layout, LloydMax(1), "cosine") for layout in ("orthogonal", "hadamard")],
     *[(Gaussian(2.0), layout, Phase(4), "cos_sin") for layout in ("orthogonal", "hadamard")],

@@ -118,13 +118,16 @@ def judge_wave(run: Run, s: Floats, coded: View) -> None:
 
 
 def draw(figure_axes: NDArray[np.object_], name: str, distance: Floats, views: dict[str, View]) -> None:
+    thin = slice(None, None, len(distance) // 100)
+    s = distance[thin]
     for axis, (sides, view) in zip(figure_axes, views.items()):
-        axis.fill_between(distance, view.mean - 2 * view.std, view.mean + 2 * view.std, color=GREEN, alpha=0.3, lw=0)
+        mean, band = view.mean[thin], 2 * view.std[thin]
+        axis.fill_between(s, mean - band, mean + band, color=GREEN, alpha=0.3, lw=0)
         axis.plot(distance, view.estimates[0], ".", color=GRAY, ms=1.2, rasterized=True, label="estimate")
-        axis.plot(distance, view.kernel, color=RED, label="kernel")
+        axis.plot(s, view.kernel[thin], color=RED, label="kernel")
         if sides == "1 bit, 1 bit":
-            axis.plot(distance, view.mean, color=BLUE, label="expected")
-            axis.plot(distance, (1 + view.mean) / 2, "--", color=BLUE, lw=1, label="as printed")
+            axis.plot(s, mean, color=BLUE, label="expected")
+            axis.plot(s, (1 + mean) / 2, "--", color=BLUE, lw=1, label="as printed")
         axis.set(title=f"{name}: {sides}", xlabel="distance", ylim=(-0.35, 1.25))
         axis.legend(loc="upper right")
 

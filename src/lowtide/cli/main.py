@@ -15,6 +15,10 @@ __all__ = ["COMMANDS", "LazyGroup", "main"]
 # and leaves the rest to its function, so that --help stays fast.
 COMMANDS = {
     "demo": "lowtide.cli.demo:demo",
+    "encode": "lowtide.cli.encode:encode",
+    "fit": "lowtide.cli.fit:fit",
+    "inspect": "lowtide.cli.inspect:inspect",
+    "predict": "lowtide.cli.predict:predict",
     "versions": "lowtide.cli.versions:versions",
 }
 
@@ -30,7 +34,7 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['demo', 'versions']
+    ['demo', 'encode', 'fit', 'inspect', 'predict', 'versions']
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-__all__ = ["check_writable", "write_whole"]
+__all__ = ["check_new", "check_writable", "whole_file", "write_whole"]
 
 
 def check_writable(path: Path, option: str) -> Path:
@@ -28,15 +30,30 @@ def check_writable(path: Path, option: str) -> Path:
     raise click.BadParameter(problem, param_hint=f"'{option}'")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write text to a file beside `path` and rename it over `path`: a reader sees the old file or the whole new one."""
+def check_new(path: Path, option: str, *, force: bool) -> Path:
+    """Return where a file will be written; one that is there already is replaced only with `force`."""
+    target = check_writable(path, option)
+    if target.exists() and not force:
+        problem = f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it."
+        raise click.BadParameter(problem, param_hint=f"'{option}'")
+    return target
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give the name of a new file beside `path`, and rename it over `path` once it is complete."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        yield part
         part.replace(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.ClickException(f"{str(path)!r} must be writable, got: {reason}. Choose another file.") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write text to a file beside `path` and rename it over `path`: a reader sees the old file or the whole new one."""
+    with whole_file(path) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)

@@ -58,7 +58,7 @@ class EstimatorState:
     def _part_to_spec(self, name: str, part: Spec) -> dict[str, Any]:
         """Return the configuration of a part; refused now when its registry could not read it back."""
         config = part.to_config()
-        if self._parts[name].from_config(config) != part:
+        if type(self._parts[name].from_config(config)) is not type(part):
             raise fail("save", f"{name} must be a registered part", part)
         return config
 

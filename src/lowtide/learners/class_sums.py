@@ -21,28 +21,26 @@ class ClassSums:
     A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
     """
 
-    def __init__(self, n_features: int, dtype: type[np.floating[Any]] = np.float64) -> None:
-        self.classes: list[Any] = []
-        self.sums = NormalEquations(n_features, 0, dtype)
-
-    def expect(self, classes: Array) -> None:
-        """Make room for classes that were not there yet."""
-        self.classes += [label for label in classes.tolist() if label not in self.classes]
-        self.sums.widen(len(self.classes))
+    def __init__(self, n_features: int, classes: Array) -> None:
+        self.classes = np.unique(classes)
+        self.sums = NormalEquations(n_features, len(self.classes))
 
     def add(self, design: Design, labels: Array, weight: Array | None) -> None:
-        """Add rows with their labels."""
-        self.expect(np.unique(labels))
-        indicator = (labels[:, None] == np.array(self.classes, dtype=labels.dtype)).astype(np.float64)
+        """Add rows with their labels; classes that were not there yet get a column each."""
+        known, index = np.unique(labels, return_inverse=True)
+        self.classes = np.concatenate([self.classes, np.setdiff1d(known, self.classes)])
+        self.sums.widen(len(self.classes))
+        column = np.array([np.flatnonzero(self.classes == label)[0] for label in known], dtype=np.intp)
+        indicator = np.zeros((len(labels), len(self.classes)))
+        indicator[np.arange(len(labels)), column[index]] = 1.0
         self.sums.add(design, indicator, weight)
 
     def problem(self) -> tuple[Array, NormalEquations]:
         """Return the classes in order, and the equations of their targets; one column for two classes."""
-        classes = np.array(self.classes)
-        order = np.argsort(classes)
+        order = np.argsort(self.classes)
         chosen = order[1:] if len(order) == 2 else order
         sums, equations = self.sums, NormalEquations(len(self.sums.row_sum), len(chosen), self.sums.dtype)
         equations.gram, equations.row_sum, equations.weight = sums.gram, sums.row_sum, sums.weight
         equations.cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
         equations.target_sum = 2.0 * sums.target_sum[chosen] - sums.weight
-        return classes[order], equations
+        return self.classes[order], equations

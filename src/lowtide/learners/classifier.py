@@ -15,12 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import fit_slope, softmax_of
+from lowtide.learners.calibration import fit_slope, log_softmax_of, softmax_of
 from lowtide.learners.class_weights import class_weights
-from lowtide.learners.design import Design
+from lowtide.learners.left_out import left_out_hinge_scores, left_out_ridge_scores
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.machine import KernelMachine, Side
+from lowtide.learners.problem import Problem
 from lowtide.learners.progress import FitProgress, reports_progress
+from lowtide.learners.solvers import RidgeSolution
 from lowtide.learners.streaming import StreamingClassifier
 from lowtide.learners.training import fit_smooth, fit_squared
 
@@ -136,35 +138,40 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         y : array (n,) of classes; not with an iterator
         sample_weight : array (n,), optional
         """
-        self._check_parameters()
+        # The packed codes of blocks are kept unless the loss needs their sums alone.
+        self._check_parameters(blocks=isinstance(X, Iterator) and self.loss == "squared")
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(X)
-        with self._progress().running(X, y) as progress:
+        progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
+        with progress.running(X, y):
             self._fit_rows(*self._start(X, y, sample_weight), progress)
         return self
-
-    def _progress(self) -> FitProgress:
-        return FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
 
     def _fit_rows(self, rows: Any, labels: Array, weight: Array | None, progress: FitProgress) -> None:
         """Fit on validated rows or Codes."""
         check_classification_targets(labels)
         self.classes_, index = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise fail("KernelClassifier", "y must have at least two classes", f"one class, {self.classes_[0]}")
+        self._check_classes()
         weight = class_weights(self.class_weight, self.classes_, index, weight)
         problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
         progress.step("encode")
-        self._solve(problem, progress)
-        self._slope = self._fit_slope(problem.predict, index, problem.weights)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if self.loss == "squared":
+            solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
+            self._keep_ridge(solution, problem, index, 0.5 / alpha)
+            progress.step("solve")
+        else:
+            self._minimize(problem, index, rng, progress)
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
             check_positive("KernelClassifier", "C", self.C, "Or let it be chosen: C='auto'.")
+        elif blocks:
+            raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
     def _targets(self, index: Array) -> Array:
         """Return -1 and 1, a column a one-against-rest problem, or one-hot rows for the multinomial loss."""
@@ -174,17 +181,26 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         one_hot[np.arange(len(index)), index] = 1.0
         return one_hot if self.loss == "logistic" else 2.0 * one_hot - 1.0
 
-    def _solve(self, problem: Any, progress: FitProgress) -> None:
-        """Minimize, and keep the solution."""
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if self.loss == "squared":
-            coef, intercept, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
-            self.C_, self.n_iter_ = 0.5 / alpha, 1
-            progress.step("solve")
-            return self._keep(coef, intercept)
+    def _check_classes(self) -> None:
+        if len(self.classes_) < 2:
+            raise fail("KernelClassifier", "y must have at least two classes", f"one class, {self.classes_.tolist()}")
 
-        def each_iteration(_: Array) -> None:
-            if progress.step("iteration"):
+    def _keep_ridge(self, solution: RidgeSolution, problem: Problem, index: Array, C: float) -> None:
+        """Keep a closed-form solution, with the slope that some of its rows give to probabilities."""
+        self.C_, self.n_iter_ = float(C), 1
+        self._keep(solution.coef, solution.intercept)
+        some = slice(None, None, -(-len(index) // _SLOPE_ROWS))
+        part = problem.take(some)
+        self._slope = self._slope_of(left_out_ridge_scores(part, solution), index[some], part.weights)
+
+    def _minimize(self, problem: Problem, index: Array, rng: np.random.Generator, progress: FitProgress) -> None:
+        """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
+        stopped = False
+
+        def each_iteration(theta: Array) -> None:
+            nonlocal stopped
+            stopped = progress.step("iteration", lambda: self._attributes_at(theta))
+            if stopped:
                 raise StopIteration
 
         solution, self.C_ = fit_smooth(
@@ -192,29 +208,37 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
             LOSSES[self.loss][len(self.classes_) > 2],
             self.C,
             rng,
-            start=self._start_point(),
+            start=self._start_point(problem),
             max_iter=self.max_iter,
             tolerance=self.tol,
             each_iteration=each_iteration,
         )
-        self.n_iter_ = solution.n_iter
+        self.n_iter_, self._slope = solution.n_iter, 1.0
         self._keep(solution.coef, solution.intercept)
-        if solution.n_iter >= self.max_iter and not solution.converged:
-            warnings.warn(
-                f"L-BFGS stopped at max_iter={self.max_iter} before the gradient fell below tol. Raise max_iter, or "
-                "lower C.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return None
+        if self.loss == "squared_hinge":
+            scores = left_out_hinge_scores(problem, solution.coef, solution.intercept, self.C_)
+            some = slice(None, None, -(-len(index) // _SLOPE_ROWS))
+            self._slope = self._slope_of(scores[some], index[some], problem.weights[some])
+        if not solution.converged and not stopped:
+            self._warn_not_converged(solution.n_iter)
 
-    def _fit_slope(self, design: Design, index: Array, weights: Array) -> float:
-        """Return the slope of the probabilities, from some of the rows; the logistic loss has it built in."""
-        if self.loss == "logistic":
-            return 1.0
-        some = np.arange(0, len(index), -(-len(index) // _SLOPE_ROWS))
-        scores = design.take(some).matmul(self._weights) + self.intercept_
-        return fit_slope(self._class_scores(scores), index[some], weights[some])
+    def _warn_not_converged(self, n_iter: int) -> None:
+        where = f"max_iter={self.max_iter}" if n_iter >= self.max_iter else f"iteration {n_iter}, for rounding,"
+        warnings.warn(
+            f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. Raise max_iter or tol, or lower "
+            "C.",
+            ConvergenceWarning,
+            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
+        )
+
+    def _attributes_at(self, theta: Array) -> dict[str, Any]:
+        """Return what makes a copy of this estimator predict as if the fit ended here; for callbacks."""
+        parameters = theta.reshape(-1, len(self.classes_) if len(self.classes_) > 2 else 1)
+        return {"_weights": np.asfortranarray(parameters[:-1]), "intercept_": parameters[-1].copy(), "_slope": 1.0}
+
+    def _slope_of(self, scores: Array, index: Array, weights: Array) -> float:
+        """Return the slope of the probabilities; the logistic loss has it built in."""
+        return 1.0 if self.loss == "logistic" else fit_slope(self._class_scores(scores), index, weights)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""
@@ -234,7 +258,7 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        return log_softmax_of(self._slope * self._class_scores(self._scores(X)))
 
     @staticmethod
     def _class_scores(scores: Array) -> Array:

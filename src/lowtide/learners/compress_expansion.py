@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_positive, fail
 from lowtide.kernels import KERNELS, Kernel
@@ -32,31 +31,30 @@ _BLOCK_VALUES = 1 << 22
 class KernelExpansion:
     """Values f_c(x) = sum_i coef_ic k(x_i / scale, x / scale) + intercept_c.
 
-    rows (n, d) may be sparse; coef (n, k), float64; scale (d,) divides the columns, None where it is all ones.
+    rows (n, d) may be sparse; coef (n, k), float64; scale (d,) divides the columns, None where it is all ones. `nbytes`
+    is what the model itself takes for rows and coefficients.
     """
 
     kernel: Kernel
     rows: Any
     coef: Array
     intercept: Array
+    nbytes: int
     scale: Array | None = None
 
-    def decision(self, X: Any) -> Array:
-        """Return f at rows of X, float64 (n_x, k), a few megabytes of kernel values at a time."""
+    def decision(self, X: Any, gram: Callable[[Any, Any], Array] | None = None) -> Array:
+        """Return f at rows of X, float64 (n_x, k), a few megabytes of kernel values at a time.
+
+        `gram` stands in for the exact kernel of scaled rows against scaled support rows.
+        """
+        gram = self.kernel.gram if gram is None else gram
         support = scale_columns(self.rows, self.scale)
         out = np.empty((X.shape[0], self.coef.shape[1]))
         step = max(1, _BLOCK_VALUES // self.rows.shape[0])
         for start in range(0, X.shape[0], step):
             part = slice(start, start + step)
-            out[part] = self.kernel.gram(scale_columns(X[part], self.scale), support) @ self.coef
+            out[part] = gram(scale_columns(X[part], self.scale), support) @ self.coef
         return out + self.intercept
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the support rows and their coefficients."""
-        rows = self.rows
-        parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
-        return sum(int(part.nbytes) for part in (*parts, self.coef, self.intercept))
 
 
 def scale_columns(X: Any, scale: Array | None) -> Any:
@@ -68,20 +66,16 @@ def scale_columns(X: Any, scale: Array | None) -> Any:
 
 def expansion_of(model: Any) -> KernelExpansion:
     """Read a fitted model's kernel sums; refuse a model or a kernel that has none."""
-    for classes, read in _READERS:
-        if isinstance(model, classes):
-            break
-    else:
+    read = next((read for classes, read in _READERS if isinstance(model, classes)), None)
+    if read is None:
         raise fail(
             "compress",
             f"model must be one of {', '.join(_NAMES)}, or a Pipeline that ends in one",
             type(model).__name__,
             "Of a search pass best_estimator_; other models: train lowtide.KernelClassifier or KernelRegressor.",
         )
-    # A Gaussian process that was not fitted predicts from its prior, so ask for what fit leaves behind.
-    if not hasattr(model, "X_train_" if isinstance(model, GaussianProcessRegressor) else "n_features_in_"):
+    if not (hasattr(model, "dual_coef_") or hasattr(model, "alpha_")):
         raise NotFittedError(f"compress: model must be fitted, got {type(model).__name__} before fit. Call fit first.")
-    check_is_fitted(model)
     return read(model)
 
 
@@ -92,6 +86,7 @@ def _read_svm(model: Any) -> KernelExpansion:
         rows=model.support_vectors_,
         coef=_dense(model.dual_coef_).T,
         intercept=np.asarray(model.intercept_, dtype=np.float64),
+        nbytes=_nbytes(model.support_vectors_, model.dual_coef_),
     )
 
 
@@ -109,7 +104,7 @@ def _read_classifier(model: Any) -> KernelExpansion:
         # Row c of dual_coef_ holds a class's coefficients against the c-th of the other classes.
         coef[of_class[i], column] = dual[of_class[i], j - 1]
         coef[of_class[j], column] = dual[of_class[j], i]
-    return KernelExpansion(single.kernel, single.rows, coef, single.intercept)
+    return replace(single, coef=coef)
 
 
 def _read_ridge(model: Any) -> KernelExpansion:
@@ -118,7 +113,8 @@ def _read_ridge(model: Any) -> KernelExpansion:
     if isinstance(model.kernel, GPKernel):
         return _of_gp_kernel(model.kernel, model.X_fit_, coef)
     gamma = 1.0 / model.X_fit_.shape[1] if model.gamma is None else model.gamma
-    return KernelExpansion(_named_kernel(model, gamma), model.X_fit_, coef, np.zeros(coef.shape[1]))
+    kernel, nbytes = _named_kernel(model, gamma), _nbytes(model.X_fit_, coef)
+    return KernelExpansion(kernel, model.X_fit_, coef, np.zeros(coef.shape[1]), nbytes)
 
 
 def _read_gaussian_process(model: Any) -> KernelExpansion:
@@ -133,7 +129,8 @@ def _of_gp_kernel(kernel: Any, rows: Any, coef: Array, intercept: Array | float 
     """Fold the amplitude into the coefficients and a constant part into the intercept."""
     part = stationary_part(kernel)
     constant = part.constant * coef.sum(axis=0)
-    return KernelExpansion(part.kernel, rows, part.amplitude * coef, intercept + constant, part.scale)
+    nbytes = _nbytes(rows, coef)
+    return KernelExpansion(part.kernel, rows, part.amplitude * coef, intercept + constant, nbytes, part.scale)
 
 
 def _named_kernel(model: Any, gamma: float) -> Kernel:
@@ -149,6 +146,12 @@ def _named_kernel(model: Any, gamma: float) -> Kernel:
         )
     check_positive("compress", f"gamma of {type(model).__name__}", gamma, "With 0 every kernel value is 1: refit.")
     return KERNELS[model.kernel].from_gamma(float(gamma))
+
+
+def _nbytes(*arrays: Any) -> int:
+    """Return the bytes of dense and CSR arrays together."""
+    parts = [(a.data, a.indices, a.indptr) if sparse.issparse(a) else (a,) for a in arrays]
+    return sum(int(array.nbytes) for part in parts for array in part)
 
 
 def _dense(coef: Any) -> Array:

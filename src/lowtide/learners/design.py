@@ -36,7 +36,7 @@ class Design(Protocol):
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D."""
 
-    def take(self, rows: Array) -> Design:
+    def take(self, rows: Array | slice) -> Design:
         """Return some of the rows."""
 
 
@@ -63,7 +63,7 @@ class CodedDesign:
         """Return D' diag(weight) D from packed bits."""
         return self.codes.gram(weight, dtype=dtype)
 
-    def take(self, rows: Array) -> CodedDesign:
+    def take(self, rows: Array | slice) -> CodedDesign:
         """Return some of the rows, still packed."""
         return CodedDesign(self.codes[rows])
 
@@ -115,8 +115,18 @@ class FullDesign:
             if weight is not None:
                 block *= np.sqrt(weight[part])[:, None].astype(dtype)
             total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=1)
-        return np.triu(total) + np.triu(total, 1).T
+        return _mirrored(total)
 
-    def take(self, rows: Array) -> FullDesign:
+    def take(self, rows: Array | slice) -> FullDesign:
         """Return some of the rows."""
         return FullDesign(self.encoder, self.rows[rows], self.method)
+
+
+def _mirrored(upper: Array) -> Array:
+    """Copy the upper triangle over the lower one, in place: a second matrix would double the memory of a fit."""
+    size = 512
+    for j in range(0, len(upper), size):
+        corner = upper[j : j + size, j : j + size]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        upper[j : j + size, :j] = upper[:j, j : j + size].T
+    return upper

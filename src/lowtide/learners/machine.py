@@ -10,16 +10,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.design import CodedDesign, Design, FullDesign
+from lowtide.learners.problem import Problem
 from lowtide.learners.progress import CallbackSupport
 from lowtide.learners.state import MachineState
-from lowtide.learners.training import Problem, product_dtype
 
 __all__ = ["KernelMachine", "Side"]
 
@@ -46,14 +46,13 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         """Validate, settle the encoder and the sides; return rows or Codes, targets, and weights (None: all ones)."""
         if isinstance(X, Codes):
             self._adopt(X)
-            y = validate_data(self, X="no_validation", y=y, **checks)
-            if len(y) != len(X):
-                raise fail(type(self).__name__, f"y must have a value a row, {len(X)}", len(y))
+            y = self._check_targets(X, y, **checks)
+            weight = self._check_weight(sample_weight, len(y))
         else:
+            named = X
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
-        weight = self._check_weight(sample_weight, len(y))
-        if not isinstance(X, Codes):
-            self._fit_features(X, weight)
+            weight = self._check_weight(sample_weight, len(y))
+            self._fit_features(X, weight, named)
         self._settle_sides(coded_only=isinstance(X, Codes))
         return X, y, weight
 
@@ -65,10 +64,22 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             return self._start(X, y, sample_weight, **checks)
         if isinstance(X, Codes):
             _check_fingerprint(X, self._fingerprint)
-            y = validate_data(self, X="no_validation", y=y, **checks)
+            y = self._check_targets(X, y, **checks)
         else:
             X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype="numeric", **checks)
         return X, y, self._check_weight(sample_weight, len(y))
+
+    def _check_targets(self, codes: Codes, y: Any, **checks: Any) -> Array:
+        """Return validated targets of Codes, a value a row."""
+        owner = type(self).__name__
+        if y is None:
+            raise fail(owner, "y must be passed, a value a row of the codes", y)
+        if len(codes) == 0:
+            raise fail(owner, "codes to fit on must have at least one row", "0 rows")
+        targets = validate_data(self, X="no_validation", y=y, **checks)
+        if len(targets) != len(codes):
+            raise fail(owner, f"y must have a value a row, {len(codes)}", len(targets))
+        return np.asarray(targets)
 
     def _check_weight(self, sample_weight: Any, n: int) -> Array | None:
         if sample_weight is None:
@@ -76,15 +87,22 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
         return None if np.all(weight == 1.0) else weight
 
-    def _fit_features(self, X: Any, weight: Array | None) -> None:
-        """Fit a clone of the features, unless they are frozen or a warm start keeps the ones there are."""
-        if self.warm_start and getattr(self, "features_", None) is not None:
-            return
+    def _fit_features(self, X: Any, weight: Array | None, named: Any) -> None:
+        """Fit a clone of the features, unless they are frozen or a warm start keeps the ones there are.
+
+        `named` is X as it came: a frozen encoder that was fitted on named columns wants the same ones.
+        """
         given = self.features
         if isinstance(given, FrozenEstimator):
+            check_is_fitted(given.estimator)
+            validate_data(given.estimator, named, reset=False, skip_check_array=True)
             self.features_ = given.estimator
+        elif self.warm_start and getattr(self, "features_", None) is not None:
+            validate_data(self.features_, X, reset=False, skip_check_array=True)
         elif given is None:
             self.features_ = self._default_features().fit(X, sample_weight=weight)
+        elif has_fit_parameter(given, "sample_weight"):
+            self.features_ = clone(given).fit(X, sample_weight=weight)
         else:
             self.features_ = clone(given).fit(X)
 
@@ -109,6 +127,9 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         self.features_ = encoder
         self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
         self._fingerprint = codes.fingerprint
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
 
     def _settle_sides(self, coded_only: bool) -> None:
         """Resolve train_on and predict_on: codes, or full where there is no coded side."""
@@ -122,6 +143,9 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
                 raise fail(owner, f"{name} must be 'full' for features without a coded side", side, "Or set bits=1.")
         if coded_only and sides["train_on"] == "full":
             raise fail(owner, "train_on must be 'codes' when fitted on Codes", "full", "Pass the raw rows.")
+        if self.features_ is None and sides["predict_on"] == "full":
+            remedy = "Give their encoder as features."
+            raise fail(owner, "predict_on must be 'codes' when fitted on Codes alone", "full", remedy)
         self._train_on, self._predict_on = sides["train_on"], sides["predict_on"]
         if self.features_ is not None:
             self._fingerprint = self.features_.fingerprint_
@@ -134,13 +158,20 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
             return FullDesign(self.features_, X)
-        codes = self.features_._encode(X)
+        # A coded side that is not packed shows in one row; all of it at once would be n x m floats.
+        codes = self.features_._encode(X[:1])
+        if isinstance(codes, Codes) and X.shape[0] > 1:
+            codes = self.features_._encode(X)
         return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(self.features_, X, method="_encode")
 
     def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
-        """Return both sides of the rows with their targets; one object where the two sides are one."""
+        """Return both sides of the rows with their targets; one object where the two sides are one.
+
+        Codes have no full side to look at: then both are the codes, whatever will predict.
+        """
         train = self._design(X, self._train_on)
-        predict = train if self._predict_on == self._train_on else self._design(X, self._predict_on)
+        same = self._predict_on == self._train_on or isinstance(X, Codes)
+        predict = train if same else self._design(X, self._predict_on)
         return Problem(train, predict, targets, weight, fit_intercept)
 
     def _scores(self, X: Any) -> Array:
@@ -149,11 +180,14 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             check_is_fitted(self, "_weights")
         if isinstance(X, Codes):
             _check_fingerprint(X, self._fingerprint)
+            if self._predict_on == "full":
+                remedy = "Pass the raw rows, or fit with predict_on='codes'."
+                raise fail(type(self).__name__, "rows must not be coded when predict_on is 'full'", "Codes", remedy)
         elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         design = self._design(X, self._predict_on)
-        dtype = product_dtype(*design.shape)
-        return design.matmul(self._weights.astype(dtype, copy=False)).astype(np.float64, copy=False) + self.intercept_
+        # Always in float64: the score of a row does not depend on the rows around it.
+        return design.matmul(self._weights.astype(np.float64, copy=False)) + self.intercept_
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         """Store the solution; coef_ is a view in scikit-learn's orientation."""
@@ -161,11 +195,12 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         self._weights = np.asfortranarray(coef)
         self.intercept_ = np.asarray(intercept)
 
-    def _start_point(self) -> Array | None:
-        """Return the last solution for a warm start."""
-        if not self.warm_start or not hasattr(self, "_weights"):
+    def _start_point(self, problem: Problem) -> Array | None:
+        """Return the last solution for a warm start, if it is of the same shape."""
+        shape = (problem.train.shape[1], problem.targets.shape[1])
+        if not self.warm_start or not hasattr(self, "_weights") or self._weights.shape != shape:
             return None
-        return np.vstack([self._weights, self.intercept_])
+        return np.vstack([self._weights, self.intercept_ if problem.fit_intercept else np.zeros_like(self.intercept_)])
 
     @property
     def coef_(self) -> Array:

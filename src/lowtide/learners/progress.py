@@ -30,20 +30,22 @@ def reports_progress(method: Method) -> Method:
 
 
 class FitProgress:
-    """The steps of one fit; `step` returns True when a callback asks to stop."""
+    """The steps of one fit, None when nobody knows how many."""
 
-    def __init__(self, estimator: Any, n_steps: int) -> None:
+    def __init__(self, estimator: Any, n_steps: int | None) -> None:
         self._estimator = estimator
         start = getattr(estimator, "_init_callback_context", None)
         self._context = start(max_subtasks=n_steps) if start is not None else None
         self._bar: Any = None
         self._n_steps = n_steps
+        self._rows: dict[str, Any] = {}
 
     @contextmanager
     def running(self, X: Any, y: Any) -> Iterator[FitProgress]:
         """Open the fit for callbacks and the bar, and close it however it ends."""
+        self._rows = {"X": X, "y": y}
         if self._context is not None:
-            self._context.call_on_fit_task_begin(estimator=self._estimator, X=X, y=y)
+            self._context.call_on_fit_task_begin(estimator=self._estimator, **self._rows)
         if self._estimator.verbose:
             self._bar = _bar(type(self._estimator).__name__, self._n_steps)
         try:
@@ -52,21 +54,30 @@ class FitProgress:
             if self._bar is not None:
                 self._bar.stop()
         if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator, X=X, y=y)
+            self._context.call_on_fit_task_end(estimator=self._estimator, **self._rows)
 
-    def step(self, name: str) -> bool:
-        """Report one step as done."""
+    def step(self, name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
+        """Report one step as done; return whether a callback asks to stop.
+
+        Parameters
+        ----------
+        name : str
+        attributes : callable, optional
+            Returns what a copy of the estimator needs to predict as if the fit ended here; called if a callback asks.
+        """
         stop = False
         if self._context is not None:
             task = self._context.subcontext(task_name=name)
             task.call_on_fit_task_begin(estimator=self._estimator)
-            stop = bool(task.call_on_fit_task_end(estimator=self._estimator))
+            stop = bool(
+                task.call_on_fit_task_end(estimator=self._estimator, **self._rows, reconstruction_attributes=attributes)
+            )
         if self._bar is not None:
             self._bar.advance(self._bar.task_ids[0])
         return stop
 
 
-def _bar(name: str, n_steps: int) -> Any:
+def _bar(name: str, n_steps: int | None) -> Any:
     """Return a running bar on stderr, erased at the end."""
     from rich.console import Console
     from rich.progress import Progress

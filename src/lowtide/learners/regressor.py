@@ -14,7 +14,7 @@ from lowtide._checks import check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
-from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.solvers import NormalEquations, RidgeSolution
 from lowtide.learners.training import fit_squared
 
 __all__ = ["KernelRegressor"]
@@ -47,8 +47,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     Attributes
     ----------
-    coef_ : ndarray (n_features_out,) or (n_targets, n_features_out)
-    intercept_ : float or ndarray (n_targets,)
+    coef_ : ndarray (n_targets, n_features_out)
+    intercept_ : ndarray (n_targets,)
     features_ : Encoder or None
     alpha_ : float
 
@@ -104,7 +104,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         y : array (n,) or (n, n_targets); not with an iterator
         sample_weight : array (n,), optional
         """
-        self._check_parameters()
+        self._check_parameters(blocks=isinstance(X, Iterator))
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(X)
@@ -116,21 +116,31 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             problem = self._problem(rows, targets, weight, self.fit_intercept)
             progress.step("encode")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            coef, intercept, self.alpha_ = fit_squared(problem, self.alpha, rng)
-            self._keep(coef, intercept)
+            solution, alpha = fit_squared(problem, self.alpha, rng)
+            self._keep_ridge(solution, alpha)
             progress.step("solve")
         return self
 
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the normal equations and solve them; the first call fits the encoder."""
-        self._check_parameters()
+        """Add rows to the normal equations and solve them.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes
+            The first call after construction or `fit` starts anew and fits the encoder.
+        y : array (n,) or (n, n_targets)
+        sample_weight : array (n,), optional
+        """
+        self._check_parameters(blocks=True)
         self._add(X, y, sample_weight)
         self._solve_sums()
         return self
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, blocks: bool = False) -> None:
         if self.alpha != "auto":
             check_positive("KernelRegressor", "alpha", self.alpha, "Or let it be chosen: alpha='auto'.")
+        elif blocks:
+            raise fail("KernelRegressor", "alpha must be a number when rows come in blocks", "auto")
 
     def _add(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Add a block of rows to the sums."""
@@ -141,23 +151,30 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         if first:
             self._flat = values.ndim == 1
             self._stream = NormalEquations(design.shape[1], targets.shape[1])
+        elif targets.shape[1] != len(self._stream.target_sum):
+            raise fail("KernelRegressor", f"y must have {len(self._stream.target_sum)} targets", targets.shape[1])
         self._stream.add(design, targets, weight)
 
     def _solve_sums(self) -> None:
         """Solve what has been gathered so far."""
-        if self.alpha == "auto":
-            raise fail("KernelRegressor", "alpha must be a number when rows come in blocks", "auto")
-        self.alpha_ = float(self.alpha)
-        self._keep(*self._stream.solve(self.alpha_, fit_intercept=self.fit_intercept))
+        alpha = float(self.alpha)
+        self._keep_ridge(self._stream.solve(alpha, fit_intercept=self.fit_intercept), alpha)
+
+    def _keep_ridge(self, solution: RidgeSolution, alpha: float) -> None:
+        self.alpha_ = float(alpha)
+        self._keep(solution.coef, solution.intercept)
 
     def _fit_blocks(self, blocks: Iterator[Any]) -> Self:
         """Gather the sums of an iterator of blocks, solve, and let the sums go."""
-        for X, y, *rest in blocks:
-            self._add(X, y, rest[0] if rest else None)
-        if "_stream" not in self.__dict__:
-            raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
-        self._solve_sums()
-        del self._stream
+        progress = FitProgress(self, n_steps=None)
+        with progress.running(None, None):
+            for X, y, *rest in blocks:
+                self._add(X, y, rest[0] if rest else None)
+                progress.step("block")
+            if "_stream" not in self.__dict__:
+                raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
+            self._solve_sums()
+            del self._stream
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -9,73 +9,82 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from lowtide.learners.design import Design
+from lowtide.learners.problem import Problem
 from lowtide.learners.solvers import NormalEquations
 
 __all__ = ["best_on_grid", "held_out_alpha", "leave_one_out_alpha", "loo_is_cheap"]
 
 Array = NDArray[Any]
 
-_SMALL_FEATURES, _SMALL_ENTRIES = 1024, 1 << 24
+# Beyond these the rotation of all rows costs more than the rest of a fit.
+_SMALL_FEATURES, _SMALL_ENTRIES = 256, 1 << 20
+_BLOCK_VALUES = 1 << 20
 # Decades of alpha over the mean diagonal of the Gram matrix.
 _DECADES = np.arange(-6.0, 1.5, 0.5)
 
 
 def loo_is_cheap(n: int, m: int) -> bool:
-    """Whether an eigendecomposition and one pass of decoded rows cost little beside the rest."""
+    """Whether an eigendecomposition and one pass of rotated rows cost little beside the rest."""
     return m <= _SMALL_FEATURES and n * m <= _SMALL_ENTRIES
 
 
-def leave_one_out_alpha(equations: NormalEquations, design: Design, targets: Array, weight: Array) -> float:
+def leave_one_out_alpha(equations: NormalEquations, problem: Problem) -> float:
     """Return the alpha of least leave-one-out squared error, exact, from one eigendecomposition.
 
-    With rows and targets centered, G = V L V', the residual of row i left out is e_i / (1 - h_i),
-    h_i = s_i (1/S + sum_k (x_i . v_k)^2 / (l_k + alpha)).
+    With rows x and targets centered, z the row on the side that predicts less the same mean, G = V L V':
+    row i left out changes its score by -g_i e_i / (1 - h_i), e_i its residual,
+    g_i = s_i (1/S + sum_k (z_i . v_k) (x_i . v_k) / (l_k + alpha)) and h_i the same with x in place of z.
+    Rotated rows exist a block at a time.
     """
-    row_mean, target_mean = equations.row_sum / equations.weight, equations.target_sum / equations.weight
-    gram = np.asarray(equations.gram, dtype=np.float64) - np.outer(row_mean, equations.row_sum)
+    total = equations.weight
+    mean, target_mean = equations.row_sum / total, equations.target_sum / total
+    if not problem.fit_intercept:
+        mean, target_mean = np.zeros_like(mean), np.zeros_like(target_mean)
+    gram = np.asarray(equations.gram, dtype=np.float64) - np.outer(mean, equations.row_sum)
     values, vectors = eigh(gram, overwrite_a=True)
-    values = np.maximum(values, 0.0)
-    rotated = design.matmul(vectors) - row_mean @ vectors
-    right = vectors.T @ (equations.cross - np.outer(row_mean, equations.target_sum))
-    centered = targets - target_mean
     alphas = _candidates(equations)
+    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
+    right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
+    base = 1.0 / total if problem.fit_intercept else 0.0
+    errors = np.zeros(len(alphas))
+    for part in problem.blocks(_BLOCK_VALUES):
+        x = part.train.matmul(vectors) - mean @ vectors
+        z = x if part.predict is part.train else part.predict.matmul(vectors) - mean @ vectors
+        weight = part.weights[:, None]
+        own, other = (weight * (base + (side * x) @ inverse) for side in (x, z))
+        for j in range(len(alphas)):
+            coef = right * inverse[:, j : j + 1]
+            residual = part.targets - target_mean - x @ coef
+            shift = (other[:, j] / np.maximum(1.0 - own[:, j], 1e-10))[:, None] * residual
+            left_out = part.targets - target_mean - z @ coef + shift
+            errors[j] += float(weight[:, 0] @ np.sum(left_out**2, axis=1))
+    return float(alphas[np.argmin(errors)])
 
-    def error(alpha: float) -> float:
-        residual = centered - rotated @ (right / (values + alpha)[:, None])
-        leverage = weight * (1.0 / equations.weight + (rotated**2) @ (1.0 / (values + alpha)))
-        left_out = residual / np.maximum(1.0 - leverage, 1e-10)[:, None]
-        return float(weight @ np.sum(left_out**2, axis=1))
 
-    return float(alphas[np.argmin([error(alpha) for alpha in alphas])])
-
-
-def held_out_alpha(
-    equations: NormalEquations,
-    train: Design,
-    predict: Design,
-    targets: Array,
-    weight: Array,
-    rng: np.random.Generator,
-    fit_intercept: bool,
-) -> float:
+def held_out_alpha(equations: NormalEquations, problem: Problem, rng: np.random.Generator) -> float:
     """Return the alpha of least squared error on a held-out tenth, read from the side that predicts.
 
-    The tenth is taken out of the Gram matrix again, so each candidate costs one factorization; they are tried
-    outward from the middle of the grid, downhill, five or six of them.
+    The tenth is taken out of the sums and put back, so each candidate costs one factorization and no second Gram
+    matrix exists; candidates are tried downhill from the middle of the grid, three to six of them.
     """
-    n = len(targets)
-    held = np.sort(rng.choice(n, size=max(1, n // 10), replace=False))
-    part = NormalEquations(train.shape[1], targets.shape[1], equations.dtype)
-    part.add(train.take(held), targets[held], weight[held])
-    rest, seen = equations.without(part), predict.take(held)
+    n = len(problem.targets)
+    alphas = _candidates(equations)[::2]
+    if n < 2:
+        return float(alphas[len(alphas) // 2])
+    held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
+    equations.remove(held.train, held.targets, held.weight)
+    if not equations.weight > 0:
+        equations.add(held.train, held.targets, held.weight)
+        return float(alphas[len(alphas) // 2])
 
     def error(alpha: float) -> float:
-        coef, intercept = rest.solve(alpha, fit_intercept=fit_intercept)
-        residual = targets[held] - seen.matmul(coef) - intercept
-        return float(weight[held] @ np.sum(residual**2, axis=1))
+        found = equations.solve(alpha, fit_intercept=problem.fit_intercept)
+        residual = held.targets - held.predict.matmul(found.coef) - found.intercept
+        return float(held.weights @ np.sum(residual**2, axis=1))
 
-    return best_on_grid(error, _candidates(equations)[::2])
+    best = best_on_grid(error, alphas)
+    equations.add(held.train, held.targets, held.weight)
+    return best
 
 
 def best_on_grid(error: Callable[[float], float], grid: Array) -> float:

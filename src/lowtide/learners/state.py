@@ -20,29 +20,31 @@ Arrays = dict[str, NDArray[Any]]
 class MachineState(EstimatorState):
     """To and from what a file keeps of a learner: weights, intercept, sides, and the encoder within.
 
-    `_fitted_numbers` are the attributes of a class that are single numbers. Sums of `partial_fit` are not kept.
+    `_fitted_numbers` are the attributes of a class that are single numbers; what else it has comes from `_own_state`.
+    Sums of `partial_fit` are not kept.
     """
 
-    _fitted_numbers: ClassVar[tuple[str, ...]]
+    _fitted_numbers: ClassVar[tuple[str, ...]] = ()
     features_: Encoder | None
 
     def _state(self: Any) -> tuple[dict[str, Any], Arrays]:
         self._check_fitted_to_save("_weights")
-        features, arrays = self.features_, {"weights": self._weights, "intercept": self.intercept_}
+        own, arrays = self._own_state()
         spec = {
             "params": self._params_to_spec(),
             "fitted": {name: _number(getattr(self, name)) for name in self._fitted_numbers},
             "classes": labels_to_spec(self.classes_) if hasattr(self, "classes_") else None,
-            "train_on": self._train_on,
             "predict_on": self._predict_on,
             "n_features": self.n_features_in_,
             "feature_names": self._names_to_spec(),
             "fingerprint": self._fingerprint.hex(),
             "features": None,
+            **own,
         }
-        if features is not None:
-            inner, drawn = features._state()
-            spec["features"] = {"kind": _encoder_kind(features), "spec": inner}
+        arrays |= {"weights": self._weights, "intercept": self.intercept_}
+        if self.features_ is not None:
+            inner, drawn = self.features_._state()
+            spec["features"] = {"kind": _encoder_kind(self.features_), "spec": inner}
             arrays |= self._prefixed("features", drawn)
         return spec, arrays
 
@@ -55,20 +57,32 @@ class MachineState(EstimatorState):
         if spec["features"] is not None:
             kept = cls._arrays_of("features", arrays)
             self.features_ = ENCODERS[spec["features"]["kind"]]._from_state(spec["features"]["spec"], kept)
-        self.features = self._features_from_spec(given)
+        if given is not None:
+            self.features = self._features_from_spec(given)
         for name in cls._fitted_numbers:
             setattr(self, name, _number(spec["fitted"][name]))
         if spec["classes"] is not None:
             self.classes_ = labels_from_spec(spec["classes"])
-        self._train_on, self._predict_on = (
-            check_option(cls.__name__, name, spec[name], ("codes", "full")) for name in ("train_on", "predict_on")
-        )
+        self._predict_on = check_option(cls.__name__, "predict_on", spec["predict_on"], ("codes", "full"))
         self.n_features_in_ = check_integer(cls.__name__, "n_features", spec["n_features"], 1)
         self._set_names(spec["feature_names"])
         self._fingerprint = bytes.fromhex(spec["fingerprint"])
-        self._weights, self.intercept_ = np.array(arrays["weights"]), np.array(arrays["intercept"])
+        self._keep(np.array(arrays["weights"]), np.array(arrays["intercept"]))
+        self._take_own_state(spec, arrays)
         self._check_consistent()
         return self
+
+    def _own_state(self: Any) -> tuple[dict[str, Any], Arrays]:
+        """Return what a class keeps beside the rest."""
+        return {"train_on": self._train_on}, {}
+
+    def _take_own_state(self, spec: dict[str, Any], arrays: Arrays) -> None:
+        """Take what `_own_state` gave."""
+        self._train_on = check_option(type(self).__name__, "train_on", spec["train_on"], ("codes", "full"))
+
+    def _n_columns(self, n_classes: int) -> int:
+        """Return the columns of weights: one for two classes, else one a class."""
+        return 1 if n_classes == 2 else n_classes
 
     def _param_to_spec(self, name: str, value: Any) -> Any:
         """Return a parameter as JSON: features by what they are, class weights as pairs."""
@@ -93,9 +107,7 @@ class MachineState(EstimatorState):
             return {"fitted": True, "frozen": False}
         return {"kind": _encoder_kind(features), "params": features._params_to_spec()}
 
-    def _features_from_spec(self, spec: Any) -> Any:
-        if spec is None:
-            return None
+    def _features_from_spec(self, spec: dict[str, Any]) -> Any:
         if spec.get("fitted"):
             return FrozenEstimator(self.features_) if spec["frozen"] else self.features_
         return ENCODERS[spec["kind"]]._from_params_spec(spec["params"])
@@ -103,8 +115,7 @@ class MachineState(EstimatorState):
     def _check_consistent(self: Any) -> None:
         """Raise when the parts of a file do not belong together."""
         owner, features, shape = type(self).__name__, self.features_, self._weights.shape
-        outputs = len(self.classes_) if hasattr(self, "classes_") else shape[-1]
-        columns = 1 if hasattr(self, "classes_") and outputs == 2 else outputs
+        columns = self._n_columns(len(self.classes_)) if hasattr(self, "classes_") else shape[-1]
         rows = shape[0] if features is None else features._n_features_out
         if shape != (rows, columns) or self.intercept_.shape != (columns,) or len(self._fingerprint) != 16:
             got = f"weights {shape}, intercept {self.intercept_.shape}"

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, concatenate
 from lowtide.learners.class_sums import ClassSums
 from lowtide.learners.class_weights import class_weights
-from lowtide.learners.design import Design
 from lowtide.learners.losses import LOSSES
+from lowtide.learners.problem import Problem
+from lowtide.learners.progress import FitProgress
 from lowtide.learners.solvers import MinibatchSteps
 
 __all__ = ["StreamingClassifier"]
 
 Array = NDArray[Any]
+Block = tuple[Any, Array, Array | None]
 
 
 class StreamingClassifier:
@@ -35,28 +38,28 @@ class StreamingClassifier:
         Parameters
         ----------
         X : array, CSR matrix or data frame (n, n_features), or Codes
-            The first call fits the encoder.
+            The first call after construction or `fit` starts anew and fits the encoder. Probabilities of "squared" and
+            "squared_hinge" are scaled on this block alone: give it a few hundred rows.
         y : array (n,)
         classes : array, needed in the first call
             All classes that will come.
         sample_weight : array (n,), optional
         """
-        self._check_parameters()
+        self._check_parameters(blocks=True)
         first = "_stream" not in self.__dict__
         if first and classes is None:
             raise fail("KernelClassifier", "classes must be given in the first call of partial_fit", None)
         rows, labels, weight = self._start_block(X, y, sample_weight, first)
         if first:
             self.classes_ = np.unique(np.asarray(classes))
+            self._check_classes()
         index = self._class_index(labels)
         weight = class_weights(self.class_weight, self.classes_, index, weight, some=True)
-        design = self._design(rows, self._train_on)
+        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
         if self.loss == "squared":
-            self._add_sums(design, labels, weight, first)
+            self._add_sums(problem, labels, index, first)
         else:
-            self._add_steps(design, index, weight, first)
-        seen = self._design(rows, self._predict_on)
-        self._slope = self._fit_slope(seen, index, np.ones(len(labels)) if weight is None else weight)
+            self._add_steps(problem, index, first)
         return self
 
     def _class_index(self, labels: Array) -> Array:
@@ -67,65 +70,75 @@ class StreamingClassifier:
             raise fail("KernelClassifier", f"y must hold the classes {self.classes_.tolist()}", unknown)
         return index
 
-    def _add_sums(self: Any, design: Design, labels: Array, weight: Array | None, first: bool) -> None:
+    def _add_sums(self: Any, problem: Problem, labels: Array, index: Array, first: bool) -> None:
         if first:
-            self._stream = ClassSums(design.shape[1])
-            self._stream.expect(self.classes_)
-        self._stream.add(design, labels, weight)
-        self._solve_sums(self._stream)
+            self._stream = ClassSums(problem.train.shape[1], self.classes_)
+        self._stream.add(problem.train, labels, problem.weight)
+        _, equations = self._stream.problem()
+        solution = equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept)
+        self._keep_ridge(solution, problem, index, self.C)
 
-    def _solve_sums(self: Any, sums: ClassSums) -> None:
-        """Solve what has been gathered so far."""
-        if self.C == "auto":
-            raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
-        self.classes_, equations = sums.problem()
+    def _add_steps(self: Any, problem: Problem, index: Array, first: bool) -> None:
+        if first:
+            self._stream = MinibatchSteps(problem.train.shape[1], problem.targets.shape[1])
+            self._keep(self._stream.parameters[:-1], self._stream.parameters[-1])
+        # Of rows that have not been learned from yet; in the first block there is nothing to score with.
+        before = problem.predict.matmul(self._weights) + self.intercept_
         self.C_, self.n_iter_ = float(self.C), 1
-        self._keep(*equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept))
-
-    def _add_steps(self: Any, design: Design, index: Array, weight: Array | None, first: bool) -> None:
-        targets = self._targets(index)
-        if first:
-            self._stream = MinibatchSteps(design.shape[1], targets.shape[1])
-        weights = np.ones(len(index)) if weight is None else weight
-        self.C_, self.n_iter_ = (1.0 if self.C == "auto" else float(self.C)), 1
-        loss = LOSSES[self.loss][len(self.classes_) > 2]
-        self._stream.add(design, targets, weights, loss, self.C_, self.fit_intercept)
+        self._stream.add(problem, LOSSES[self.loss][len(self.classes_) > 2], self.C_)
         self._keep(self._stream.parameters[:-1].copy(), self._stream.parameters[-1].copy())
+        scores = problem.predict.matmul(self._weights) + self.intercept_ if first else before
+        self._slope = self._slope_of(scores, index, problem.weights)
 
     def _fit_blocks(self: Any, blocks: Iterator[Any]) -> Any:
         """Fit on an iterator of (rows, y) or (rows, y, sample_weight): sums for "squared", codes for the others."""
+        progress = FitProgress(self, n_steps=None)
         gather = self._gather_sums if self.loss == "squared" else self._gather_codes
-        gather(self._started(blocks))
+        with progress.running(None, None):
+            gather(self._started(blocks, progress), progress)
         return self
 
-    def _started(self: Any, blocks: Iterator[Any]) -> Iterator[tuple[Any, Array, Array | None]]:
+    def _started(self: Any, blocks: Iterator[Any], progress: FitProgress) -> Iterator[Block]:
         """Yield the blocks validated; the encoder is fitted on the first."""
         first = True
         for X, y, *rest in blocks:
-            yield self._start_block(X, y, rest[0] if rest else None, first)
+            rows, labels, weight = self._start_block(X, y, rest[0] if rest else None, first)
+            check_classification_targets(labels)
+            yield rows, labels, weight
+            progress.step("block")
             first = False
         if first:
             raise fail("KernelClassifier", "blocks must hold at least one (rows, y)", "none")
 
-    def _gather_sums(self: Any, blocks: Iterator[tuple[Any, Array, Array | None]]) -> None:
+    def _gather_sums(self: Any, blocks: Iterator[Block], progress: FitProgress) -> None:
         sums: ClassSums | None = None
+        largest: Block | None = None
         for rows, labels, weight in blocks:
             known, index = np.unique(labels, return_inverse=True)
             weight = class_weights(self.class_weight, known, index, weight, some=True)
             design = self._design(rows, self._train_on)
-            sums = ClassSums(design.shape[1]) if sums is None else sums
+            sums = ClassSums(design.shape[1], known) if sums is None else sums
             sums.add(design, labels, weight)
-        self._solve_sums(sums)
-        seen = self._design(rows, self._predict_on)
-        self._slope = self._fit_slope(seen, self._class_index(labels), np.ones(len(labels)))
+            if largest is None or len(labels) > len(largest[1]):
+                largest = rows, labels, weight
+        assert sums is not None
+        assert largest is not None
+        self.classes_, equations = sums.problem()
+        self._check_classes()
+        solution = equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept)
+        rows, labels, weight = largest
+        index = self._class_index(labels)
+        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
+        self._keep_ridge(solution, problem, index, self.C)
+        progress.step("solve")
 
-    def _gather_codes(self: Any, blocks: Iterator[tuple[Any, Array, Array | None]]) -> None:
+    def _gather_codes(self: Any, blocks: Iterator[Block], progress: FitProgress) -> None:
         parts = []
         for rows, labels, weight in blocks:
-            codes = rows if isinstance(rows, Codes) else self.features_.encode(rows)
+            codes = rows if isinstance(rows, Codes) or self._train_on == "full" else self.features_._encode(rows)
+            if not isinstance(codes, Codes):
+                remedy = "Or fit on all rows at once, or take loss='squared'."
+                raise fail("KernelClassifier", "blocks must be trained on as packed codes", self._train_on, remedy)
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
-        codes, labels, weights = zip(*parts)
-        if self._train_on == "full" or not isinstance(codes[0], Codes):
-            raise fail("KernelClassifier", "train_on must be 'codes' when rows come in blocks", self._train_on)
-        with self._progress().running(None, None) as progress:
-            self._fit_rows(concatenate(codes), np.concatenate(labels), np.concatenate(weights), progress)
+        codes, targets, weights = zip(*parts)
+        self._fit_rows(concatenate(codes), np.concatenate(targets), np.concatenate(weights), progress)

@@ -1,24 +1,23 @@
-"""From a design and targets to weights: closed form for squared loss, L-BFGS for the others."""
+"""From a problem to weights: closed form for squared loss, L-BFGS for the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.learners.design import Design
 from lowtide.learners.losses import Loss
+from lowtide.learners.problem import Problem
 from lowtide.learners.regularization import best_on_grid, held_out_alpha, leave_one_out_alpha, loo_is_cheap
-from lowtide.learners.solvers import NormalEquations, Objective, Solution, minimize
+from lowtide.learners.solvers import NormalEquations, Objective, RidgeSolution, Solution, minimize
 
-__all__ = ["Problem", "fit_smooth", "fit_squared", "product_dtype"]
+__all__ = ["fit_smooth", "fit_squared", "product_dtype"]
 
 Array = NDArray[Any]
 
-# Below this many code entries solutions and scores are float64 throughout.
+# Below this many code entries solutions are float64 throughout.
 _SMALL_PROBLEM = 1 << 24
 _SMALL_TOLERANCE = 1e-10
 _CANDIDATES = 10.0 ** np.arange(-2.0, 3.0)
@@ -26,52 +25,28 @@ _FOLDS = 2
 
 
 def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
-    """Return the type for products over n x m code entries."""
+    """Return the type for sums over n x m code entries."""
     return np.float64 if n * m < _SMALL_PROBLEM else np.float32
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What a fit is about; `predict` is the side that predictions will use, for choosing the regularization."""
-
-    train: Design
-    predict: Design
-    targets: Array
-    weight: Array | None
-    fit_intercept: bool
-
-    @property
-    def weights(self) -> Array:
-        """Weights, ones where none were given."""
-        return np.ones(len(self.targets)) if self.weight is None else self.weight
-
-    def take(self, rows: Array) -> Problem:
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Problem(self.train.take(rows), self.predict.take(rows), self.targets[rows], weight, self.fit_intercept)
 
 
 def fit_squared(
     problem: Problem, alpha: float | Literal["auto"], rng: np.random.Generator
-) -> tuple[Array, Array, float]:
-    """Return weights, intercept and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
+) -> tuple[RidgeSolution, float]:
+    """Return the solution and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
     n, m = problem.train.shape
     equations = NormalEquations(m, problem.targets.shape[1], product_dtype(n, m))
     equations.add(problem.train, problem.targets, problem.weight)
     if alpha == "auto":
-        alpha = _choose_alpha(equations, problem, rng)
+        alpha = _choose_alpha(equations, problem.weighted_rows(), rng)
     rows = (problem.train, problem.targets, problem.weights)
-    coef, intercept = equations.solve(alpha, fit_intercept=problem.fit_intercept, rows=rows)
-    return coef, intercept, alpha
+    return equations.solve(alpha, fit_intercept=problem.fit_intercept, rows=rows), alpha
 
 
 def _choose_alpha(equations: NormalEquations, problem: Problem, rng: np.random.Generator) -> float:
-    """Leave one out where it is cheap and the sides are one; otherwise a held-out tenth."""
-    if problem.predict is problem.train and problem.fit_intercept and loo_is_cheap(*problem.train.shape):
-        return leave_one_out_alpha(equations, problem.train, problem.targets, problem.weights)
-    return held_out_alpha(
-        equations, problem.train, problem.predict, problem.targets, problem.weights, rng, problem.fit_intercept
-    )
+    """Leave one out where it is cheap; otherwise a held-out tenth."""
+    if loo_is_cheap(*problem.train.shape):
+        return leave_one_out_alpha(equations, problem)
+    return held_out_alpha(equations, problem, rng)
 
 
 def fit_smooth(
@@ -87,15 +62,14 @@ def fit_smooth(
 ) -> tuple[Solution, float]:
     """Return the solution and C of min |w|^2/2 + C sum_i s_i loss_i."""
     if C == "auto":
-        C = _choose_inverse_strength(problem, loss, rng, max_iter, tolerance)
-    n, m = problem.train.shape
-    small = product_dtype(n, m) is np.float64
-    objective = _objective(problem, loss, C)
+        C = _choose_inverse_strength(problem.weighted_rows(), loss, rng, max_iter, tolerance)
+    small = product_dtype(*problem.train.shape) is np.float64
     solution = minimize(
-        objective,
+        _objective(problem, loss, C),
         start=start,
         max_iter=max_iter,
-        tolerance=min(tolerance, _SMALL_TOLERANCE) if small else tolerance,
+        tolerance=tolerance,
+        goal=min(tolerance, _SMALL_TOLERANCE) if small else tolerance,
         each_iteration=each_iteration,
     )
     return solution, C

@@ -2,6 +2,7 @@
 
 from lowtide.persist.description import describe
 from lowtide.persist.loading import load
+from lowtide.persist.metadata import read_metadata
 from lowtide.persist.saving import save
 
-__all__ = ["describe", "load", "save"]
+__all__ = ["describe", "load", "read_metadata", "save"]

@@ -32,6 +32,7 @@ _LONGEST_TEXT = 1 << 25
 _START = re.compile(
     rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})(?:\.[0-9]{1,6})?","sha256":"([0-9a-f]{64})","header":"'
 )
+_MOST_AXES = 4
 # Bytes of a file that always hold the start.
 START_BYTES = 192
 
@@ -72,12 +73,16 @@ def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Bytes]
         begin, end = end, end + stored[name].nbytes
         shape = list(arrays[name].shape)
         table[name] = {"dtype": _NAMES[stored[name].dtype], "shape": shape, "data_offsets": [begin, end]}
-    start = _text(header, table, "0" * 64)
-    data = [stored[name].reshape(-1).view(np.uint8).data for name in ordered]
+    data: list[Bytes] = [stored[name].reshape(-1).view(np.uint8).data for name in ordered]
+    sha256 = _sha256([_text(header, table, "0" * 64), *data])
+    return [_text(header, table, sha256), *data]
+
+
+def _sha256(pieces: Iterable[Bytes]) -> str:
     digest = hashlib.sha256()
-    for piece in (start, *data):
+    for piece in pieces:
         digest.update(piece)
-    return [_text(header, table, digest.hexdigest()), *data]
+    return digest.hexdigest()
 
 
 def _text(header: dict[str, Any], table: dict[str, Any], sha256: str) -> bytes:
@@ -112,9 +117,9 @@ def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
     found = _START.match(start, 8)
     if found is None:
         raise FileFormatError(f"{owner} must be a file of lowtide.save, got another, or one whose start is damaged.")
-    if int(found[1]) > int(FORMAT):
+    if found[1].decode() != FORMAT:
         version = found[1].decode()
-        raise FileFormatError(f"{owner} must have format {FORMAT}, got {version}. Update lowtide to read it.")
+        raise FileFormatError(f"{owner} must have format {FORMAT}, got {version}. Update lowtide to read newer files.")
     length = int.from_bytes(start[:8], "little")
     if length > _LONGEST_TEXT or length % 8 or 8 + length > n_bytes:
         raise FileFormatError(f"{owner} must hold the header of {length} bytes that it announces, got {n_bytes} bytes.")
@@ -134,10 +139,7 @@ def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
     start = data[:START_BYTES].tobytes()
     found = check_start(owner, start, len(data))
     begin, end = found.span(2)
-    digest = hashlib.sha256()
-    for piece in (data[:begin], b"0" * (end - begin), data[end:]):
-        digest.update(piece)
-    if digest.hexdigest().encode() != found[2]:
+    if _sha256([data[:begin].data, b"0" * (end - begin), data[end:].data]) != found[2].decode():
         raise FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
     text_bytes = 8 + int.from_bytes(start[:8], "little")
     try:
@@ -145,7 +147,7 @@ def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
         header = _parse(table.pop("__metadata__")["header"])
         arrays = _views(data[text_bytes:], table)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise FileFormatError(f"{owner} must describe its content in JSON, got nonsense: {error}.") from error
+        raise FileFormatError(f"{owner} must describe what it holds, got: {str(error)[:200]}.") from error
     return Container(found[2].decode(), header, arrays, text_bytes)
 
 
@@ -170,7 +172,9 @@ def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[
     for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]
         kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
-        if begin != position or min((*shape, 0)) < 0 or prod(shape) * kind.itemsize != end - begin:
+        # Few and small numbers first: a product of many huge ones would take forever.
+        small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in shape)
+        if not small or begin != position or prod(shape) * kind.itemsize != end - begin:
             raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
         view = data[begin:end].view(kind).reshape(shape)
         arrays[name] = view.astype(kind.newbyteorder("="), copy=False)

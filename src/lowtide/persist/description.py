@@ -21,7 +21,7 @@ def describe(path: PathLike) -> dict[str, Any]:
     -------
     dict, ready for JSON
         `format`, `kind`, `writer`, `sha256`; `spec`, parameters and fitted values; `arrays`, with `dtype`, `shape` and
-        `bytes` of each; `header_bytes` and `bytes`, of the whole file.
+        `bytes` of each; `metadata`, what was saved beside the object; `header_bytes` and `bytes`, of the whole file.
 
     Examples
     --------
@@ -49,6 +49,7 @@ def describe(path: PathLike) -> dict[str, Any]:
         "sha256": container.sha256,
         "spec": container.header.get("spec"),
         "arrays": arrays,
+        "metadata": container.header.get("metadata", {}),
         "header_bytes": container.text_bytes,
         "bytes": container.text_bytes + sum(array["bytes"] for array in arrays.values()),
     }

@@ -7,7 +7,13 @@ from typing import Any
 from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
-from lowtide.learners import KernelClassifier, KernelRegressor
+from lowtide.learners import (
+    CompressedClassifier,
+    CompressedDetector,
+    CompressedRegressor,
+    KernelClassifier,
+    KernelRegressor,
+)
 
 __all__ = ["KINDS", "kind_of"]
 
@@ -15,6 +21,9 @@ KINDS: dict[str, Any] = {
     **ENCODERS,
     "KernelClassifier": KernelClassifier,
     "KernelRegressor": KernelRegressor,
+    "CompressedClassifier": CompressedClassifier,
+    "CompressedRegressor": CompressedRegressor,
+    "CompressedDetector": CompressedDetector,
     "Codes": Codes,
 }
 

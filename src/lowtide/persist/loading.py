@@ -27,8 +27,8 @@ def load(path: PathLike, *, kind: type | tuple[type, ...] | None = None, mmap: b
 
     Returns
     -------
-    RandomFeatures, KernelClassifier, KernelRegressor or Codes
-        With the fingerprint of the one that was saved.
+    object
+        Of the kind that was saved, with its fingerprint.
 
     Raises
     ------
@@ -81,5 +81,5 @@ def _built(owner: str, name: str, container: Container) -> Any:
             arrays = unpack_weights(arrays, header["weights"])
         return KINDS[name]._from_state(header["spec"], arrays)
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {str(error)[:500]}"
         raise FileFormatError(f"{owner} must hold a valid {name}, got one that cannot be built. {reason}") from error

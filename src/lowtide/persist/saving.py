@@ -8,24 +8,30 @@ from lowtide import __version__
 from lowtide._checks import fail
 from lowtide.persist.container import pack
 from lowtide.persist.kinds import kind_of
+from lowtide.persist.metadata import check_metadata
 from lowtide.persist.weights import WeightForm, pack_weights
 from lowtide.persist.whole_file import PathLike, write
 
 __all__ = ["save"]
 
 
-def save(object: Any, path: PathLike, *, weights: WeightForm = "float32") -> None:
+def save(
+    object: Any, path: PathLike, *, weights: WeightForm = "float32", metadata: dict[str, Any] | None = None
+) -> None:
     """Write a fitted encoder, a fitted learner or codes to a file.
 
     Parameters
     ----------
-    object : RandomFeatures, KernelClassifier, KernelRegressor or Codes
+    object : RandomFeatures, KernelClassifier, KernelRegressor, what `lowtide.compress` gives, or Codes
         Fitted. What holds a callable, such as `PeriodicMap(f)` of a function, is refused.
     path : str or path-like
         Replaced when it is there. The customary ending is ".lowtide".
     weights : {"float32", "float64", "float16", "int8"}, default="float32"
         How a learner's weights are kept. float32 changes scores by float32 rounding, float64 not at all; float16 and
         int8, with a scale a column, take half and a quarter of float32.
+    metadata : dict, optional
+        What else to keep beside the object, as JSON has it: texts, finite numbers, booleans, None, lists and dicts with
+        texts for keys. `lowtide.persist.read_metadata` gives it back; `load` does not look at it.
 
     Notes
     -----
@@ -61,4 +67,6 @@ def save(object: Any, path: PathLike, *, weights: WeightForm = "float32") -> Non
         arrays = {**arrays, **pack_weights(arrays["weights"], weights)}
     elif weights != "float32":
         raise fail("save", f"weights must be left out for {kind}, which has none", weights)
+    if metadata is not None:
+        header["metadata"] = check_metadata(metadata)
     write(path, pack(header, arrays))

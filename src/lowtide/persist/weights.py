@@ -64,6 +64,7 @@ def unpack_weights(arrays: Arrays, dtype: str) -> Arrays:
     stored, scale = arrays["weights"], arrays.get("weights_scale")
     if stored.ndim != 2 or (scale is not None and scale.shape != stored.shape[1:]):
         raise fail("weights", "must be a matrix with a scale a column", stored.shape)
-    weights = stored.astype(dtype) if scale is None else (stored * scale).astype(dtype)
+    with np.errstate(all="ignore"):  # what is not finite is refused by the learner
+        weights = stored.astype(dtype) if scale is None else (stored * scale).astype(dtype)
     rest = {name: array for name, array in arrays.items() if name != "weights_scale"}
     return {**rest, "weights": weights}

@@ -2,6 +2,6 @@
 
 from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
 from lowtide.learners.solvers.minibatch import MinibatchSteps
-from lowtide.learners.solvers.normal_equations import NormalEquations
+from lowtide.learners.solvers.normal_equations import NormalEquations, RidgeSolution
 
-__all__ = ["MinibatchSteps", "NormalEquations", "Objective", "Solution", "minimize"]
+__all__ = ["MinibatchSteps", "NormalEquations", "Objective", "RidgeSolution", "Solution", "minimize"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
+from threadpoolctl import threadpool_limits
 
-from lowtide.learners.design import Design
+from lowtide.learners.design import CodedDesign, Design
 from lowtide.learners.losses import Loss
 
 __all__ = ["Objective", "Solution", "minimize"]
@@ -65,21 +67,34 @@ def minimize(
     start: Array | None,
     max_iter: int,
     tolerance: float,
+    goal: float | None = None,
     each_iteration: Callable[[Array], None] | None = None,
 ) -> Solution:
-    """Return the minimizer; stops when no entry of the gradient exceeds the tolerance, or after max_iter steps."""
+    """Return the minimizer: it has converged when no entry of the gradient exceeds the tolerance.
+
+    With a goal below the tolerance it goes on to the goal, as far as max_iter steps and rounding allow.
+    `each_iteration` stops it by raising StopIteration.
+    """
     m, k = objective.design.shape[1], objective.targets.shape[1]
     theta = np.zeros((m + 1) * k) if start is None else start.ravel()
-    result = scipy_minimize(
-        objective.value_and_gradient,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        callback=each_iteration,
-        options={"maxiter": max_iter, "gtol": tolerance, "ftol": 64 * np.finfo(float).eps * tolerance, "maxls": 50},
-    )
+    goal = tolerance if goal is None else goal
+    with _one_blas_thread(objective.design):
+        result = scipy_minimize(
+            objective.value_and_gradient,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            callback=each_iteration,
+            options={"maxiter": max_iter, "gtol": goal, "ftol": 64 * np.finfo(float).eps * goal, "maxls": 50},
+        )
     parameters = result.x.reshape(m + 1, k)
-    largest = float(np.max(np.abs(result.jac))) if result.jac.size else 0.0
-    # A line search that cannot improve any more has reached what floating point can tell apart.
-    done = result.status == 0 or (result.status == 2 and largest <= max(tolerance, 1e-6))
-    return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), done)
+    converged = bool(np.max(np.abs(result.jac), initial=0.0) <= tolerance)
+    return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
+
+
+def _one_blas_thread(design: Design) -> AbstractContextManager[Any]:
+    """Keep scipy's vector updates on one thread: too short to split, they wait for each other on busy machines.
+
+    Packed products have threads of their own; full features are multiplied by BLAS and keep its threads.
+    """
+    return threadpool_limits(1, user_api="blas") if isinstance(design, CodedDesign) else nullcontext()

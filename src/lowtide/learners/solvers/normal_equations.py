@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.linalg import blas, lapack
 
 from lowtide.learners.design import Design
 
-__all__ = ["Factor", "NormalEquations"]
+__all__ = ["Factor", "NormalEquations", "RidgeSolution"]
 
 Array = NDArray[Any]
 
@@ -46,12 +47,22 @@ class NormalEquations:
 
     def add(self, design: Design, targets: Array, weight: Array | None) -> None:
         """Add rows: targets (n, k), weights (n,) or None for ones."""
-        weights = np.ones(design.shape[0]) if weight is None else weight
         block = design.gram(weight, self.dtype)
         if self.gram is None:
             self.gram = block
         else:
             self.gram += block
+        self._add_sums(1.0, design, targets, weight)
+
+    def remove(self, design: Design, targets: Array, weight: Array | None) -> None:
+        """Take rows out again that were added before."""
+        gram = _gram(self)
+        gram -= design.gram(weight, self.dtype)
+        self._add_sums(-1.0, design, targets, weight)
+
+    def _add_sums(self, sign: float, design: Design, targets: Array, weight: Array | None) -> None:
+        """Add to all but the Gram matrix."""
+        weights = np.full(design.shape[0], sign) if weight is None else sign * weight
         right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
         self.cross += right[:, :-1]
         self.row_sum += right[:, -1]
@@ -64,18 +75,10 @@ class NormalEquations:
         self.cross = np.pad(self.cross, ((0, 0), (0, new)))
         self.target_sum = np.pad(self.target_sum, (0, new))
 
-    def without(self, other: NormalEquations) -> NormalEquations:
-        """Return the sums with the rows of another taken out again."""
-        rest = NormalEquations(len(self.row_sum), len(self.target_sum), self.dtype)
-        rest.gram = _gram(self) - _gram(other)
-        rest.cross, rest.row_sum = self.cross - other.cross, self.row_sum - other.row_sum
-        rest.target_sum, rest.weight = self.target_sum - other.target_sum, self.weight - other.weight
-        return rest
-
     def solve(
         self, alpha: float, *, fit_intercept: bool = True, rows: tuple[Design, Array, Array] | None = None
-    ) -> tuple[Array, Array]:
-        """Return weights (m, k) and intercept (k,) in float64, by one Cholesky factorization.
+    ) -> RidgeSolution:
+        """Return the minimizer, by one Cholesky factorization.
 
         Parameters
         ----------
@@ -91,7 +94,7 @@ class NormalEquations:
             design, targets, weights = rows  # type: ignore[misc]
             residual = targets - design.matmul(coef) - (target_mean - row_mean @ coef)
             coef += factor.solve(design.rmatmul(residual * weights[:, None]) - alpha * coef)
-        return coef, target_mean - row_mean @ coef
+        return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor)
 
     def _factorize(self, alpha: float, fit_intercept: bool) -> tuple[Factor, Array]:
         """Factorize the Gram matrix of centered rows plus alpha I."""
@@ -125,6 +128,16 @@ class Factor:
         """Return (gram + alpha I)^-1 right, in float64."""
         solution, _ = self._potrs(self._factor, right.astype(self._factor.dtype), lower=True)
         return np.asarray(solution, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Weights (m, k) and intercept (k,) in float64, the mean row (zeros without intercept), and the factor."""
+
+    coef: Array
+    intercept: Array
+    row_mean: Array
+    factor: Factor
 
 
 def _gram(equations: NormalEquations) -> Array:

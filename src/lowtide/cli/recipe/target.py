@@ -1,0 +1,129 @@
+"""What is to be learned: classes or numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.cli.tables import MISSING, TableError, text_of
+
+__all__ = ["Target", "Task", "comparable", "read_target"]
+
+Array = NDArray[Any]
+Task = Literal["classification", "regression"]
+
+_MOST_WHOLE_NUMBERS = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """Values to learn.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    values : ndarray (n,)
+        Classes as texts or integers, or float64.
+    why : str
+        What the choice of the task rests on.
+    """
+
+    task: Task
+    values: Array
+    why: str
+
+
+def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
+    """Return the target of a column: text, truth values and few whole numbers are classes, other numbers are not.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them.
+    name : str
+        What to call the column in messages.
+    wish : {"classification", "regression"} or None
+        The task, when it was asked for.
+
+    Examples
+    --------
+    >>> read_target(np.array(["a", "b", "a"], dtype=object), "y").task
+    'classification'
+    >>> read_target(np.array([0.5, 1.25, 3.0]), "y").why
+    'numbers'
+    """
+    numbers = _numbers(cells)
+    _check_complete(cells, numbers, name)
+    if numbers is None:
+        if wish == "regression":
+            text = next(text for text in map(text_of, cells) if not _is_number(text))
+            raise TableError(f"target {name!r}: regression needs numbers, got {text!r}. Leave out --regression.")
+        return Target("classification", _texts(cells), "text" if cells.dtype.kind != "b" else "truth values")
+    whole = bool(np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53)
+    n_different = len(np.unique(numbers))
+    few = whole and n_different <= _MOST_WHOLE_NUMBERS and 2 * n_different <= len(numbers)
+    task: Task = wish or ("classification" if few else "regression")
+    why = f"{n_different} different whole numbers" if few else "numbers"
+    if task == "regression":
+        return Target(task, numbers, why)
+    return Target(task, numbers.astype(np.int64) if whole else _texts(cells), why)
+
+
+def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return true values as a model gives them, and which rows have one.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them.
+    classes : ndarray or None
+        The model's classes; None for numbers.
+    """
+    texts = _texts(cells)
+    if classes is not None and classes.dtype.kind not in "biuf":
+        return texts, texts != ""
+    values = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    there = np.array([text.lower() not in MISSING for text in texts], dtype=bool)
+    # A class that is no number is wrong, not absent; a number that is none cannot be compared.
+    return values, there if classes is not None else there & np.isfinite(values)
+
+
+def _numbers(cells: Array) -> NDArray[np.float64] | None:
+    """Return numbers, NaN where there is nothing; None for truth values and when some cells are other text."""
+    if cells.dtype.kind == "b":
+        return None
+    if cells.dtype.kind in "iuf":
+        return cells.astype(np.float64)
+    texts = _texts(cells)
+    if not all(_is_number(text) or text.lower() in MISSING for text in texts):
+        return None
+    numbers = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    return None if np.isnan(numbers).all() else numbers
+
+
+def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str) -> None:
+    """Raise when a row has nothing to learn."""
+    absent = _texts(cells) == "" if numbers is None else ~np.isfinite(numbers)
+    if absent.any():
+        row = int(np.argmax(absent))
+        text = text_of(cells[row])
+        got = repr(text) if text else "nothing"
+        raise TableError(
+            f"target {name!r}: every row must have a value, got {got} in row {row + 1} and in "
+            f"{int(absent.sum())} of {len(cells)} rows in all. Remove those rows."
+        )
+
+
+def _texts(cells: Array) -> Array:
+    return np.array([text_of(cell) for cell in cells.tolist()], dtype=str)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""The contract of a kernel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.kernels import Kernel, distances
+from lowtide.testing.claim import SEED, STANDARD_ERRORS, claim, claim_mean
+from lowtide.testing.spec import check_spec
+
+__all__ = ["check_kernel"]
+
+_LAWS = ("gaussian_mixture", "sphere", "independent")
+_N_DRAWS = 20_000
+_DIMENSIONS = (1, 3, 10)
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """Check that a kernel's exact values and the law of its frequencies belong together.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that names what failed.
+
+    Notes
+    -----
+    Values at 0, bounds and shapes; the Gram matrix against `radial`, positive semidefinite; the mean cosine over
+    sampled frequencies against `radial`; quantiles of the lengths against sampled lengths; the two means. About 0.2 s.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Matern
+    >>> check_kernel(Matern(length_scale=2.0, nu=0.7))
+    """
+    claim(isinstance(kernel, Kernel), kernel, "must derive from lowtide.kernels.Kernel")
+    check_spec(kernel)
+    claim(kernel.law in _LAWS, kernel, f"law must be one of {', '.join(_LAWS)}")
+    claim(1.0 <= kernel.norm <= 2.0, kernel, "norm must be the p of an l_p norm, 1 to 2")
+    for n_features in _DIMENSIONS:
+        _check_radial(kernel, n_features)
+        _check_gram(kernel, n_features)
+        _check_frequencies(kernel, n_features)
+        if kernel.law != "independent":
+            _check_lengths(kernel, n_features)
+        _check_means(kernel, n_features)
+
+
+def _check_radial(kernel: Kernel, n_features: int) -> None:
+    s = np.concatenate([[0.0], np.geomspace(1e-8, 1e8, 65)]).reshape(2, 33)
+    value = kernel.radial(s, n_features)
+    claim(isinstance(value, np.ndarray) and value.shape == (2, 33), kernel, "radial must keep the shape of distances")
+    claim(value.dtype == np.float64, kernel, "radial must give float64")
+    claim(value[0, 0] == 1.0, kernel, f"radial(0) must be 1, got {value[0, 0]:.6g}")
+    claim(np.isfinite(value) & (np.abs(value) <= 1 + 1e-12), kernel, "radial must stay within -1 and 1")
+    if kernel.law == "gaussian_mixture":
+        same = np.allclose(value, kernel.radial(s, 7 * n_features), rtol=0, atol=1e-12)
+        claim(
+            same, kernel, "a Gaussian mixture's radial must not depend on n_features: its law is closed under padding"
+        )
+
+
+def _check_gram(kernel: Kernel, n_features: int) -> None:
+    rng = np.random.default_rng(SEED)
+    X, Y = rng.standard_normal((8, n_features)), rng.standard_normal((5, n_features))
+    expected = kernel.radial(distances(X, Y, kernel.norm), n_features)
+    claim(np.allclose(kernel.gram(X, Y), expected, rtol=0, atol=1e-10), kernel, "gram must be radial of the distances")
+    smallest = float(np.linalg.eigvalsh(kernel.gram(X)).min())
+    claim(smallest > -1e-10, kernel, f"gram must be positive semidefinite, got an eigenvalue of {smallest:.3g}")
+
+
+def _unit(kernel: Kernel, n_features: int) -> float:
+    """Return a distance at which the kernel has fallen to about 1/2."""
+    s = np.geomspace(1e-6, 1e6, 1201)
+    below = kernel.radial(s, n_features) <= 0.5
+    claim(below.any(), kernel, "the kernel must fall to 1/2 at some distance from 1e-6 to 1e6")
+    return float(s[int(np.argmax(below))])
+
+
+def _directions(kernel: Kernel, n_features: int) -> NDArray[np.float64]:
+    """Return an axis, the diagonal and a random direction, of length 1 in the kernel's norm, in columns."""
+    axis, diagonal = np.eye(n_features)[0], np.ones(n_features)
+    random = np.random.default_rng(SEED + 1).standard_normal(n_features)
+    U = np.stack([axis, diagonal, random], axis=1)
+    return np.asarray(U / np.linalg.norm(U, ord=kernel.norm, axis=0))
+
+
+def _check_frequencies(kernel: Kernel, n_features: int) -> None:
+    W = kernel.sample(np.random.default_rng(SEED + 2), n_features, _N_DRAWS)
+    claim(np.shape(W) == (n_features, _N_DRAWS), kernel, "sample must give frequencies in columns, (n_features, size)")
+    claim(np.isfinite(np.asarray(W, dtype=np.float32)), kernel, "frequencies must be finite in float32")
+    again = kernel.sample(np.random.default_rng(SEED + 2), n_features, _N_DRAWS)
+    claim(np.array_equal(W, again), kernel, "sample must take all its randomness from the generator")
+    unit = _unit(kernel, n_features)
+    for factor in (0.3, 1.0, 2.5):
+        phase = W.T @ (_directions(kernel, n_features) * (factor * unit))
+        expected = kernel.radial(np.full(3, factor * unit), n_features)
+        where = f"at {factor:g} half-distances in {n_features} dimensions (axis, diagonal, random direction)"
+        claim_mean(np.cos(phase), expected, kernel, f"the mean cosine over frequencies must be the kernel {where}")
+        claim_mean(np.sin(phase), np.zeros(3), kernel, f"the mean sine over frequencies must be 0 {where}")
+
+
+def _check_lengths(kernel: Kernel, dimension: int) -> None:
+    lengths = np.linalg.norm(kernel.sample(np.random.default_rng(SEED + 3), dimension, _N_DRAWS), axis=0)
+    q = np.array([0.02, 0.25, 0.5, 0.75, 0.98])
+    quantile = kernel.length_quantile(q, dimension)
+    claim(np.shape(quantile) == q.shape, kernel, "length_quantile must keep the shape of q")
+    claim(np.diff(quantile) >= 0, kernel, "length_quantile must not fall")
+    # One part in 1e9 on either side: a law may have all its mass in one point.
+    below = (lengths[:, None] < quantile * (1 - 1e-9)).mean(axis=0)
+    upto = (lengths[:, None] <= quantile * (1 + 1e-9)).mean(axis=0)
+    slack = STANDARD_ERRORS * np.sqrt(q * (1 - q) / _N_DRAWS)
+    holds = (below <= q + slack) & (upto >= q - slack)
+    claim(holds, kernel, f"length_quantile must be the law of sampled lengths in {dimension} dimensions")
+
+
+def _check_means(kernel: Kernel, n_features: int) -> None:
+    norm, projection = kernel.mean_frequency_norm(n_features), kernel.mean_projection(n_features)
+    claim(0 < projection <= norm * (1 + 1e-9), kernel, "0 < mean_projection <= mean_frequency_norm must hold")
+    claim(math.isinf(norm) == math.isinf(projection), kernel, "both means must be infinite or neither")
+    if math.isinf(norm):
+        return
+    lengths = np.linalg.norm(kernel.sample(np.random.default_rng(SEED + 4), n_features, _N_DRAWS), axis=0)
+    # Cut at the 99% point, where heavy tails have a variance too: a lower bound of the mean.
+    cut = np.minimum(lengths, np.quantile(lengths, 0.99))
+    slack = STANDARD_ERRORS * cut.std() / math.sqrt(_N_DRAWS) + 1e-9 * norm
+    claim(
+        cut.mean() <= norm + slack, kernel, "mean_frequency_norm must be the mean of sampled lengths, it is too small"
+    )
+    light = lengths.max() < 20 * np.median(lengths)
+    claim(not light or norm < 1.2 * lengths.mean(), kernel, "mean_frequency_norm must be the mean of sampled lengths")

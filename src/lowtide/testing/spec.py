@@ -1,0 +1,53 @@
+"""What every part is: a spec."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+from sklearn.base import clone
+
+from lowtide.errors import ParameterError
+from lowtide.spec import Spec
+from lowtide.testing.claim import claim
+
+__all__ = ["check_spec"]
+
+
+def check_spec(spec: Spec) -> None:
+    """Check that a part is a value: comparable, hashable, printable, copied by scikit-learn, and ready for JSON.
+
+    Parameters
+    ----------
+    spec : Spec
+        A kernel, projection, feature map or quantizer. One that holds a callable need not have a configuration.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that names what failed.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Gaussian
+    >>> check_spec(Gaussian(bandwidth=2.0))
+    """
+    claim(isinstance(spec, Spec), spec, "must derive from lowtide.spec.Spec")
+    params = spec.get_params()
+    claim(all(getattr(spec, name) is value for name, value in params.items()), spec, "must keep arguments as given")
+    claim(clone(spec) == spec, spec, "scikit-learn's clone must give an equal object")
+    claim(copy.deepcopy(spec) == spec, spec, "a deep copy must be equal")
+    claim(hash(type(spec)(**params)) == hash(spec), spec, "equal objects must have equal hashes")
+    claim(spec != object(), spec, "must differ from a foreign object")
+    claim(repr(spec).startswith(f"{type(spec).__name__}("), spec, "repr must start with the name of the class")
+    try:
+        config = spec.to_config()
+    except ParameterError:
+        claim(any(callable(value) for value in params.values()), spec, "must have a configuration")
+        return
+    claim(config.get("type") == type(spec).__name__, spec, "the configuration must name the class under 'type'")
+    read = json.loads(json.dumps(config))
+    read.pop("type")
+    claim(type(spec)(**read) == spec, spec, "the configuration must survive JSON and build an equal object")
+    claim(pickle.loads(pickle.dumps(spec)) == spec, spec, "pickle must give an equal object")

@@ -1,0 +1,70 @@
+"""An encoder that breaks its contract in one way fails its suite, with a sentence about that way."""
+
+import numpy as np
+import pytest
+
+from lowtide import RandomFeatures
+from lowtide.kernels import Gaussian
+from lowtide.testing import check_encoder
+
+X = np.random.default_rng(0).standard_normal((8, 5))
+
+
+class Doubled(RandomFeatures):
+    """A full side of float64."""
+
+    def _transform(self, rows):
+        return super()._transform(rows).astype(np.float64)
+
+
+class Anonymous(RandomFeatures):
+    """One fingerprint for all."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.fingerprint_ = bytes(16)
+        return self
+
+
+class Restless(RandomFeatures):
+    """Draws anew at each fit."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        seed, self.random_state = self.random_state, None
+        super().fit(X, y, sample_weight)
+        self.random_state = seed
+        return self
+
+
+class Loud(RandomFeatures):
+    """A full side 20% too large."""
+
+    def _transform(self, rows):
+        return super()._transform(rows) * np.float32(1.2)
+
+
+class Batchy(RandomFeatures):
+    """Features that depend on the rows around them."""
+
+    def _transform(self, rows):
+        return super()._transform(rows - rows.mean(axis=0) if len(rows) else rows)
+
+
+@pytest.mark.parametrize(
+    ("cls", "sentence"),
+    [
+        (Doubled, "transform must give float32"),
+        (Anonymous, "another seed must give another fingerprint"),
+        (Restless, "same seed must give the same fingerprint"),
+        (Loud, "within 6 standard errors"),
+        (Batchy, "a row alone must give its features"),
+    ],
+)
+def test_broken_encoder_fails(cls, sentence):
+    with pytest.raises(AssertionError, match=f"^{cls.__name__}: .*{sentence}"):
+        check_encoder(cls(gamma=0.1, n_components=2048, random_state=0), X)
+
+
+def test_what_is_no_encoder_fails():
+    with pytest.raises(AssertionError, match="must derive from lowtide.encoders.Encoder"):
+        check_encoder(Gaussian(), X)

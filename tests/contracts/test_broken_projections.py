@@ -1,0 +1,89 @@
+"""A projection that breaks its contract in one way fails its suite, with a sentence about that way."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from lowtide.kernels import Gaussian, Laplace
+from lowtide.projections import Blocks, DenseProjection, Iid, Orthogonal
+from lowtide.testing import check_projection
+
+
+class TooLong(Iid):
+    """Frequencies 10% too long."""
+
+    def _draw(self, kernel, n_features, n_frequencies, rng):
+        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+        return replace(drawn, matrix=drawn.matrix * np.float32(1.1))
+
+
+class OneBlock(Iid):
+    """Claims orthogonality that it does not have."""
+
+    def _draw(self, kernel, n_features, n_frequencies, rng):
+        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+        sizes = tuple(min(n_features, n_frequencies - i) for i in range(0, n_frequencies, n_features))
+        return replace(drawn, blocks=Blocks("free", n_features, sizes))
+
+
+class Unseeded(Orthogonal):
+    """Ignores the generator."""
+
+    def _draw(self, kernel, n_features, n_frequencies, rng):
+        return super()._draw(kernel, n_features, n_frequencies, np.random.default_rng())
+
+
+class TooFew(Iid):
+    """One frequency short."""
+
+    def _draw(self, kernel, n_features, n_frequencies, rng):
+        return super()._draw(kernel, n_features, max(1, n_frequencies - 1), rng)
+
+
+class TakesAll(Orthogonal):
+    """Carries kernels outside its laws."""
+
+    def draw(self, kernel, n_features, n_frequencies, rng):
+        if kernel.law in self.laws:
+            return self._draw(kernel, n_features, n_frequencies, rng)
+        return Iid().draw(kernel, n_features, n_frequencies, rng)
+
+
+@dataclass(frozen=True)
+class Shifted(DenseProjection):
+    """Weights that are not what it projects with."""
+
+    def weights(self):
+        return super().weights() + np.float32(0.05)
+
+
+class WrongWeights(Iid):
+    """Draws `Shifted`."""
+
+    def _draw(self, kernel, n_features, n_frequencies, rng):
+        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+        return Shifted(drawn.matrix, drawn.blocks)
+
+
+@pytest.mark.parametrize(
+    ("projection", "sentence"),
+    [
+        (TooLong(), "mean cosine over draws must be the kernel"),
+        (OneBlock(), "must be orthogonal"),
+        (Unseeded(), "same generator must draw the same"),
+        (TooFew(), "n_frequencies must be that of the draw"),
+        (TakesAll(), "must refuse"),
+        (WrongWeights(), "features must be cosines"),
+        (Gaussian(), "must derive from lowtide.projections.Projection"),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_broken_projection_fails(projection, sentence):
+    with pytest.raises(AssertionError, match=f"^{type(projection).__name__}: .*{sentence}"):
+        check_projection(projection, Gaussian())
+
+
+def test_projection_fails_with_a_kernel_it_does_not_carry():
+    with pytest.raises(AssertionError, match="laws must hold that of the kernel"):
+        check_projection(Orthogonal(), Laplace())

@@ -1,0 +1,63 @@
+"""Golden files: written once, read for good. Run as a script to add files of a new format; never rewrite old ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lowtide as lt
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+EXPECTED = DATA / "files.json"
+
+# Rows with few digits, so that JSON and any reader hold them exactly.
+ROWS = np.round(np.random.default_rng(11).standard_normal((30, 5)) * 64) / 64
+
+
+def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Return what the files hold, and how it is saved."""
+    one_bit = lt.RandomFeatures(gamma=0.25, n_components=128, random_state=1).fit(ROWS)
+    phase = {"projection": "iid", "quantizer": "phase", "bits": 3, "n_components": 64, "random_state": 2}
+    names = np.array(["ebb", "flood", "slack"])[np.arange(30) % 3]
+    classifier = lt.KernelClassifier(one_bit, loss="squared", C=10.0).fit(ROWS, names)
+    regressor = lt.KernelRegressor(lt.RandomFeatures(**phase), alpha=0.5).fit(ROWS, ROWS[:, :2] ** 2)
+    return {
+        "encoder_hadamard": (one_bit, {}),
+        "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
+        "classifier": (classifier, {}),
+        "regressor_int8": (regressor, {"weights": "int8"}),
+        "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
+    }
+
+
+def seen(thing: Any) -> dict[str, Any]:
+    """Return what a user sees of an object, as JSON has it."""
+    found: dict[str, Any] = {"kind": type(thing).__name__}
+    if isinstance(thing, lt.Codes):
+        found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
+        return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
+    if isinstance(thing, lt.RandomFeatures):
+        found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
+        return found | {"features": thing.transform(ROWS[:3]).tolist()}
+    if isinstance(thing, lt.KernelClassifier):
+        found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
+        return found | {"predicted": thing.predict(ROWS).tolist()}
+    return found | {"predicted": thing.predict(ROWS).tolist()}
+
+
+def main() -> None:
+    """Write the files that are not there yet, and what they must show when they are read."""
+    expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {"rows": ROWS.tolist(), "files": {}}
+    for name, (thing, options) in golden_objects().items():
+        path = DATA / f"{name}.lowtide"
+        if not path.exists():
+            lt.save(thing, path, **options)
+            expected["files"][name] = seen(lt.load(path))
+    EXPECTED.write_text(json.dumps(expected, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

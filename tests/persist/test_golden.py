@@ -1,0 +1,60 @@
+"""Files of format 1 that were written once must be read for good, to the bits and the predictions they had then."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from persist.golden import DATA, EXPECTED, seen
+
+import lowtide as lt
+from lowtide.persist import describe
+
+STORED = json.loads(EXPECTED.read_text(encoding="utf-8"))
+FILES = STORED["files"]
+ROWS = np.array(STORED["rows"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_golden_file_is_of_format_1(name):
+    assert describe(DATA / f"{name}.lowtide")["format"] == "1"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_golden_file_shows_the_bits_and_labels_it_had_when_written(name):
+    found, expected = seen(lt.load(DATA / f"{name}.lowtide")), FILES[name]
+    numbers = {"features", "scores"} | ({"predicted"} if expected["kind"] == "KernelRegressor" else set())
+    assert found.keys() == expected.keys()
+    for key in expected.keys() - numbers:
+        assert found[key] == expected[key], key
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "features" in FILES[name]])
+def test_golden_encoder_has_its_features_to_rounding(name):
+    encoder = lt.load(DATA / f"{name}.lowtide")
+    # A phase is a float32 sum of d products, plus the dither; a feature moves by at most sqrt(2/m) times it.
+    phase = np.abs(ROWS[:3]) @ np.abs(encoder.random_weights_) + 2 * np.pi
+    bound = np.sqrt(2 / encoder.n_components) * (64 + 2) * 2.0**-24 * phase.max()
+    np.testing.assert_allclose(encoder.transform(ROWS[:3]), FILES[name]["features"], rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor_int8"])
+def test_golden_model_has_its_scores_to_rounding(name):
+    model = lt.load(DATA / f"{name}.lowtide")
+    expected = FILES[name].get("scores", FILES[name]["predicted"])
+    found = model.decision_function(ROWS) if name == "classifier" else model.predict(ROWS)
+    features = np.abs(np.asarray(model.features_.encode(ROWS), dtype=np.float64))
+    # One rounding a term of a float64 sum, of weights that are in the file; the codebook is float32.
+    bound = (features @ np.abs(model.coef_.T)).max() * (2.0**-24 + model.coef_.shape[1] * 2.0**-52)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_golden_file_is_saved_again_to_the_same_object(name, tmp_path):
+    loaded = lt.load(DATA / f"{name}.lowtide")
+    options = {"weights": "int8"} if name.endswith("int8") else {}
+    lt.save(loaded, tmp_path / "again.lowtide", **options)
+    assert seen(lt.load(tmp_path / "again.lowtide")).keys() == FILES[name].keys()
+    old, new = describe(DATA / f"{name}.lowtide"), describe(tmp_path / "again.lowtide")
+    assert (new["kind"], new["arrays"]) == (old["kind"], old["arrays"])
