@@ -31,6 +31,8 @@ autodoc_typehints = "none"
 autodoc_default_options = {"show-inheritance": True}
 numpydoc_show_class_members = False
 
+# Wide pages: the front, and sources of 120 columns.
+WITHOUT_TOC = ("index", "extending/kernel", "extending/quantizer", "extending/op")
 html_theme = "pydata_sphinx_theme"
 html_title = "lowtide"
 html_static_path = ["_static"]
@@ -43,7 +45,7 @@ html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in WITHOUT_TOC}},
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }

@@ -213,3 +213,10 @@ def test_weighted_rows_are_repeated_rows():
     repeated = RandomFeatures("laplacian", projection="iid", random_state=0)
     weighted.fit(X, sample_weight=weight)
     assert weighted.fingerprint_ == repeated.fit(np.repeat(X, weight, axis=0)).fingerprint_
+
+
+@pytest.mark.parametrize("projection", ["hadamard", "iid"])
+def test_fit_warns_when_phases_are_too_large_for_float32(projection):
+    X = np.random.default_rng(0).standard_normal((50, 8))
+    with pytest.warns(PrecisionWarning, match="cannot tell where"):
+        RandomFeatures(gamma=1e20, n_components=64, projection=projection, random_state=0).fit(X)

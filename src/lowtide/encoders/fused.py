@@ -15,7 +15,7 @@ from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer
 
-__all__ = ["encode_rows", "feature_rows", "turn_rows"]
+__all__ = ["encode_rows", "feature_rows", "projected_rows", "turn_rows"]
 
 
 def encode_rows(
@@ -42,6 +42,14 @@ def feature_rows(
     shift = np.asarray(shifts, dtype=np.float32)
     for rows, source in _projected(X, projection):
         _run(_core.features, source, projection, offset, shift, amplitude, n_components, out[rows])
+    return out
+
+
+def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
+    """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
+    out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
+    for rows, source in _projected(X, projection):
+        _run(_core.project, source, projection, out[rows])
     return out
 
 

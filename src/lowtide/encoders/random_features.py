@@ -17,8 +17,13 @@ from lowtide.encoders.base import Encoder
 from lowtide.encoders.drawn_state import DrawnState
 from lowtide.encoders.estimation import KernelEstimation
 from lowtide.encoders.fingerprint import fingerprint
-from lowtide.encoders.fused import encode_rows, feature_rows, turn_rows
-from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
+from lowtide.encoders.fused import encode_rows, feature_rows, projected_rows, turn_rows
+from lowtide.encoders.precision import (
+    some_rows,
+    warn_when_float32_loses_the_signal,
+    warn_when_phases_lose_their_fraction,
+)
+from lowtide.encoders.rows import check_within_float32
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, Projection
@@ -142,6 +147,7 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         self._offset = for_dither.random(n_frequencies, dtype=np.float32)
         self._n_components = n_components
         self.fingerprint_ = self._fingerprint(self._layout)
+        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), self.projection_))
         return self
 
     def _transform(self, rows: Any) -> NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lowtide.errors import ParameterError, PrecisionWarning
+from lowtide.errors import ParameterError
 
-__all__ = ["block_rows", "check_within_float32", "float32_blocks", "warn_when_float32_loses_the_signal"]
+__all__ = ["block_rows", "check_within_float32", "float32_blocks"]
 
 _BLOCK_BYTES = 8 << 20
-# A column with this |mean| / std keeps under eight bits of its signal in float32.
-_LARGEST_OFFSET = 1e5
-_ROWS_LOOKED_AT = 2048
 
 
 def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -55,29 +51,12 @@ def _to_float32(block: Any) -> NDArray[np.float32]:
 
 
 def check_within_float32(X: Any) -> None:
-    """Refuse values that float32 cannot hold."""
+    """Refuse values that float32 cannot hold; types of up to four bytes have none."""
     values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if values.dtype.itemsize <= 4 or values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
     if largest > float(np.finfo(np.float32).max):
         raise ParameterError(
             f"Input values must fit float32, at most 3.4e38 in size, got {largest:.3g}. Scale the columns first."
-        )
-
-
-def warn_when_float32_loses_the_signal(X: Any) -> None:
-    """Warn about columns whose offset is so large that float32 rounds away their variation."""
-    if sparse.issparse(X) or X.dtype.itemsize < 4 or len(X) == 0:
-        return
-    some = np.asarray(X[:: -(-len(X) // _ROWS_LOOKED_AT)], dtype=np.float64)
-    mean, std = some.mean(axis=0), some.std(axis=0)
-    # A constant column has no signal to lose, but its mean is rounded, so its standard deviation may not be 0.
-    lost = np.flatnonzero((np.abs(mean) > _LARGEST_OFFSET * std) & (X.max(axis=0) > X.min(axis=0)))
-    if lost.size:
-        worst = lost[np.argmin(std[lost] / np.abs(mean[lost]))]
-        warnings.warn(
-            f"lowtide works in float32; {lost.size} column(s) vary by less than 1e-5 of their mean and lose their "
-            f"signal (column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, "
-            "for example with StandardScaler.",
-            PrecisionWarning,
-            stacklevel=3,
         )

@@ -258,7 +258,8 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`."""
-        return log_softmax_of(self._slope * self._class_scores(self._scores(X)))
+        scores = self._class_scores(self._scores(X))
+        return log_softmax_of(self._slope * scores)
 
     @staticmethod
     def _class_scores(scores: Array) -> Array:

@@ -17,7 +17,7 @@ __all__ = ["best_on_grid", "held_out_alpha", "leave_one_out_alpha", "loo_is_chea
 Array = NDArray[Any]
 
 # Beyond these the rotation of all rows costs more than the rest of a fit.
-_SMALL_FEATURES, _SMALL_ENTRIES = 256, 1 << 20
+_SMALL_FEATURES, _SMALL_ENTRIES = 128, 1 << 19
 _BLOCK_VALUES = 1 << 20
 # Decades of alpha over the mean diagonal of the Gram matrix.
 _DECADES = np.arange(-6.0, 1.5, 0.5)
@@ -45,19 +45,20 @@ def leave_one_out_alpha(equations: NormalEquations, problem: Problem) -> float:
     alphas = _candidates(equations)
     inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
+    coefs = right[:, None, :] * inverse[:, :, None]
     base = 1.0 / total if problem.fit_intercept else 0.0
     errors = np.zeros(len(alphas))
     for part in problem.blocks(_BLOCK_VALUES):
+        weight, targets = part.weights, part.targets - target_mean
         x = part.train.matmul(vectors) - mean @ vectors
-        z = x if part.predict is part.train else part.predict.matmul(vectors) - mean @ vectors
-        weight = part.weights[:, None]
-        own, other = (weight * (base + (side * x) @ inverse) for side in (x, z))
-        for j in range(len(alphas)):
-            coef = right * inverse[:, j : j + 1]
-            residual = part.targets - target_mean - x @ coef
-            shift = (other[:, j] / np.maximum(1.0 - own[:, j], 1e-10))[:, None] * residual
-            left_out = part.targets - target_mean - z @ coef + shift
-            errors[j] += float(weight[:, 0] @ np.sum(left_out**2, axis=1))
+        own = other = weight[:, None] * (base + x**2 @ inverse)
+        residual = left_out = targets[:, None, :] - np.tensordot(x, coefs, 1)
+        if part.predict is not part.train:
+            z = part.predict.matmul(vectors) - mean @ vectors
+            other = weight[:, None] * (base + (z * x) @ inverse)
+            left_out = targets[:, None, :] - np.tensordot(z, coefs, 1)
+        left_out = left_out + (other / np.maximum(1.0 - own, 1e-10))[:, :, None] * residual
+        errors += weight @ np.sum(left_out**2, axis=2)
     return float(alphas[np.argmin(errors)])
 
 

@@ -42,11 +42,13 @@ class StreamingClassifier:
             "squared_hinge" are scaled on this block alone: give it a few hundred rows.
         y : array (n,)
         classes : array, needed in the first call
-            All classes that will come.
+            All classes that will come; those of a `fit` before, if there was one.
         sample_weight : array (n,), optional
         """
         self._check_parameters(blocks=True)
         first = "_stream" not in self.__dict__
+        if first and classes is None:
+            classes = getattr(self, "classes_", None)
         if first and classes is None:
             raise fail("KernelClassifier", "classes must be given in the first call of partial_fit", None)
         rows, labels, weight = self._start_block(X, y, sample_weight, first)

@@ -18,6 +18,8 @@ __all__ = ["LloydMax", "lloyd_max", "lloyd_max_arcsine"]
 
 Array = NDArray[np.float64]
 
+_ARCSINE = Arcsine()
+
 
 @dataclass(eq=False, repr=False)
 class LloydMax(Quantizer):
@@ -53,15 +55,11 @@ class LloydMax(Quantizer):
 def lloyd_max_arcsine(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of cos(U), exact to 1e-12."""
     check_integer("lloyd_max_arcsine", "bits", bits, 1, 8)
-    levels, borders = _solve_arcsine(int(bits))
+    levels, borders = lloyd_max(_ARCSINE, int(bits))
     return levels.copy(), borders.copy()
 
 
 @cache
-def _solve_arcsine(bits: int) -> tuple[Array, Array]:
-    return lloyd_max(Arcsine(), bits)
-
-
 def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     """Solve mu_i = E[v | t_{i-1} < v < t_i], t_i = (mu_i + mu_{i+1})/2 for a symmetric density.
 
@@ -69,8 +67,8 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
 
     Returns
     -------
-    levels : ndarray (2^bits,), ascending
-    borders : ndarray (2^bits - 1,), ascending
+    levels : ndarray (2^bits,), ascending, read-only: solved once a density
+    borders : ndarray (2^bits - 1,), ascending, read-only
     """
     n = 2**bits
     levels = density.quantile((np.arange(n) + 0.5) / n)
@@ -82,7 +80,9 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
         if np.max(np.abs(step)) < 1e-15:
             break
     levels = (levels - levels[::-1]) / 2
-    return levels, (levels[:-1] + levels[1:]) / 2
+    borders = (levels[:-1] + levels[1:]) / 2
+    levels.flags.writeable = borders.flags.writeable = False
+    return levels, borders
 
 
 def _edges(density: Density, levels: Array) -> Array:

@@ -21,6 +21,9 @@ def make_encoder(options: EncoderOptions, n_rows: int) -> lt.RandomFeatures:
     if components is None:
         components = next((m for m in (1024, 2048) if n_rows <= m), _MOST_COMPONENTS)
     # Frequencies of the laplacian kernel are drawn coordinate by coordinate; no other layout carries them.
+    if options.kernel == "laplacian" and options.projection not in (None, "iid"):
+        problem = f"must be iid for the laplacian kernel, got {options.projection!r}. Leave it out."
+        raise click.BadParameter(problem, param_hint="'--projection'")
     projection = options.projection or ("iid" if options.kernel == "laplacian" else "hadamard")
     return lt.RandomFeatures(
         options.kernel,

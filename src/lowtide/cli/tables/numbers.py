@@ -114,9 +114,9 @@ def _text_error(block: Block, faults: list[_Fault], purpose: Purpose) -> TableEr
 def _cell_error(block: Block, fault: _Fault, purpose: Purpose) -> TableError:
     got = "an empty cell" if text_of(fault.cell) == "" else _shown(fault.cell)
     more = f" (and {fault.count - 1} more like it)" if fault.count > 1 else ""
-    remedy = "Fill it in, or remove the row"
+    remedy = "Correct the cell or remove the row"
     if purpose == "choose":
-        remedy += f", or leave the column out with {options_for('--drop', [fault.name])}"
+        remedy = f"Correct the cell, remove the row, or leave the column out with {options_for('--drop', [fault.name])}"
     place = f"{block.where(fault.row)}, column {listed([fault.name])}"
     return TableError(f"{block.file}: every cell must hold a finite number, got {got} in {place}{more}. {remedy}.")
 

@@ -1,0 +1,34 @@
+"""scikit-learn's own checks, strictly: a failure, a skip or an expected failure is a failure here."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+
+CLASSIFIERS = [
+    KernelClassifier(n_components=64),
+    KernelClassifier(n_components=64, loss="logistic"),
+    KernelClassifier(n_components=64, loss="squared_hinge"),
+    KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
+]
+REGRESSORS = [
+    KernelRegressor(n_components=64),
+    KernelRegressor(n_components=64, bits=None),
+]
+
+
+def run(check, estimator):
+    try:
+        check(estimator)
+    except pytest.skip.Exception as skipped:
+        raise AssertionError(f"{check} was skipped: {skipped}") from skipped
+
+
+@parametrize_with_checks(CLASSIFIERS)
+def test_classifier_passes_scikit_learn(estimator, check):
+    run(check, estimator)
+
+
+@parametrize_with_checks(REGRESSORS)
+def test_regressor_passes_scikit_learn(estimator, check):
+    run(check, estimator)
