@@ -14,6 +14,7 @@ STAMP_VENV := $(VENV)/.stamp-venv
 STAMP_BUILD := $(VENV)/.stamp-build
 STAMP_PACKAGE := $(VENV)/.stamp-package
 STAMP_DEV := $(VENV)/.stamp-dev
+MODULES := $(VENV)/.modules
 STAMP_DOCS := $(VENV)/.stamp-docs
 STAMP_BENCH := $(VENV)/.stamp-bench
 
@@ -26,7 +27,8 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help dev demo test lint types layers cpp-test python-test isa sanitize bench docs format clean
+FORCE:
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +48,12 @@ $(STAMP_BUILD): $(STAMP_VENV) pyproject.toml
 	@$(PIP) --group build
 	@touch $@
 
-$(STAMP_PACKAGE): $(STAMP_BUILD) pyproject.toml CMakeLists.txt $(shell find cpp -type f)
+# The editable install maps the modules there are when it is made: a new one needs another. This file changes only
+# when the list does.
+$(MODULES): FORCE | $(STAMP_VENV)
+	@find src -name '*.py' | sort | cmp -s - $@ || find src -name '*.py' | sort > $@
+
+$(STAMP_PACKAGE): $(STAMP_BUILD) $(MODULES) pyproject.toml CMakeLists.txt $(shell find cpp -type f)
 	@echo "building and installing lowtide ..."
 	@$(PIP) --no-build-isolation --editable '.[report]'
 	@touch $@

@@ -3,6 +3,7 @@
 from lowtide.testing.encoder import check_encoder
 from lowtide.testing.feature_map import check_feature_map
 from lowtide.testing.kernel import check_kernel
+from lowtide.testing.learner import check_learner
 from lowtide.testing.projection import check_projection
 from lowtide.testing.quantizer import check_quantizer
 from lowtide.testing.spec import check_spec
@@ -11,6 +12,7 @@ __all__ = [
     "check_encoder",
     "check_feature_map",
     "check_kernel",
+    "check_learner",
     "check_projection",
     "check_quantizer",
     "check_spec",

@@ -1,0 +1,65 @@
+import json
+import warnings
+
+import click
+import pytest
+
+from lowtide.cli.terminal import Voice, WordOrNumber
+
+
+@pytest.mark.parametrize(
+    ("as_json", "quiet", "out", "err"),
+    [
+        (False, False, "text\n", "Note: beware\n"),
+        (True, False, "json", "Note: beware\n"),
+        (False, True, "", ""),
+        (True, True, "json", ""),
+    ],
+)
+def test_voice_puts_results_on_stdout_and_notes_on_stderr(capsys, as_json, quiet, out, err):
+    voice = Voice(as_json, quiet)
+    voice.say("text")
+    voice.note("beware")
+    voice.result("fit", {"rows": 3})
+    printed = capsys.readouterr()
+    assert printed.err == err
+    if out == "json":
+        content = json.loads(printed.out)
+        assert (content["command"], content["rows"], content["notes"]) == ("fit", 3, ["beware"])
+    else:
+        assert printed.out == out
+
+
+def test_voice_turns_warnings_into_notes_once(capsys):
+    voice = Voice()
+    with voice.hearing():
+        for _ in range(2):
+            warnings.warn("slow", UserWarning, stacklevel=1)
+    assert voice.notes == ["slow"]
+    assert capsys.readouterr().err == "Note: slow\n"
+
+
+def test_voice_shows_no_progress_without_a_terminal(capsys):
+    with Voice().working("reading") as report:
+        report(5)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
+def test_word_or_number_takes_both(text, value):
+    assert WordOrNumber("scale", "median").convert(text, None, None) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "wide", ""])
+def test_word_or_number_refuses_the_rest_with_what_will_do(text):
+    with pytest.raises(click.BadParameter, match="a number above 0, or 'scale' or 'median'"):
+        WordOrNumber("scale", "median").convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["0", "9", "1.5", "x"])
+def test_word_or_whole_number_keeps_its_range(text):
+    kind = WordOrNumber("none", whole=(1, 8))
+    assert kind.convert("none", None, None) is None
+    assert kind.convert("8", None, None) == 8
+    with pytest.raises(click.BadParameter, match="from 1 to 8, or 'none'"):
+        kind.convert(text, None, None)
