@@ -19,6 +19,8 @@ def test_expected_errors_are_the_closed_forms_of_independent_frequencies():
         # The curves are tabulated to four digits.
         assert found["full x full"].at[value] == pytest.approx(np.sqrt(full / n_frequencies), rel=1e-3)
         assert found["codes x full"].at[value] == pytest.approx(np.sqrt(coded / n_frequencies), rel=1e-3)
+    # Far apart, a normalized product of one-bit codes is a mean of 1024 signs.
+    assert found["codes x codes"].worst == pytest.approx(1 / np.sqrt(1024), rel=1e-3)
     assert found["codes x full"].worst == pytest.approx(np.pi / 4 / np.sqrt(n_frequencies), rel=1e-3)
 
 

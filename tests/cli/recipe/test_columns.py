@@ -79,6 +79,8 @@ def test_align_names_what_is_missing(named):
 def test_align_takes_columns_without_names_in_order_with_or_without_target(counted):
     assert align(recipe(("0", "1", "2"), named=False), counted).names == ("0", "1", "2")
     assert align(recipe(("0", "1", "2", "3"), target="1", named=False), counted).names == ("0", "2", "3")
+    dropped = TableRecipe(("0", "1", "2", "3"), False, "0", ("1", "3"))
+    assert align(dropped, counted).names == ("1", "2", "3")
     found = align(recipe(("a", "b", "c")), counted)
     assert found.names == ("a", "b", "c")
     assert "in order, as 'a', 'b' and 'c'" in found.notes[0]

@@ -145,12 +145,12 @@ class TableRecipe:
         content : dict
         """
         try:
-            recipe = cls._parsed(content)
+            version = int(content["format"])
+            if version <= _FORMAT:
+                return cls._parsed(content)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TableError(f"a model's table recipe must be what 'lowtide fit' wrote, got {error!r}.") from error
-        if int(content["format"]) > _FORMAT:
-            raise TableError(f"a table recipe must have format {_FORMAT}, got {content['format']}. Update lowtide.")
-        return recipe
+        raise TableError(f"a table recipe must have format {_FORMAT}, got {version}. Update lowtide to use it.")
 
     @classmethod
     def _parsed(cls, content: Any) -> Self:

@@ -1,0 +1,250 @@
+import json
+import os
+
+import numpy as np
+import pytest
+from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
+from sklearn.preprocessing import StandardScaler
+
+import lowtide as lt
+from lowtide.cli.models import split
+from lowtide.cli.recipe import Target
+from lowtide.cli.training import Training
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    monkeypatch.setattr(Training, "read", lambda *a: pytest.fail("worked for nothing"))
+
+
+def refused(*arguments, code=2):
+    """Run a command that must fail without leaving a file; return what it said."""
+    before = set(os.listdir())
+    result = lowtide(*arguments)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert set(os.listdir()) == before
+    return result.stderr
+
+
+def test_fit_gives_the_model_that_the_library_gives_on_standardized_columns(inside):
+    flower_csv(inside / "flowers.csv")
+    result = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--seed", 5, *FAST)
+    assert result.exit_code == 0
+    X, y = flowers()
+    Z = StandardScaler().fit_transform(X)
+    encoder = lt.RandomFeatures("rbf", n_components=64, bits=1, random_state=5)
+    expected = lt.KernelClassifier(encoder, C=1.0, random_state=5).fit(Z, y)
+    model = lt.load("m.lowtide")
+    assert model.features_.fingerprint_ == expected.features_.fingerprint_
+    # Weights are kept as float32.
+    assert np.allclose(model.coef_, expected.coef_, rtol=2**-23, atol=1e-12)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+
+
+def test_fit_says_what_it_took_and_what_it_made(inside):
+    flower_csv(inside / "flowers.csv")
+    said = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--validate", 0.2, *FAST).stdout
+    for part in (
+        "90 rows, 4 columns of numbers (standardized)",
+        "classification of 'species' into 3: 'setosa', 'versicolor' and 'virginica' (text)",
+        "64 components of 1 bit: 8 bytes a row",
+        "squared loss, C = 1; 72 rows",
+        "on 18 rows held out",
+        "m.lowtide",
+    ):
+        assert part in said
+
+
+def test_fit_without_held_out_rows_gives_no_score(inside):
+    flower_csv(inside / "flowers.csv")
+    said = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST).stdout
+    assert "none held out" in said
+    assert "accuracy" not in said
+
+
+def test_fit_result_as_json_has_the_documented_fields(inside):
+    flower_csv(inside / "flowers.csv")
+    arguments = ("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--validate", 0.2, "--json", *FAST)
+    content = json.loads(lowtide(*arguments).stdout)
+    assert (content["format"], content["command"], content["lowtide"]) == (1, "fit", lt.__version__)
+    assert content["bytes"] == os.path.getsize("m.lowtide")
+    assert content["task"] == "classification"
+    assert content["score"]["rows"] == content["data"]["held_out_rows"] == 18
+    # Three clusters four standard deviations apart: chance is a third.
+    assert content["score"]["value"] > 0.8
+    assert content["fingerprint"] == lt.load("m.lowtide").features_.fingerprint_.hex()
+
+
+def test_fit_scores_rows_that_had_no_part_in_scale_or_model(inside):
+    # One held-out value so large that it would move the mean, were it looked at.
+    X, y = flowers(60)
+    rows = [(*row, name) for row, name in zip(X.tolist(), y)]
+    command = ("fit", "t.csv", "--target", "species", "-o", "m.lowtide", "--validate", 0.2, "--force", "--json", *FAST)
+    write_csv(inside / "t.csv", ["a", "b", "c", "d", "species"], rows)
+    first = json.loads(lowtide(*command).stdout)
+    weights = lt.load("m.lowtide").coef_
+    _, held = split(Target("classification", y, "text"), 0.2, seed=0)
+    rows[held[0]] = (1e6, *rows[held[0]][1:])
+    write_csv(inside / "t.csv", ["a", "b", "c", "d", "species"], rows)
+    second = json.loads(lowtide(*command).stdout)
+    assert first["data"]["held_out_rows"] == second["data"]["held_out_rows"] == 12
+    assert np.array_equal(weights, lt.load("m.lowtide").coef_)
+
+
+def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside):
+    rent_csv(inside / "rents.csv")
+    columns = ("--one-hot", "city", "--drop", "since")
+    arguments = ("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--json", *columns, "--components", 256)
+    content = json.loads(lowtide(*arguments, "--validate", 0.25).stdout)
+    assert content["task"] == "regression"
+    assert content["data"]["numeric"] == ["area", "balcony"]
+    assert content["data"]["one_hot"] == {"city": 2}
+    assert content["score"]["value"] > 0.9  # the target is smooth and has no noise
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_fit_passes_its_options_on(inside, loss):
+    flower_csv(inside / "flowers.csv")
+    options = (
+        "--loss",
+        loss,
+        "--bits",
+        2,
+        "--kernel",
+        "matern",
+        "--gamma",
+        0.3,
+        "--projection",
+        "orthogonal",
+        "--no-scale",
+    )
+    result = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options, *FAST)
+    assert result.exit_code == 0
+    model = lt.load("m.lowtide")
+    features = model.features
+    assert (model.loss, model.C_, model.verbose) == (loss, 1.0, 0)
+    assert (features.kernel, features.gamma, features.projection, features.bits) == ("matern", 0.3, "orthogonal", 2)
+    expected = lt.RandomFeatures("matern", gamma=0.3, n_components=64, projection="orthogonal", bits=2, random_state=0)
+    assert model.features_.fingerprint_ == expected.fit(flowers()[0]).fingerprint_
+
+
+def test_fit_takes_arrays_with_the_target_in_a_file_or_in_a_column(inside):
+    X, y = flowers()
+    labels = np.unique(y, return_inverse=True)[1]
+    np.save("X.npy", X)
+    np.save("y.npy", labels)
+    np.save("Xy.npy", np.column_stack([X, labels]))
+    for data, target in (("X.npy", "y.npy"), ("Xy.npy", "-1"), ("Xy.npy", "4")):
+        result = lowtide("fit", data, "--target", target, "-o", "m.lowtide", "--force", *FAST)
+        assert result.exit_code == 0
+        model = lt.load("m.lowtide")
+        assert model.classes_.tolist() == [0, 1, 2]
+        assert model.n_features_in_ == 4
+
+
+def test_fit_chooses_components_by_rows_and_projection_by_kernel(inside):
+    flower_csv(inside / "flowers.csv")
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--kernel", "laplacian", "--C", 1)
+    features = lt.load("m.lowtide").features_
+    assert (features.n_components, features.projection) == (1024, "iid")
+
+
+def test_fit_makes_the_same_bytes_again_and_replaces_a_file_only_when_told(inside):
+    flower_csv(inside / "flowers.csv")
+    command = ("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST)
+    lowtide(*command)
+    first = (inside / "m.lowtide").read_bytes()
+    assert "--force" in refused(*command)
+    assert (inside / "m.lowtide").read_bytes() == first
+    assert lowtide(*command, "--force").exit_code == 0
+    assert (inside / "m.lowtide").read_bytes() == first
+
+
+def test_fit_quietly_prints_nothing(inside):
+    write_csv(inside / "t.csv", ["", "a", "y"], [(i, i % 7, "uv"[i % 2]) for i in range(20)])
+    loud = lowtide("fit", "t.csv", "--target", "y", "-o", "a.lowtide", *FAST)
+    assert "1 column without a name left out" in loud.stderr
+    quiet = lowtide("fit", "t.csv", "--target", "y", "-o", "b.lowtide", "--quiet", *FAST)
+    assert (quiet.stdout, quiet.stderr, quiet.exit_code) == ("", "", 0)
+
+
+def test_wrong_target_names_the_near_one(inside):
+    flower_csv(inside / "flowers.csv")
+    assert "Did you mean 'species'?" in refused("fit", "flowers.csv", "--target", "Specie", "-o", "m.lowtide")
+
+
+def test_text_columns_are_named_with_the_way_out(inside):
+    rent_csv(inside / "rents.csv")
+    said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", code=1)
+    assert len(said.splitlines()) == 1
+    for part in ("'city'", "'since'", "--one-hot city", "--drop city --drop since"):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty file"),
+        ("a,y\n", "only its header"),
+        ("a,y\n1,u\n,v\n", "row 2 (line 3), column 'a'"),
+        ("a,y\n1,u\n2,\n", "row 2"),
+        ("a,y\n1,u\n2,u\n", "two classes"),
+        ("a,y\n1,u\n2\n", "line 3"),
+    ],
+)
+def test_a_table_that_will_not_do_is_one_line_and_no_file(inside, content, message):
+    (inside / "t.csv").write_text(content)
+    said = refused("fit", "t.csv", "--target", "y", "-o", "m.lowtide", *FAST, code=1)
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (("-o", "no/m.lowtide"), "folder that exists"),
+        (("-o", "m.csv"), "'m.lowtide' say"),
+        (("-o", "."), "regular file"),
+        (("-o", "m.lowtide", "--gamma", "wide"), "'scale' or 'median'"),
+        (("-o", "m.lowtide", "--bits", "9"), "from 1 to 8"),
+        (("-o", "m.lowtide", "--C", "0"), "above 0"),
+        (("-o", "m.lowtide", "--validate", "1"), "--validate"),
+        ((), "--output"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_work(inside, no_work, options, hint):
+    flower_csv(inside / "flowers.csv")
+    assert hint in refused("fit", "flowers.csv", "--target", "species", *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (("--kernel", "laplacian", "--projection", "hadamard"), "must be iid"),
+        (("--validate", "0.99"), "two rows or more"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(inside, options, hint):
+    flower_csv(inside / "flowers.csv")
+    assert hint in refused("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options)
+
+
+def test_a_loss_of_classes_is_refused_for_numbers(inside):
+    rent_csv(inside / "rents.csv")
+    columns = ("--one-hot", "city", "--drop", "since")
+    said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--loss", "logistic", *columns)
+    assert "--classification" in said
+
+
+def test_target_file_of_another_length_is_refused(inside):
+    np.save("X.npy", np.zeros((5, 2)))
+    np.save("y.npy", np.array([0, 1, 0, 1]))
+    assert "5, got 4" in refused("fit", "X.npy", "--target", "y.npy", "-o", "m.lowtide", code=1)
+    assert "neither" in refused("fit", "X.npy", "--target", "z.npy", "-o", "m.lowtide")

@@ -1,0 +1,93 @@
+import json
+import os
+
+import pytest
+from cli.samples import FAST, flower_csv, lowtide, rent_csv
+
+import lowtide as lt
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flower_csv(tmp_path / "flowers.csv")
+    return tmp_path
+
+
+def fitted(*options):
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options, *FAST)
+    return lt.load("m.lowtide")
+
+
+def test_inspect_says_what_is_in_a_model():
+    model = fitted("--validate", 0.2)
+    said = lowtide("inspect", "m.lowtide").stdout
+    for part in (
+        "KernelClassifier, squared loss, C = 1",
+        "'setosa', 'versicolor' and 'virginica'",
+        "numbers 'a', 'b', 'c' and 'd' (standardized), target 'species'",
+        "on 18 rows held out",
+        "rbf kernel with gamma 0.25, 64 components of 1 bit: 8 bytes a row",
+        "hadamard, cos_sin map, seed 0",
+        model.features_.fingerprint_.hex(),
+        "weights 792 bytes",  # (64 + 1 intercept in float64) x 3 classes: 768 + 24
+        "codes x full",
+    ):
+        assert part in said
+
+
+def test_inspect_as_json_adds_up():
+    fitted()
+    content = json.loads(lowtide("inspect", "m.lowtide", "--json").stdout)
+    assert sum(content["bytes_by_part"].values()) == content["content"]["bytes"] == os.path.getsize("m.lowtide")
+    assert content["classes"] == ["setosa", "versicolor", "virginica"]
+    errors = content["kernel_error"]["codes x full"]
+    assert set(errors["at_kernel"]) == {"1.0", "0.75", "0.5", "0.25", "0.0"}
+    assert errors["worst"] >= errors["at_kernel"]["0.5"] > 0
+
+
+def test_inspect_says_what_is_in_codes_and_encoders():
+    fitted()
+    options = ("--drop", "species", "--save-encoder", "e.lowtide", "--components", 64, "--bits", 4)
+    lowtide("encode", "flowers.csv", "-o", "c.lowtide", *options)
+    codes = lowtide("inspect", "c.lowtide").stdout
+    assert "codes: 90 rows of 64 levels of 4 bits, 32 bytes a row" in codes
+    assert "packed rows 2.88 kB" in codes
+    encoder = lowtide("inspect", "e.lowtide").stdout
+    assert "RandomFeatures" in encoder
+    fingerprint = lt.load("c.lowtide").fingerprint.hex()
+    assert fingerprint in codes
+    assert fingerprint in encoder
+
+
+def test_inspect_says_what_is_in_a_regressor(inside):
+    rent_csv(inside / "rents.csv")
+    lowtide("fit", "rents.csv", "--target", "rent", "--one-hot", "city", "--drop", "since", "-o", "r.lowtide", *FAST)
+    said = lowtide("inspect", "r.lowtide").stdout
+    assert "KernelRegressor, alpha = 0.5" in said
+    assert "categories 'city' (2), target 'rent'" in said
+
+
+def test_inspect_of_a_model_from_python_counts_its_columns():
+    model = fitted()
+    lt.save(model, "plain.lowtide")
+    said = lowtide("inspect", "plain.lowtide").stdout
+    assert "4 columns, as they are" in said
+
+
+@pytest.mark.parametrize("name", ["flowers.csv", "cut.lowtide"])
+def test_inspect_of_another_file_is_one_line(inside, name):
+    fitted()
+    (inside / "cut.lowtide").write_bytes((inside / "m.lowtide").read_bytes()[:-8])
+    result = lowtide("inspect", name)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert name in result.stderr
+
+
+def test_inspect_shows_no_text_of_a_stranger_that_could_move_the_cursor():
+    model = fitted()
+    lt.save(model, "m.lowtide", metadata={"score": "\x1b[2Jperfect"})
+    said = lowtide("inspect", "m.lowtide").stdout
+    assert "perfect" not in said
+    assert "\x1b" not in said
