@@ -82,8 +82,13 @@ class Encoder(EstimatorState, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
-            and _is_finite(X)
+            and (self._ops_refuse_not_finite or _is_finite(X))
         )
+
+    @property
+    def _ops_refuse_not_finite(self) -> bool:
+        """Whether the ops find NaN and infinity by themselves, so that no pass over X has to."""
+        return False
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit was finished: the fingerprint comes last."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide.codes import row_bytes, stored_bits
-from lowtide.encoders.rows import block_rows, float32_blocks
+from lowtide.encoders.rows import block_rows, float32_blocks, not_finite
 from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer
@@ -67,6 +67,8 @@ def _run(op: Callable[..., None], source: NDArray[np.float32], projection: Drawn
         op(source, projection.signs, projection.scale, *arguments)
     except OverflowError as error:
         largest = float(np.abs(source).max())
+        if not np.isfinite(largest):
+            raise not_finite() from error
         raise ParameterError(
             f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
         ) from error

@@ -186,6 +186,11 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         return self._offset * np.float32(2 * np.pi)
 
     @property
+    def _ops_refuse_not_finite(self) -> bool:
+        # A fast transform spreads what is not finite over every output, and the op looks at one.
+        return self.projection_.signs is not None
+
+    @property
     def _n_features_out(self) -> int:
         return self._n_components
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from lowtide.errors import ParameterError
 
-__all__ = ["block_rows", "check_within_float32", "float32_blocks"]
+__all__ = ["block_rows", "check_within_float32", "float32_blocks", "not_finite"]
 
 _BLOCK_BYTES = 8 << 20
 
@@ -50,12 +51,19 @@ def _to_float32(block: Any) -> NDArray[np.float32]:
     return rows
 
 
+def not_finite() -> ParameterError:
+    """Return the error for rows with missing or infinite values."""
+    return ParameterError("Input X contains NaN or infinity. Replace or drop these values first.")
+
+
 def check_within_float32(X: Any) -> None:
     """Refuse values that float32 cannot hold; types of up to four bytes have none."""
     values = X.data if sparse.issparse(X) else X
     if values.dtype.itemsize <= 4 or values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
+    if not math.isfinite(largest):
+        raise not_finite()
     if largest > float(np.finfo(np.float32).max):
         raise ParameterError(
             f"Input values must fit float32, at most 3.4e38 in size, got {largest:.3g}. Scale the columns first."

@@ -29,7 +29,8 @@ def fit_slope(scores: Array, labels: Array, weight: Array) -> float:
     labels : ndarray of int (n,), column of the true class
     weight : ndarray (n,)
     """
-    doubt = 1.0 / (weight.sum() + 2.0)
+    # Weights count as rows, unless they are smaller than that, as shares of one are.
+    doubt = 1.0 / (max(weight.sum(), np.count_nonzero(weight)) + 2.0)
     own = (1.0 - doubt) * scores[np.arange(len(scores)), labels] + doubt * scores.mean(axis=1)
 
     def derivative(log_slope: float) -> float:

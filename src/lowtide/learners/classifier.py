@@ -237,8 +237,12 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         return {"_weights": np.asfortranarray(parameters[:-1]), "intercept_": parameters[-1].copy(), "_slope": 1.0}
 
     def _slope_of(self, scores: Array, index: Array, weights: Array) -> float:
-        """Return the slope of the probabilities; the logistic loss has it built in."""
-        return 1.0 if self.loss == "logistic" else fit_slope(self._class_scores(scores), index, weights)
+        """Return the slope of the probabilities; the logistic loss has it built in, and no weight says nothing new."""
+        if self.loss == "logistic":
+            return 1.0
+        if not np.any(weights):
+            return getattr(self, "_slope", 1.0)
+        return fit_slope(self._class_scores(scores), index, weights)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""

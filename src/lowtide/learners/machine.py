@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
@@ -76,7 +82,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             raise fail(owner, "y must be passed, a value a row of the codes", y)
         if len(codes) == 0:
             raise fail(owner, "codes to fit on must have at least one row", "0 rows")
-        targets = validate_data(self, X="no_validation", y=y, **checks)
+        targets = _check_y(y, estimator=self, **checks)
         if len(targets) != len(codes):
             raise fail(owner, f"y must have a value a row, {len(codes)}", len(targets))
         return np.asarray(targets)

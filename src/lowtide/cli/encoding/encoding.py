@@ -57,7 +57,7 @@ class Encoding:
         parts, n_rows = [], 0
         with voice.working(f"encoding {source.file}") as report:
             for block in source.blocks():
-                parts.append(self.encoder.encode(self.recipe.rows(block)))
+                parts.append(self.encoder.encode(self.recipe.rows(block.renamed(alignment.names))))
                 n_rows += block.n_rows
                 report(n_rows)
         if not parts:
