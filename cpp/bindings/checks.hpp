@@ -28,6 +28,7 @@ inline void require(bool holds, const char* message) {
 inline void check_rows(std::size_t row_bytes, const void* data, std::size_t n_levels, unsigned bits) {
   require(is_stored_width(bits), "bits must be 1, 2, 3, 4 or 8");
   require(row_bytes == bytes_per_row(n_levels, bits), "packed rows must be 8 * ceil(n_levels * bits / 64) bytes wide");
+  require(row_bytes <= (std::size_t{1} << 28), "packed rows must be at most 2^28 bytes wide");
   require(reinterpret_cast<std::uintptr_t>(data) % 8 == 0, "packed rows must start at a multiple of 8 bytes");
 }
 

@@ -2,6 +2,9 @@
 // or 4 (float64) columns. Order of tables: [nibble][16][columns padded to a vector]. Binds: two loads a cycle, and for
 // few columns the scalar shift and mask that make the address. One word's tables stay in L1 while a tile of rows
 // passes; each row keeps its sums in registers over that word.
+//
+// One float32 column has rows on the lanes instead, and tables of sixteen values in two vectors: a nibble of eight rows
+// is two permutations and a blend, six instructions for 32 features. Binds: the one port that permutes.
 #include <immintrin.h>
 
 #include "lowtide/ops/code_matvec/code_matvec.hpp"
@@ -74,6 +77,69 @@ void product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_word
   forms[vectors - 1](rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
 }
 
+// Rows are taken 32 at a time, so that a table is read once for four vectors of them.
+constexpr std::size_t kGroups = 4, kGroupRows = 8 * kGroups;
+constexpr std::size_t kPartWords = 8;
+
+// Adds the nibbles of 32 bits of eight rows a vector.
+inline void add_half_word(const __m256i (&bits)[kGroups], const float* tables, __m256 (&sums)[kGroups]) {
+  for (int s = 0; s < 8; ++s) {
+    const __m256 low = _mm256_loadu_ps(tables + 16 * s), high = _mm256_loadu_ps(tables + 16 * s + 8);
+    for (std::size_t r = 0; r < kGroups; ++r) {
+      const __m256i nibble = _mm256_srli_epi32(bits[r], 4 * s);
+      // The sign of a lane is the nibble's fourth bit: which half of the table to take.
+      const __m256 half = _mm256_castsi256_ps(_mm256_slli_epi32(bits[r], 28 - 4 * s));
+      const __m256 value =
+          _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, nibble), _mm256_permutevar8x32_ps(high, nibble), half);
+      sums[r] = _mm256_add_ps(sums[r], value);
+    }
+  }
+}
+
+void add_one_column(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
+                    const float* tables, float* out, std::size_t out_stride) {
+  for (std::size_t top = 0; top < n_rows; top += kGroupRows) {
+    __m256i offsets[kGroups];
+    for (std::size_t r = 0; r < kGroups; ++r) {
+      alignas(32) std::int32_t at[8];
+      for (std::size_t lane = 0; lane < 8; ++lane) {
+        const std::size_t row = top + 8 * r + lane;
+        at[lane] = static_cast<std::int32_t>(((row < n_rows ? row : n_rows - 1) - top) * row_words * 2);
+      }
+      offsets[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(at));
+    }
+    const int* words = reinterpret_cast<const int*>(rows + top * row_words);
+    __m256 totals[kGroups];
+    for (std::size_t r = 0; r < kGroups; ++r) totals[r] = _mm256_setzero_ps();
+    for (std::size_t first = 0; first < n_words; first += kPartWords) {
+      const std::size_t last = first + kPartWords < n_words ? first + kPartWords : n_words;
+      __m256 sums[kGroups];
+      for (std::size_t r = 0; r < kGroups; ++r) sums[r] = _mm256_setzero_ps();
+      for (std::size_t half = 2 * first; half < 2 * last; ++half) {
+        __m256i bits[kGroups];
+        for (std::size_t r = 0; r < kGroups; ++r) bits[r] = _mm256_i32gather_epi32(words + half, offsets[r], 4);
+        add_half_word(bits, tables + half * 8 * 16, sums);
+      }
+      for (std::size_t r = 0; r < kGroups; ++r) totals[r] = _mm256_add_ps(totals[r], sums[r]);
+    }
+    alignas(32) float results[kGroupRows];
+    for (std::size_t r = 0; r < kGroups; ++r) _mm256_store_ps(results + 8 * r, totals[r]);
+    const std::size_t count = n_rows - top < kGroupRows ? n_rows - top : kGroupRows;
+    for (std::size_t i = 0; i < count; ++i) out[(top + i) * out_stride] += results[i];
+  }
+}
+
+void fill_one_column(const float* values, std::size_t n_values, const float* W, std::size_t n_features,
+                     std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, float* tables) {
+  for (std::size_t g = first_nibble; g < last_nibble; ++g)
+    for (std::size_t v = 0; v < 16; ++v) {
+      float sum = 0;
+      for (std::size_t q = 0; q < n_values && g * n_values + q < n_features; ++q)
+        sum += values[q * 16 + v] * W[(g * n_values + q) * stride];
+      tables[g * 16 + v] = sum;
+    }
+}
+
 template <typename S>
 void fill_tables(const typename S::Value* values, std::size_t n_values, const typename S::Value* W,
                  std::size_t n_features, std::size_t stride, std::size_t first_nibble, std::size_t last_nibble,
@@ -98,6 +164,8 @@ void fill_tables(const typename S::Value* values, std::size_t n_values, const ty
 
 void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
                  std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, float* tables) {
+  if (n_columns == 1)
+    return fill_one_column(values, n_values, W, n_features, stride, first_nibble, last_nibble, tables);
   fill_tables<Single>(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
 }
 
@@ -109,6 +177,7 @@ void code_tables(const double* values, std::size_t n_values, const double* W, st
 
 void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
                   const float* tables, std::size_t n_columns, float* out, std::size_t out_stride) {
+  if (n_columns == 1) return add_one_column(rows, n_rows, row_words, n_words, tables, out, out_stride);
   product<Single>(rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
 }
 

@@ -13,7 +13,7 @@
 // Levels agree to rounding: sums run over at most 512 bits, then over those partial sums, so with u the unit roundoff
 // |error| <= (n_values + 128 + n_words) u sum |D||W|. A row's result does not depend on the other rows of the call.
 // Tail: rows that do not fill a vector repeat the last row and are not stored.
-// Limits: row_words <= 2^26, so that the offsets of sixteen rows fit 32 bits.
+// Limits: row_words <= 2^25, so that the offsets of 32 rows fit 32 bits.
 #pragma once
 
 #include "lowtide/layout.hpp"
