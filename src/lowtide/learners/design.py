@@ -17,7 +17,7 @@ __all__ = ["CodedDesign", "Design", "FullDesign"]
 
 Array = NDArray[Any]
 
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 21
 
 
 class Design(Protocol):
