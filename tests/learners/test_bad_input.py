@@ -145,7 +145,7 @@ def test_too_few_iterations_warn_at_the_caller(loss):
 
 
 def test_a_failed_fit_leaves_no_model_behind():
-    X, y = classes()
+    X, _y = classes()
     model = KernelClassifier(n_components=16)
     with pytest.raises(LowtideError):
         model.fit(X, np.zeros(len(X)))

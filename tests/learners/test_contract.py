@@ -70,7 +70,7 @@ class Restless(KernelClassifier):
 
     def fit(self, X, y=None, sample_weight=None):
         super().fit(X, y, sample_weight)
-        self.intercept_ = self.intercept_ + 1e-3 * np.random.default_rng().standard_normal()
+        self.intercept_ = self.intercept_ + np.random.default_rng().uniform(1e-3, 1.0)
         return self
 
 
@@ -95,7 +95,7 @@ class LastBlock(KernelClassifier):
         (Trusting, "codes of another encoder must be refused"),
         (Batchy, "a row alone must get its score in a batch"),
         (Forgetful, "pickle must keep the model"),
-        (Restless, "must give the model of the encoder itself|same seed"),
+        (Restless, "must"),  # which promise it breaks first depends on what it drew
         (Contrary, "the most probable class must be the predicted one"),
         (LastBlock, "an iterator of blocks must give the model of all rows"),
     ],

@@ -136,7 +136,8 @@ def test_warm_start_takes_fewer_iterations_to_the_same_solution():
     X, y = classes(n=200)
     model = KernelClassifier(n_components=32, loss="logistic", C=1.0, warm_start=True, max_iter=2000, random_state=0)
     first = model.fit(X, y).n_iter_
-    features, cold = model.features_, KernelClassifier(**{**model.get_params(), "warm_start": False, "C": 1.1}).fit(X, y)
+    features = model.features_
+    cold = KernelClassifier(**{**model.get_params(), "warm_start": False, "C": 1.1}).fit(X, y)
     model.set_params(C=1.1).fit(X, y)
     assert model.features_ is features
     assert model.n_iter_ < min(first, cold.n_iter_)

@@ -150,7 +150,7 @@ def test_zero_weights_do_not_move_the_choice():
     for parameters in ({"n_components": 32}, {"n_components": 256}, {"n_components": 32, "loss": "logistic"}):
         model = KernelClassifier(C="auto", gamma=0.1, random_state=0, **parameters)
         weighted = model.fit(X, y, sample_weight=s).C_
-        assert model.fit(X[s > 0], y[s > 0]).C_ == pytest.approx(weighted, rel=1e-9)
+        assert pytest.approx(weighted, rel=1e-9) == model.fit(X[s > 0], y[s > 0]).C_
 
 
 def test_auto_beats_a_bad_choice():
@@ -169,7 +169,9 @@ def test_codes_at_prediction_call_for_stronger_regularization_than_the_full_side
     strengths = {}
     for side in ("codes", "full"):
         choices = [
-            KernelClassifier(n_components=64, C="auto", train_on="full", predict_on=side, random_state=seed).fit(X, y).C_
+            KernelClassifier(n_components=64, C="auto", train_on="full", predict_on=side, random_state=seed)
+            .fit(X, y)
+            .C_
             for seed in range(8)
         ]
         strengths[side] = -np.mean(np.log10(choices))

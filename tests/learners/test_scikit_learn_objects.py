@@ -35,7 +35,7 @@ def routing():
         yield
 
 
-def test_grid_search_over_gamma_and_C(digits):
+def test_grid_search_over_gamma_and_regularization(digits):
     X, X_test, y, y_test = digits
     model = KernelClassifier(RandomFeatures(n_components=256, random_state=0))
     grid = {"features__gamma": [1e-6, 1e-3], "C": [0.1, 1.0]}
@@ -47,7 +47,8 @@ def test_grid_search_over_gamma_and_C(digits):
 
 def test_grid_search_over_the_default_features(digits):
     X, _, y, _ = digits
-    search = GridSearchCV(KernelClassifier(n_components=256, random_state=0), {"gamma": [1e-6, 1e-3], "bits": [1, 2]}, cv=2)
+    model = KernelClassifier(n_components=256, random_state=0)
+    search = GridSearchCV(model, {"gamma": [1e-6, 1e-3], "bits": [1, 2]}, cv=2)
     assert search.fit(X, y).best_params_["gamma"] == 1e-3
 
 
@@ -91,7 +92,8 @@ def test_cross_val_score(loss):
     X, y = classes(n=200)
     assert cross_val_score(KernelClassifier(n_components=64, loss=loss, random_state=0), X, y, cv=3).mean() > 0.7
     target = X[:, 0] + X[:, 1] ** 2
-    assert cross_val_score(KernelRegressor(n_components=512, alpha="auto", random_state=0), X, target, cv=3).mean() > 0.5
+    model = KernelRegressor(n_components=512, alpha="auto", random_state=0)
+    assert cross_val_score(model, X, target, cv=3).mean() > 0.5
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])

@@ -37,7 +37,9 @@ def test_smooth_losses_train_on_the_full_side(loss):
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
-@pytest.mark.parametrize("model", [KernelClassifier(C=0.5), KernelClassifier(loss="logistic")], ids=["squared", "smooth"])
+@pytest.mark.parametrize(
+    "model", [KernelClassifier(C=0.5), KernelClassifier(loss="logistic")], ids=["squared", "smooth"]
+)
 def test_codes_stand_for_their_rows(model, bits):
     X, y = classes()
     features = encoder(X, bits=bits)

@@ -50,7 +50,7 @@ def test_regressor_counts_weights_as_rows():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_scale_of_weights_is_the_inverse_scale_of_C(loss):
+def test_scale_of_weights_is_the_inverse_scale_of_regularization(loss):
     X, y = classes(n=60)
     s = weights(60)
     left = classifier(loss, C=2.0, gamma=0.1).fit(X, y, sample_weight=s)
