@@ -52,9 +52,7 @@ def test_thread_count_starts_at_the_usable_processors_otherwise(wish):
 
 def test_thread_count_follows_the_affinity_of_the_process():
     one = min(os.sched_getaffinity(0))
-    code = (
-        f"import os; os.sched_setaffinity(0, [{one}]);from lowtide import _core; print(_core.thread_count())"
-    )
+    code = f"import os; os.sched_setaffinity(0, [{one}]);from lowtide import _core; print(_core.thread_count())"
     assert in_python(code, OMP_NUM_THREADS="") == "1"
 
 

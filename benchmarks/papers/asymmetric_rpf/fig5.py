@@ -211,7 +211,7 @@ def judge_training(judge: Judge) -> None:
         judge.change(f"trained_strength_{key}", ends, words, "gain", m=m, above=0)
     codes, fewer = ("codes", WEAK, "1 bit, 1 bit"), {"paper": "-", "source": "corrected"}
     words = "1 bit queries, R = 5, trained on features to trained on codes"
-    judge.change("codes_gain", (query, codes), words, m=50, above=0, **fewer)
+    judge.change("codes_gain", (query, codes), words, m=20, above=0, **fewer)
     words = "1 bit queries, R = 5, trained on codes over trained on features"
     judge.features("codes_features", codes, words, over=query, below=1, **fewer)
 
