@@ -14,7 +14,7 @@ from lowtide.errors import ParameterError
 
 __all__ = ["block_rows", "check_within_float32", "float32_blocks", "not_finite"]
 
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 32 << 20
 
 
 def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -24,7 +24,7 @@ def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[
     ----------
     X : array or CSR matrix (n, d), validated
     n_columns : int, default=0
-        Columns of the buffer that a caller fills block by block; blocks keep it below 8 MB. With 0 an array that is
+        Columns of the buffer that a caller fills block by block; blocks keep it below 32 MB. With 0 an array that is
         float32 already comes as one block, without a copy.
     """
     n, d = X.shape
