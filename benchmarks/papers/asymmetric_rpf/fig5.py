@@ -117,8 +117,8 @@ def train(run: Run, draw: int) -> Curves:
                 rows.setdefault(("full", R, pair), []).append(accuracy(scores, test[1]))
             machine = train_on_codes(codes, y, R, max_iter)
             for pair, side in zip(PAIRS_OF["codes"], queries):
-                scores = side @ machine.weights + machine.intercept
-                rows.setdefault(("codes", R, pair), []).append(accuracy(scores, test[1]))
+                share = float(np.mean(machine.predict(side) == test[1]))
+                rows.setdefault(("codes", R, pair), []).append(share)
     return {key: np.array(row) for key, row in rows.items()}
 
 

@@ -34,6 +34,11 @@ class LinearMachine:
     weights: Floats  # (m, k)
     intercept: Floats  # (k,)
     dual: Floats  # (n, k)
+    classes: NDArray[Any]  # (k,)
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Return the classes of features or Codes."""
+        return np.asarray(self.classes[np.argmax(rows @ self.weights + self.intercept, axis=1)])
 
 
 class GivenFeatures(lt.encoders.Encoder):
@@ -86,7 +91,8 @@ def _machine(model: lt.KernelClassifier, rows: Any, y: NDArray[Any]) -> LinearMa
     """Read the support coefficients off the margins: at the minimum w = sum_i 2 C max(0, 1 - y_i f_i) y_i D_i."""
     signs = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     margins = signs * (rows @ model.coef_.T + model.intercept_)
-    return LinearMachine(model.coef_.T, model.intercept_, 2 * model.C_ * np.maximum(0.0, 1 - margins) * signs)
+    dual = 2 * model.C_ * np.maximum(0.0, 1 - margins) * signs
+    return LinearMachine(model.coef_.T, model.intercept_, dual, model.classes_)
 
 
 def scores_by_pair(machine: LinearMachine, enc: lt.RandomFeatures, support: Any, queries: Any) -> dict[str, Floats]:

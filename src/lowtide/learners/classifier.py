@@ -48,11 +48,13 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
     loss : {"squared", "logistic", "squared_hinge"}, default="squared"
         "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS.
     C : float or "auto", default=1.0
-        Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts.
+        Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
+        exact leave-one-out for few components, else on a held-out tenth; by two folds for the other losses.
     gamma, n_components, bits
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
-        The side to fit on and to predict from; None is "codes", or "full" for features without a coded side.
+        The side to fit on and to predict from; None is "codes", or "full" for features without a coded side. "full"
+        takes raw rows only.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
     max_iter : int, default=200
@@ -216,9 +218,10 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         self.n_iter_, self._slope = solution.n_iter, 1.0
         self._keep(solution.coef, solution.intercept)
         if self.loss == "squared_hinge":
-            scores = left_out_hinge_scores(problem, solution.coef, solution.intercept, self.C_)
             some = slice(None, None, -(-len(index) // _SLOPE_ROWS))
-            self._slope = self._slope_of(scores[some], index[some], problem.weights[some])
+            part, share = problem.take(some), len(index[some]) / len(index)
+            scores = left_out_hinge_scores(part, solution.coef, solution.intercept, self.C_, share)
+            self._slope = self._slope_of(scores, index[some], part.weights)
         if not solution.converged and not stopped:
             self._warn_not_converged(solution.n_iter)
 

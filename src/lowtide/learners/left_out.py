@@ -17,11 +17,10 @@ __all__ = ["left_out_hinge_scores", "left_out_ridge_scores"]
 
 Array = NDArray[Any]
 
-_PROBES = 8
+_PROBES = 16
 _CG_STEPS = 25
 _CG_PRECISION = 1e-3
-# A row keeps at least this part of its residual: beyond it the estimate of the rest is noise.
-_SMALLEST_REST = 0.02
+_LEAST_REST = 0.01
 
 
 @dataclass(frozen=True)
@@ -43,22 +42,29 @@ def left_out_ridge_scores(problem: Problem, solution: RidgeSolution) -> Array:
 
     Generalized cross-validation: f_i - g e_i / (1 - h), e_i the residual, h the mean leverage of a row,
     (1 + tr A^-1 X'SX) / S with A = X'SX + alpha I of centered rows, g the same with the predicting side in place of
-    one X. Traces are read from eight random vectors of signs, so this costs a few products.
+    one X. Traces are read from random vectors of signs, so this costs a few products.
     """
-    weight = problem.weights[:, None]
-    traces = _Traces(problem, weight, solution.row_mean[:, None], solution.factor.solve)
     signs = _signs(problem.train.shape[1], _PROBES)
-    own, other = (np.mean(trace) for trace in traces.read(signs))
+    weight = problem.weights[:, None]
+    traces = _traces(problem, weight, solution.row_mean[:, None], solution.factor.solve, signs)
+    own, other = (trace[:, None] for trace in traces)
     seen = problem.train.matmul(solution.coef) + solution.intercept
     scores = seen if problem.predict is problem.train else problem.predict.matmul(solution.coef) + solution.intercept
-    return scores - _shift(problem, weight, own, other) * (problem.targets - seen)
+    return scores - _shift(own, other, problem.fit_intercept, _count(weight)) * (problem.targets - seen)
 
 
-def left_out_hinge_scores(problem: Problem, coef: Array, intercept: Array, C: float) -> Array:
+def left_out_hinge_scores(problem: Problem, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
     """Return scores (n, k) of the squared hinge, each as if its row had been left out.
 
     Each column is a ridge problem of the rows within its margin, so the formula of `left_out_ridge_scores` holds with
-    these rows alone; rows outside the margin keep their scores. A^-1 is applied by conjugate gradients.
+    these rows alone; rows outside the margin keep their scores. A^-1 is applied by conjugate gradients, and h and g
+    are means over all columns, which a few probes give well.
+
+    Parameters
+    ----------
+    problem, coef, intercept, C
+    share : float, default=1.0
+        The part of the rows of the fit that `problem` holds; each then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
     residual = problem.targets - seen
@@ -66,50 +72,56 @@ def left_out_hinge_scores(problem: Problem, coef: Array, intercept: Array, C: fl
     weight = problem.weights[:, None] * inside
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
-    rows = _Centered(problem.train, mean)
+    pull = _Centered(problem.train, mean).rmatmul(weight * residual)
+    repeats = max(2, -(-_PROBES // coef.shape[1]))
+    alpha, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
+    rows = _Centered(problem.train, means)
 
     def solve(right: Array) -> Array:
-        return _conjugate_gradients(lambda P: rows.rmatmul(weight * rows.matmul(P)) + P / (2.0 * C), right)
+        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alpha * P, right)
 
-    traces = _Traces(problem, weight, mean, solve)
-    repeats = max(1, _PROBES // (2 * coef.shape[1]))
-    drawn = _signs(*coef.shape, repeats)
-    own, other = np.mean([traces.read(signs) for signs in drawn], axis=0)
+    traces = _traces(problem, many, means, solve, _signs(len(coef), repeats * coef.shape[1]))
+    own, other = (trace.reshape(repeats, -1) for trace in traces)
     scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
-    return scores - _shift(problem, weight, own, other) * np.where(inside, residual, 0.0)
+    shift = _shift(own, other, problem.fit_intercept, _count(weight) / share)
+    return scores - shift * np.where(inside, residual, 0.0)
 
 
-@dataclass(frozen=True)
-class _Traces:
-    """Reads tr A^-1 X'SX, and tr A^-1 Z'SX with the predicting side Z, from vectors of signs (m, k)."""
-
-    problem: Problem
-    weight: Array
-    mean: Array
-    solve: Callable[[Array], Array]
-
-    def read(self, signs: Array) -> tuple[Array, Array]:
-        problem = self.problem
-        train = _Centered(problem.train, self.mean)
-        weighted = self.weight * train.matmul(signs)
-        own = np.sum(signs * self.solve(train.rmatmul(weighted)), axis=0)
-        if problem.predict is problem.train:
-            return own, own
-        predict = _Centered(problem.predict, self.mean)
-        return own, np.sum(signs * self.solve(predict.rmatmul(weighted)), axis=0)
+def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
+    """Return alpha of each column: X'S e = alpha w at the minimum, and like a larger one where L-BFGS was stopped."""
+    force, size = np.linalg.norm(pull, axis=0), np.linalg.norm(coef, axis=0)
+    ratio = np.divide(force, size, out=np.full_like(force, alpha), where=size > 0)
+    return np.maximum(alpha, ratio)
 
 
-def _shift(problem: Problem, weight: Array, own: Any, other: Any) -> Any:
-    """Return g / (1 - h) of traces; weights count as rows unless they are smaller than that, as shares of one are."""
-    rows = np.maximum(np.maximum(weight.sum(axis=0), np.count_nonzero(weight, axis=0)), 1.0)
-    intercept = 1.0 if problem.fit_intercept else 0.0
-    return (intercept + other) / rows / np.maximum(1.0 - (intercept + own) / rows, _SMALLEST_REST)
+def _traces(
+    problem: Problem, weight: Array, mean: Array, solve: Callable[[Array], Array], signs: Array
+) -> tuple[Array, Array]:
+    """Return estimates of tr A^-1 X'SX, and of tr A^-1 Z'SX with the predicting side Z, one a column of signs."""
+    train = _Centered(problem.train, mean)
+    weighted = weight * train.matmul(signs)
+    own = np.sum(signs * solve(train.rmatmul(weighted)), axis=0)
+    if problem.predict is problem.train:
+        return own, own
+    return own, np.sum(signs * solve(_Centered(problem.predict, mean).rmatmul(weighted)), axis=0)
 
 
-def _signs(*shape: int) -> Array:
-    """Return signs that depend on the shape alone: (m, k), or several of them (repeats, m, k)."""
-    m, k, *repeats = shape
-    return np.random.default_rng(0).choice([-1.0, 1.0], size=(*repeats, m, k))
+def _count(weight: Array) -> float:
+    """Return how many rows weights stand for: their sum, unless they are smaller than that, as shares of one are."""
+    return float(max(weight.sum(), np.count_nonzero(weight), 1.0))
+
+
+def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
+    """Return g / (1 - h) from traces (repeats, columns); 1 - h is not trusted below two of its standard errors."""
+    base = own.shape[1] if fit_intercept else 0
+    h, g = ((base + float(trace.mean(axis=0).sum())) / count for trace in (own, other))
+    error = float(np.sqrt(np.sum(np.var(own, axis=0, ddof=1)) / len(own))) / count
+    return g / max(1.0 - h, 2.0 * error, _LEAST_REST)
+
+
+def _signs(m: int, k: int) -> Array:
+    """Return signs (m, k) that depend on nothing else: weights and repeated rows get the same ones."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], size=(m, k))
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
