@@ -52,22 +52,23 @@ class NormalEquations:
             self.gram = block
         else:
             self.gram += block
-        self._add_sums(1.0, design, targets, weight)
-
-    def remove(self, design: Design, targets: Array, weight: Array | None) -> None:
-        """Take rows out again that were added before."""
-        gram = _gram(self)
-        gram -= design.gram(weight, self.dtype)
-        self._add_sums(-1.0, design, targets, weight)
-
-    def _add_sums(self, sign: float, design: Design, targets: Array, weight: Array | None) -> None:
-        """Add to all but the Gram matrix."""
-        weights = np.full(design.shape[0], sign) if weight is None else sign * weight
+        weights = np.ones(design.shape[0]) if weight is None else weight
         right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
         self.cross += right[:, :-1]
         self.row_sum += right[:, -1]
         self.target_sum += targets.T @ weights
         self.weight += float(weights.sum())
+
+    def without(self, rows: NormalEquations, columns: Array, scale: float) -> NormalEquations:
+        """Return these sums less those of some of their rows, for some of the columns, scaled."""
+        less = NormalEquations(len(columns), self.cross.shape[1], self.dtype)
+        square = np.ix_(columns, columns)
+        less.gram = (_gram(self)[square] - _gram(rows)[square]) * self.dtype(scale**2)
+        less.cross = (self.cross[columns] - rows.cross[columns]) * scale
+        less.row_sum = (self.row_sum[columns] - rows.row_sum[columns]) * scale
+        less.target_sum = self.target_sum - rows.target_sum
+        less.weight = self.weight - rows.weight
+        return less
 
     def widen(self, n_targets: int) -> None:
         """Make room for targets that appear later; rows so far count as zero in them."""
