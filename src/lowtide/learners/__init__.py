@@ -1,9 +1,13 @@
 """Estimators on one side of an encoder: what replaces a kernel machine."""
 
 from lowtide.learners.classifier import KernelClassifier
-from lowtide.learners.compress import compress
-from lowtide.learners.compress_error import DecisionReport
-from lowtide.learners.compressed import CompressedClassifier, CompressedDetector, CompressedRegressor
+from lowtide.learners.compression import (
+    CompressedClassifier,
+    CompressedDetector,
+    CompressedRegressor,
+    DecisionReport,
+    compress,
+)
 from lowtide.learners.regressor import KernelRegressor
 
 __all__ = [
