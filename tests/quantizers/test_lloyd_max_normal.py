@@ -71,6 +71,15 @@ def test_distortion_is_the_squared_error_cell_by_cell(bits):
     assert lloyd_max_distortion(Normal(), bits) == pytest.approx(2 * squares.sum(), abs=1e-13)
 
 
+def test_256_levels_agree_with_another_solution_to_a_trillionth():
+    levels, borders = lloyd_max_normal(8)
+    others = [0.008446193222756295, 0.5763547006421683, 1.810953088374312, 4.186595442844834, 4.603535612430344]
+    np.testing.assert_allclose(levels[[128, 161, 218, 254, 255]], others, atol=1e-12)
+    np.testing.assert_allclose(
+        borders[[128, 253, 254]], [0.016892788161050942, 4.056116613390477, 4.395065527637589], atol=1e-12
+    )
+
+
 def test_one_bit_has_the_closed_form():
     levels, borders = lloyd_max_normal(1)
     np.testing.assert_allclose(levels, [-math.sqrt(2 / math.pi), math.sqrt(2 / math.pi)], rtol=1e-15)

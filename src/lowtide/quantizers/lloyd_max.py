@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 _ARCSINE = Arcsine()
 _NORMAL = Normal()
+# Enough for any cell but the outermost: the next singularity is never nearer than a third of its width.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @dataclass(eq=False, repr=False)
@@ -78,7 +80,7 @@ def lloyd_max_distortion(density: Density, bits: int) -> float:
     """
     levels, _ = lloyd_max(density, bits)
     lower = levels[: len(levels) // 2]
-    mass = np.diff(density.cdf(_edges(density, lower)))
+    mass, _ = _cells(density, lower)
     return float(density.second_moment - 2.0 * np.sum(mass * lower**2))
 
 
@@ -87,7 +89,8 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     """Solve mu_i = E[v | t_{i-1} < v < t_i], t_i = (mu_i + mu_{i+1})/2 for a symmetric density.
 
     A few hundred Lloyd steps, then Newton on the tridiagonal system: plain Lloyd stalls for many levels. Only the
-    negative half is solved, where a cdf near 0 keeps the digits of small masses that one near 1 would lose.
+    negative half is solved, and its cells are integrated one by one: differences of a cdf would lose the digits of small
+    masses, and with 256 levels the system makes 100 times more of such errors.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     half = 2 ** (bits - 1)
     lower = density.quantile((np.arange(half) + 0.5) / (2 * half))
     for _ in range(300):
-        lower = _centroids(density, lower)
+        _, lower = _cells(density, lower)
     for _ in range(40):
         step = _newton_step(density, lower)
         lower = lower - step
@@ -114,17 +117,23 @@ def _edges(density: Density, lower: Array) -> Array:
     return np.concatenate([[density.interval[0]], (lower[:-1] + lower[1:]) / 2, [0.0]])
 
 
-def _centroids(density: Density, lower: Array) -> Array:
-    """Return the mean of the law within each cell."""
+def _cells(density: Density, lower: Array) -> tuple[Array, Array]:
+    """Return the mass of each cell and the mean of the law within it."""
     edges = _edges(density, lower)
-    return np.asarray(np.diff(density.partial_mean(edges)) / np.diff(density.cdf(edges)))
+    half, middle = np.diff(edges[1:]) / 2, (edges[1:-1] + edges[2:]) / 2
+    x = middle[:, None] + half[:, None] * _NODES
+    weight = half[:, None] * _WEIGHTS * density.pdf(x)
+    mass, first = weight.sum(axis=1), (weight * x).sum(axis=1)
+    # The outermost cell, where a density may be singular or go on for ever.
+    tail, tail_first = density.cdf(edges[1:2]), density.partial_mean(edges[1:2])
+    mass = np.concatenate([tail, mass])
+    return mass, np.concatenate([tail_first, first]) / mass
 
 
 def _newton_step(density: Density, lower: Array) -> Array:
     """Return J^-1 (mu - centroid(mu)); a cell's centroid moves with its two borders, a border with its two levels."""
     edges = _edges(density, lower)
-    mass = np.diff(density.cdf(edges))
-    center = _centroids(density, lower)
+    mass, center = _cells(density, lower)
     border = edges[1:-1]
     pull = 0.5 * density.pdf(border)
     above = pull * (center[1:] - border) / mass[1:]
