@@ -89,8 +89,8 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     """Solve mu_i = E[v | t_{i-1} < v < t_i], t_i = (mu_i + mu_{i+1})/2 for a symmetric density.
 
     A few hundred Lloyd steps, then Newton on the tridiagonal system: plain Lloyd stalls for many levels. Only the
-    negative half is solved, and its cells are integrated one by one: differences of a cdf would lose the digits of small
-    masses, and with 256 levels the system makes 100 times more of such errors.
+    negative half is solved, and its cells are integrated one by one: differences of a cdf would lose the digits of
+    small masses, and with 256 levels the system makes 100 times more of such errors.
 
     Returns
     -------
