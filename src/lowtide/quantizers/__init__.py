@@ -1,6 +1,7 @@
 """HOW few bits: from a map's components to small integers and back."""
 
 from lowtide.quantizers.base import DrawnQuantizer, Quantizer
+from lowtide.quantizers.line import LineSteps, normal_steps
 from lowtide.quantizers.lloyd_max import (
     LloydMax,
     lloyd_max,
@@ -21,6 +22,7 @@ __all__ = [
     "DrawnPeriodic",
     "DrawnQuantizer",
     "DrawnStochastic",
+    "LineSteps",
     "LloydMax",
     "PeriodicMap",
     "Phase",
@@ -33,6 +35,7 @@ __all__ = [
     "lloyd_max_arcsine",
     "lloyd_max_distortion",
     "lloyd_max_normal",
+    "normal_steps",
     "quantizer_by_name",
 ]
 
