@@ -302,15 +302,14 @@ class Codes:
     @classmethod
     def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
         """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
-        return _rebuild(
-            arrays["packed"],
-            spec["bits"],
-            spec["n_levels"],
-            arrays["codebook"],
-            bytes.fromhex(spec["fingerprint"]),
-            arrays.get("norms"),
-            spec.get("scaled", False),
-        )
+        layout = arrays["packed"], spec["bits"], spec["n_levels"], arrays["codebook"]
+        fingerprint = bytes.fromhex(spec["fingerprint"])
+        if "scaled" not in spec and "norms" not in arrays:
+            return _rebuild(*layout, fingerprint)
+        norms, scaled = arrays["norms"], spec["scaled"]
+        if norms.dtype != np.float32 or not isinstance(scaled, bool):
+            raise CodeLayoutError(f"Codes: norms must be float32, scaled true or false, got {norms.dtype}, {scaled!r}.")
+        return _rebuild(*layout, fingerprint, norms, scaled)
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         parts = self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from lowtide._checks import check_integer, check_positive
-from lowtide.encoders.drawn_state import check_same_fingerprint
 from lowtide.encoders.state import Arrays, EstimatorState
 from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS
@@ -47,5 +46,5 @@ class SketchState(EstimatorState):
         kept = cls._arrays_of("projection", arrays)
         self.projection_ = self._layout.restore(Gaussian(), self.n_features_in_, self._n_components, kept)
         self.fingerprint_ = self._fingerprint()
-        check_same_fingerprint(cls.__name__, self.fingerprint_, spec["fingerprint"])
+        self._check_same(self.fingerprint_, spec["fingerprint"])
         return self
