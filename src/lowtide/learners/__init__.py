@@ -5,6 +5,7 @@ from lowtide.learners.compress import compress
 from lowtide.learners.compress_error import DecisionReport
 from lowtide.learners.compressed import CompressedClassifier, CompressedDetector, CompressedRegressor
 from lowtide.learners.regressor import KernelRegressor
+from lowtide.learners.search import SketchSearchCV
 
 __all__ = [
     "CompressedClassifier",
@@ -13,5 +14,6 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "SketchSearchCV",
     "compress",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
@@ -210,6 +211,13 @@ class Sketch(SketchEstimation, SketchState, Encoder):
     def _encode(self, rows: Any) -> Codes:
         packed, norms = sketch_rows(rows, self.projection_, self.steps_)
         return self._no_codes.with_rows(packed, norms if self._store_norms else None)
+
+    def _with_gamma(self, gamma: float) -> Self:
+        """Return this sketch, its projections shared, with the Fourier features of one gamma on both sides."""
+        other = copy(self)
+        other.__dict__.pop("_no_codes", None)
+        other.gamma = other.gamma_ = float(gamma)
+        return other
 
     def _encode_with_norms(self, rows: Any) -> Codes:
         return self._no_codes.with_rows(*sketch_rows(rows, self.projection_, self.steps_))
