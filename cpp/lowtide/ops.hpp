@@ -10,8 +10,10 @@
 #include "lowtide/ops/encode/encode.hpp"
 #include "lowtide/ops/features/features.hpp"
 #include "lowtide/ops/hadamard/hadamard.hpp"
+#include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
+#include "lowtide/ops/threshold/threshold.hpp"
 
 namespace lowtide {
 
@@ -22,6 +24,9 @@ struct Ops {
   EncodeLevelsFn encode_levels;
   EncodeBitsFn encode_bits;
   EncodeStochasticFn encode_stochastic;
+  ThresholdLevelsFn threshold_levels;
+  ThresholdBitsFn threshold_bits;
+  NormFn norm;
   FeaturesFn features;
   TurnsFn turns;
   ProjectFn project;

@@ -9,6 +9,7 @@ from lowtide.learners.compression import (
     compress,
 )
 from lowtide.learners.regressor import KernelRegressor
+from lowtide.learners.search import SketchSearchCV
 
 __all__ = [
     "CompressedClassifier",
@@ -17,5 +18,6 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "SketchSearchCV",
     "compress",
 ]

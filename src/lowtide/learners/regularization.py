@@ -78,7 +78,7 @@ def held_out_alpha(equations: NormalEquations, problem: Problem, rng: np.random.
     sums = NormalEquations(m, problem.targets.shape[1], equations.dtype)
     sums.add(held.train, held.targets, held.weight)
     columns, scale = _half_of_the_columns(m)
-    rest = equations.without(sums, columns, scale)
+    rest = equations.columns(columns, scale).without(sums.columns(columns, scale))
     if n < 2 or not rest.weight > 0:
         return float(alphas[_FIRST])
 
