@@ -39,8 +39,10 @@ from lowtide.theory.orthogonal.variance import (
 from lowtide.theory.orthogonal.ranges import (
     OrfRanges, kernel_bounds, orf_ranges, true_lower_range, true_upper_range, true_variance_range, variance_bounds,
 )
+from lowtide.theory.ternary import *  # noqa: F403
+from lowtide.theory import ternary
 
-__all__ = [  # noqa: RUF022
+__all__ = [
     "FeaturePlan", "features_needed", "plan_features",
     "PairMoments", "HarmonicSeries", "kernel_reach", "Curve", "covariance", "layout_variance",
     "kappa_qq", "kappa_qq_gaussian", "kappa_qq_laplace", "triangle_wave", "universal_Qk",
@@ -54,4 +56,5 @@ __all__ = [  # noqa: RUF022
     "block_sizes", "haar_covariance", "orf_chi_variance", "orf_variance", "rff_variance",
     "OrfRanges", "kernel_bounds", "orf_ranges", "true_lower_range", "true_upper_range", "true_variance_range",
     "variance_bounds",
+    *ternary.__all__,
 ]
