@@ -18,6 +18,7 @@ from lowtide.theory.ternary.ternary_map import TernaryMap
 from lowtide.theory.ternary.thresholds import equation_constants, ternary_solutions
 from lowtide.theory.ternary.scaled import even_solution, scaled_solution
 from lowtide.theory.ternary.match import TernaryMatch, match_moments, tau_limit
+from lowtide.theory.ternary.equivalent import center_kernel, kernel_equivalent
 
 __all__ = [  # noqa: RUF022
     "GaussianMoments", "gaussian_moments", "TARGETS", "resolve_target", "Activation", "CallableActivation",
@@ -25,4 +26,5 @@ __all__ = [  # noqa: RUF022
     "ReLU", "Sign", "Sine", "Step",
     "TernaryMap", "TernaryMatch", "match_moments", "tau_limit",
     "equation_constants", "ternary_solutions", "scaled_solution", "even_solution",
+    "center_kernel", "kernel_equivalent",
 ]

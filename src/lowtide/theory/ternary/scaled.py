@@ -67,7 +67,7 @@ def scaled_solution(moments: GaussianMoments, tau: float) -> TernaryMap:
         raise fail("scaled_solution", "d1 must be above 0", moments, "An even target has d1 = 0: use even_solution.")
     r = 2 * math.sqrt(tau * moments.d2 / moments.d1)
     # Spacing grows from the sign function on: for large r all that happens does so within 1/r of it.
-    grid = r + np.geomspace(1e-6, _LONGEST, _STEPS)
+    grid = r + np.append(0.0, np.geomspace(1e-6, _LONGEST, _STEPS))
     target = moments.d0 / (tau * moments.d1)
     a = _wanted(lambda a: _diagonal(a, _lower(a, r)), lambda a: _slope(a, _lower(a, r), r), grid, target)
     b = _lower(a, r)
@@ -121,7 +121,7 @@ def _wanted(value: Callable[[float], float], slope: Callable[[float], float], gr
     least = int(np.argmin(values))
     low, high = float(grid[max(least - 1, 0)]), float(grid[min(least + 1, len(grid) - 1)])
     a_least = brentq(slope, low, high, xtol=1e-15, rtol=1e-14) if slope(low) < 0 < slope(high) else float(grid[least])
-    if target > value(a_least) and values[0] > target:
+    if target > value(a_least) and values[0] >= target:
         return float(brentq(lambda a: value(a) - target, float(grid[0]), a_least, xtol=1e-15, rtol=1e-14))
     return float(a_least)
 
