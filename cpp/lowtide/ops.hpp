@@ -12,6 +12,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
+#include "lowtide/ops/ternary/ternary.hpp"
 
 namespace lowtide {
 
@@ -34,6 +35,7 @@ struct Ops {
   ProductFn<double> code_product_f64;
   CountsFn code_counts;
   GramOp code_gram;
+  TernaryOps ternary;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

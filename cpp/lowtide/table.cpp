@@ -23,6 +23,7 @@ Ops scalar_ops() {
   table.code_product_f64 = scalar::code_product;
   table.code_counts = scalar::code_counts;
   table.code_gram = scalar::code_gram;
+  table.ternary = scalar::ternary;
   return table;
 }
 
@@ -47,6 +48,7 @@ Ops avx2_ops() {
   table.code_product_f64 = avx2::code_product;
   table.code_counts = avx2::code_counts;
   table.code_gram = avx2::code_gram;
+  table.ternary = avx2::ternary;
 #endif
   return table;
 }
@@ -68,6 +70,7 @@ Ops avx512_ops() {
   table.code_product_f64 = avx512::code_product;
   table.code_counts = avx512::code_counts;
   table.code_gram = avx512::code_gram;
+  table.ternary = avx512::ternary;
 #endif
   return table;
 }

@@ -63,6 +63,19 @@ def project(
     out: NDArray[np.float32],
 ) -> None: ...
 
+# Trits of a sparse ternary projection: X uint8, int16 (int32 thresholds) or float32 (float32 thresholds).
+
+def ternary_encode(
+    X: NDArray[Any],
+    lists: NDArray[np.uint16],
+    starts: NDArray[np.uint32],
+    chunk: int,
+    upper: NDArray[Any],
+    lower: NDArray[Any],
+    even: bool,
+    out: NDArray[np.uint8],
+) -> None: ...
+
 # Arithmetic on codes.
 
 def pack(levels: NDArray[np.uint8], bits: int, out: NDArray[np.uint8]) -> None: ...
