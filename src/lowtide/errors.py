@@ -5,6 +5,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "FingerprintMismatchError",
+    "LayoutWarning",
     "LowtideError",
     "MissingExtraError",
     "ParameterError",
@@ -47,3 +48,7 @@ class MissingExtraError(LowtideError, ImportError):
 
 class PrecisionWarning(UserWarning):
     """float32 cannot carry the signal of this input."""
+
+
+class LayoutWarning(UserWarning):
+    """A layout is too small for what the theory says of it to hold."""

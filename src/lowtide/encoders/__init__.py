@@ -3,8 +3,9 @@
 from lowtide.encoders.base import Encoder
 from lowtide.encoders.random_features import RandomFeatures
 from lowtide.encoders.state import EstimatorState
+from lowtide.encoders.ternary import TernaryFeatures
 
-__all__ = ["ENCODERS", "Encoder", "EstimatorState", "RandomFeatures"]
+__all__ = ["ENCODERS", "Encoder", "EstimatorState", "RandomFeatures", "TernaryFeatures"]
 
 # What a file may name as an encoder.
-ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures,)}
+ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures, TernaryFeatures)}

@@ -16,7 +16,7 @@ from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS
 from lowtide.spec import Registry
 
-__all__ = ["DrawnState"]
+__all__ = ["DrawnState", "check_same_fingerprint"]
 
 
 class DrawnState(EstimatorState):
@@ -72,7 +72,7 @@ class DrawnState(EstimatorState):
             self.kernel_, self.n_features_in_, len(self._offset), cls._arrays_of("projection", arrays)
         )
         self.fingerprint_ = self._fingerprint(self._layout)
-        _check_same(cls.__name__, self.fingerprint_, spec["fingerprint"])
+        check_same_fingerprint(cls.__name__, self.fingerprint_, spec["fingerprint"])
         return self
 
 
@@ -82,7 +82,7 @@ def _kept_offset(kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
     return np.array(kept)
 
 
-def _check_same(owner: str, rebuilt: bytes, kept: str) -> None:
+def check_same_fingerprint(owner: str, rebuilt: bytes, kept: str) -> None:
     """Raise when the encoder would not make the codes of the one that was saved."""
     if rebuilt.hex() != kept:
         raise FileFormatError(

@@ -19,12 +19,13 @@ from lowtide.theory.ternary.thresholds import equation_constants, ternary_soluti
 from lowtide.theory.ternary.scaled import even_solution, scaled_solution
 from lowtide.theory.ternary.match import TernaryMatch, match_moments, tau_limit
 from lowtide.theory.ternary.equivalent import center_kernel, kernel_equivalent
+from lowtide.theory.ternary.limit import ternary_kernel
 
 __all__ = [  # noqa: RUF022
     "GaussianMoments", "gaussian_moments", "TARGETS", "resolve_target", "Activation", "CallableActivation",
     "GivenMoments", "Absolute", "Bump", "Cosine", "Exponential", "FourierPair", "LeakyReLU", "Linear", "Quadratic",
     "ReLU", "Sign", "Sine", "Step",
-    "TernaryMap", "TernaryMatch", "match_moments", "tau_limit",
+    "TernaryMap", "ternary_kernel", "TernaryMatch", "match_moments", "tau_limit",
     "equation_constants", "ternary_solutions", "scaled_solution", "even_solution",
     "center_kernel", "kernel_equivalent",
 ]
