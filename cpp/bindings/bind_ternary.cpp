@@ -2,6 +2,7 @@
 
 #include "checks.hpp"
 #include "lowtide/ternary.hpp"
+#include "lowtide/trit_products.hpp"
 
 using namespace nanobind::literals;
 
@@ -42,6 +43,40 @@ void encode(const StridedMatrix<const X>& rows, const Vector<const std::uint16_t
                        reinterpret_cast<std::uint64_t*>(out.data()));
 }
 
+TritMatrix trit_matrix(const CodeRows& rows, std::size_t n_levels, double value) {
+  check_rows(rows.shape(1), rows.data(), n_levels, 2);
+  require(n_levels < std::size_t{1} << 31, "there must be fewer than 2^31 trits a row");
+  return {reinterpret_cast<const std::uint64_t*>(rows.data()), rows.shape(0), n_levels, value};
+}
+
+template <typename T>
+void gram(const CodeRows& rows, std::size_t n_levels, double value, const Matrix<T>& out) {
+  const TritMatrix trits = trit_matrix(rows, n_levels, value);
+  require(trits.n_rows < std::size_t{1} << 31, "trit_gram sums rows in 31 bits: give fewer than 2^31 rows");
+  require(out.shape(0) == n_levels && out.shape(1) == n_levels, "out must be square with n_levels rows");
+  check_aligned(out, "out must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  trit_gram(trits, out.data());
+}
+
+template <typename T>
+void dot(const CodeRows& rows, double value, const CodeRows& other, double other_value, std::size_t n_levels,
+         const Matrix<T>& out) {
+  const TritMatrix a = trit_matrix(rows, n_levels, value), b = trit_matrix(other, n_levels, other_value);
+  require(out.shape(0) == a.n_rows && out.shape(1) == b.n_rows, "out must be (rows of the one, rows of the other)");
+  check_aligned(out, "out must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  trit_dot(a, b, out.data());
+}
+
+template <typename T>
+void bind_products(nb::module_& m) {
+  m.def("trit_gram", &gram<T>, "rows"_a.noconvert(), "n_levels"_a, "value"_a, "out"_a.noconvert(),
+        "D' D of trits with the codebook (0, value, -value, 0).");
+  m.def("trit_dot", &dot<T>, "rows"_a.noconvert(), "value"_a, "other"_a.noconvert(), "other_value"_a, "n_levels"_a,
+        "out"_a.noconvert(), "A B' of trits with the codebooks (0, value, -value, 0).");
+}
+
 template <typename X, typename T>
 void bind(nb::module_& m) {
   m.def("ternary_encode", &encode<X, T>, "X"_a.noconvert(), "lists"_a.noconvert(), "starts"_a.noconvert(), "chunk"_a,
@@ -55,6 +90,8 @@ void bind_ternary(nb::module_& m) {
   bind<float, float>(m);
   bind<std::uint8_t, std::int32_t>(m);
   bind<std::int16_t, std::int32_t>(m);
+  bind_products<float>(m);
+  bind_products<double>(m);
 }
 
 }  // namespace lowtide

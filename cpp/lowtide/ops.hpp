@@ -13,6 +13,7 @@
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
+#include "lowtide/ops/trit_dot/trit_dot.hpp"
 
 namespace lowtide {
 
@@ -36,6 +37,7 @@ struct Ops {
   CountsFn code_counts;
   GramOp code_gram;
   TernaryOps ternary;
+  TritSumsFn trit_sums;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

@@ -24,6 +24,7 @@ Ops scalar_ops() {
   table.code_counts = scalar::code_counts;
   table.code_gram = scalar::code_gram;
   table.ternary = scalar::ternary;
+  table.trit_sums = scalar::trit_sums;
   return table;
 }
 
@@ -49,6 +50,7 @@ Ops avx2_ops() {
   table.code_counts = avx2::code_counts;
   table.code_gram = avx2::code_gram;
   table.ternary = avx2::ternary;
+  table.trit_sums = avx2::trit_sums;
 #endif
   return table;
 }
@@ -71,6 +73,7 @@ Ops avx512_ops() {
   table.code_counts = avx512::code_counts;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
+  table.trit_sums = avx512::trit_sums;
 #endif
   return table;
 }

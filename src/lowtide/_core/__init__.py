@@ -21,6 +21,8 @@ from lowtide._core._lowtide_core import (
     set_thread_count,
     ternary_encode,
     thread_count,
+    trit_dot,
+    trit_gram,
     turns,
     unpack,
 )
@@ -43,6 +45,8 @@ __all__ = [
     "set_thread_count",
     "ternary_encode",
     "thread_count",
+    "trit_dot",
+    "trit_gram",
     "turns",
     "unpack",
 ]

@@ -110,3 +110,12 @@ def code_dot(
     n_levels: int,
     out: NDArray[np.floating[Any]],
 ) -> None: ...
+def trit_gram(rows: NDArray[np.uint8], n_levels: int, value: float, out: NDArray[np.floating[Any]]) -> None: ...
+def trit_dot(
+    rows: NDArray[np.uint8],
+    value: float,
+    other: NDArray[np.uint8],
+    other_value: float,
+    n_levels: int,
+    out: NDArray[np.floating[Any]],
+) -> None: ...
