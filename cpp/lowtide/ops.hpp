@@ -14,6 +14,7 @@
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/trit_dot/trit_dot.hpp"
+#include "lowtide/ops/trit_gram/trit_gram.hpp"
 
 namespace lowtide {
 
@@ -38,6 +39,7 @@ struct Ops {
   GramOp code_gram;
   TernaryOps ternary;
   TritSumsFn trit_sums;
+  TritGramOp trit_gram;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

@@ -25,6 +25,7 @@ Ops scalar_ops() {
   table.code_gram = scalar::code_gram;
   table.ternary = scalar::ternary;
   table.trit_sums = scalar::trit_sums;
+  table.trit_gram = scalar::trit_gram;
   return table;
 }
 
@@ -51,6 +52,7 @@ Ops avx2_ops() {
   table.code_gram = avx2::code_gram;
   table.ternary = avx2::ternary;
   table.trit_sums = avx2::trit_sums;
+  table.trit_gram = avx2::trit_gram;
 #endif
   return table;
 }
@@ -74,6 +76,7 @@ Ops avx512_ops() {
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
   table.trit_sums = avx512::trit_sums;
+  table.trit_gram = avx512::trit_gram;
 #endif
   return table;
 }

@@ -11,9 +11,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t tile_levels = 128;
-constexpr std::size_t tile_sums = tile_levels * tile_levels;
-constexpr std::size_t run_rows = 65536;
+constexpr std::size_t tile_sums = kGramTile * kGramTile;
 
 struct TilePair {
   std::size_t s, t;
@@ -60,40 +58,21 @@ Buffer<std::uint64_t> planes_of_rows(const TritMatrix& trits) {
   return planes;
 }
 
-// Levels [first, last) of n_rows rows as planes, a row a level; levels past the end are zeros.
-void planes_of_levels(const TritMatrix& trits, std::size_t begin, std::size_t n_rows, std::size_t first,
-                      std::size_t last, std::uint64_t* planes) {
-  // As 1-bit levels, pluses and minuses of a level are two neighbors.
-  const std::size_t row_words = words_per_row(trits.n_levels, 2), bit_words = words_per_row(n_rows, 1);
-  const std::size_t words = trit_words(n_rows);
-  const auto columns = make_buffer<std::uint64_t>(64 * bit_words);
-  for (std::size_t w = first / 32; w < last / 32; ++w) {
-    if (w < row_words)
-      ops().code_transpose(trits.rows + begin * row_words, n_rows, row_words, w, w + 1, 1, columns.get(), bit_words);
-    for (std::size_t j = 0; j < 32; ++j)
-      for (std::size_t u = 0; u < words / 2; ++u) {
-        const bool there = w < row_words && u < bit_words;
-        const std::uint64_t* column = columns.get() + 2 * j * bit_words + u;
-        write_planes(there ? column[0] : 0, there ? column[bit_words] : 0, u, planes + (32 * w + j) * words);
-      }
-  }
-}
-
-// Sums of every pair of tiles, [pair][tile_levels][tile_levels], over all rows.
-std::vector<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<TilePair>& pairs, std::size_t n_tiles) {
-  const std::size_t run = std::min(run_rows, trits.n_rows);
+// Sums of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
+std::vector<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<TilePair>& pairs) {
+  const std::size_t run = std::min(kTritGramRows, trits.n_rows), row_words = words_per_row(trits.n_levels, 2);
   std::vector<std::int32_t> sums(pairs.size() * tile_sums, 0);
-  const auto planes = make_buffer<std::uint64_t>(n_tiles * tile_levels * trit_words(run));
+  const TritGramOp& op = ops().trit_gram;
+  const auto operand = make_buffer<std::uint64_t>(op.operand_bytes(trits.n_levels, run) / 8);
   for (std::size_t begin = 0; begin < trits.n_rows; begin += run) {
-    const std::size_t n_rows = std::min(run, trits.n_rows - begin), words = trit_words(n_rows);
-    parallel_for(n_tiles, 1, [&](std::size_t first, std::size_t last) {
-      planes_of_levels(trits, begin, n_rows, first * tile_levels, last * tile_levels, planes.get());
+    const std::size_t n_rows = std::min(run, trits.n_rows - begin);
+    const std::uint64_t* rows = trits.rows + begin * row_words;
+    parallel_for(gram_tiles(trits.n_levels), 2, [&](std::size_t first, std::size_t last) {
+      op.prepare(rows, n_rows, trits.n_levels, first, last, operand.get());
     });
     parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
       for (std::size_t i = first; i < last; ++i)
-        ops().trit_sums(planes.get() + pairs[i].s * tile_levels * words, tile_levels,
-                        planes.get() + pairs[i].t * tile_levels * words, tile_levels, trit_groups(n_rows),
-                        sums.data() + i * tile_sums, tile_levels);
+        op.tile(operand.get(), n_rows, pairs[i].s, pairs[i].t, sums.data() + i * tile_sums);
     });
   }
   return sums;
@@ -102,12 +81,12 @@ std::vector<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<T
 // Writes one tile of sums and its mirror image.
 template <typename T>
 void write_tile(std::size_t n_levels, TilePair pair, const std::int32_t* sums, double scale, T* out) {
-  const std::size_t j_end = std::min(n_levels, (pair.s + 1) * tile_levels);
-  const std::size_t k_end = std::min(n_levels, (pair.t + 1) * tile_levels);
-  for (std::size_t j = pair.s * tile_levels; j < j_end; ++j) {
-    const std::int32_t* row = sums + j % tile_levels * tile_levels;
-    for (std::size_t k = std::max(j, pair.t * tile_levels); k < k_end; ++k)
-      out[j * n_levels + k] = out[k * n_levels + j] = static_cast<T>(scale * row[k % tile_levels]);
+  const std::size_t j_end = std::min(n_levels, (pair.s + 1) * kGramTile);
+  const std::size_t k_end = std::min(n_levels, (pair.t + 1) * kGramTile);
+  for (std::size_t j = pair.s * kGramTile; j < j_end; ++j) {
+    const std::int32_t* row = sums + j % kGramTile * kGramTile;
+    for (std::size_t k = std::max(j, pair.t * kGramTile); k < k_end; ++k)
+      out[j * n_levels + k] = out[k * n_levels + j] = static_cast<T>(scale * row[k % kGramTile]);
   }
 }
 
@@ -115,9 +94,8 @@ void write_tile(std::size_t n_levels, TilePair pair, const std::int32_t* sums, d
 
 template <typename T>
 void trit_gram(const TritMatrix& trits, T* out) {
-  const std::size_t n_tiles = (trits.n_levels + tile_levels - 1) / tile_levels;
-  const auto pairs = upper_pairs(n_tiles);
-  const auto sums = sum_pairs(trits, pairs, n_tiles);
+  const auto pairs = upper_pairs(gram_tiles(trits.n_levels));
+  const auto sums = sum_pairs(trits, pairs);
   parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)
       write_tile(trits.n_levels, pairs[i], sums.data() + i * tile_sums, trits.value * trits.value, out);

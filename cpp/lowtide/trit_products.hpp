@@ -14,8 +14,8 @@ struct TritMatrix {
   double value;
 };
 
-// out (n_levels, n_levels) = D' D. n_rows < 2^31. Buffers: the bits rearranged, at most n_levels * 65536 / 2 bytes, and
-// 4 bytes a pair of levels.
+// out (n_levels, n_levels) = D' D. n_rows < 2^31. Buffers: the bits rearranged, 2 bits (AVX2: 4) a trit of at most
+// 32640 rows, and 4 bytes a pair of levels.
 template <typename T>
 void trit_gram(const TritMatrix& trits, T* out);
 

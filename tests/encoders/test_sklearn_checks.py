@@ -5,7 +5,7 @@ import functools
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import PeriodicMap, RandomFeatures
+from lowtide import PeriodicMap, RandomFeatures, TernaryFeatures
 from lowtide.kernels import Bessel, Gaussian, Stable
 
 FIXED_ORDER = [
@@ -19,6 +19,11 @@ DENSE = [
     RandomFeatures("rbf", projection="orthogonal", n_components=32, bits=None),
     RandomFeatures(Bessel(), projection="haar", n_components=32, bits=4, quantizer="uniform"),
     RandomFeatures(Stable(alpha=1.5), projection="iid", n_components=32, bits=8),
+]
+TERNARY = [
+    TernaryFeatures(n_components=64, sparsity="auto"),
+    TernaryFeatures("relu", n_components=33, sparsity=0.0),
+    TernaryFeatures("abs", n_components=70, sparsity="auto"),
 ]
 # BLAS sums a row in an order that depends on the batch around it: these two ask for equality to 1e-7, below float32.
 NEED_A_FIXED_ORDER = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
@@ -41,3 +46,8 @@ def test_dense_random_features_pass_scikit_learn(estimator, check):
     name = check.func.__name__ if isinstance(check, functools.partial) else check.__name__
     if name not in NEED_A_FIXED_ORDER:
         run(check, estimator)
+
+
+@parametrize_with_checks(TERNARY)
+def test_ternary_features_pass_scikit_learn(estimator, check):
+    run(check, estimator)

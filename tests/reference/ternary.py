@@ -42,6 +42,6 @@ def sums(X, T, chunk):
     return out
 
 
-def trits(S, upper, lower, even):
+def trits(sums, upper, lower, even):
     """Levels 0, 1, 2 of sums."""
-    return np.where(S > upper, 1, np.where(S < lower, 1 if even else 2, 0)).astype(np.uint8)
+    return np.where(sums > upper, 1, np.where(sums < lower, 1 if even else 2, 0)).astype(np.uint8)

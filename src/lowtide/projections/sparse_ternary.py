@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lowtide._checks import check_integer, check_interval
+from lowtide._checks import check_integer, check_interval, fail
 from lowtide.spec import Spec
 
 __all__ = ["SparseTernary", "SparseTernaryProjection"]
@@ -75,13 +76,16 @@ class SparseTernary(Spec):
                 features, sizes = _lists(entries[:, c * chunk : (c + 1) * chunk], half)
                 lists[c].append(features)
                 counts[c].append(sizes)
+        starts = np.cumsum(np.concatenate([[0], *(part for parts in counts for part in parts)]))
+        if starts[-1] > np.iinfo(np.uint32).max:
+            raise fail("SparseTernary", "W must have fewer than 2^32 entries that are not 0", int(starts[-1]))
         return SparseTernaryProjection(
             n_features=n_features,
             n_outputs=n_outputs,
             density=half / 2**31,
             chunk=chunk,
             lists=np.concatenate([part for parts in lists for part in parts]),
-            starts=np.cumsum(np.concatenate([[0], *(part for parts in counts for part in parts)])).astype(np.uint32),
+            starts=starts.astype(np.uint32),
         )
 
 
@@ -125,16 +129,15 @@ class SparseTernaryProjection:
         """Bytes of the lists."""
         return self.lists.nbytes + self.starts.nbytes
 
-    @property
+    @cached_property
     def most_terms(self) -> int:
         """Most pluses, or minuses, of an output."""
-        counts = np.diff(self.starts.astype(np.int64)).reshape(-1, self.n_outputs, 2)
-        return int(counts.sum(axis=0).max())
+        return int(self._sizes().reshape(-1, self.n_outputs, 2).sum(axis=0).max())
 
     def signs(self) -> sparse.csr_array[Any]:
         """Return the entries' signs, int8 (n_outputs, n_features), built on request."""
-        n_lists = len(self.starts) - 1
-        of_list = np.repeat(np.arange(n_lists), np.diff(self.starts.astype(np.int64)))
+        sizes = self._sizes()
+        of_list = np.repeat(np.arange(len(sizes)), sizes)
         chunk, output = np.divmod(of_list // 2, self.n_outputs)
         values = np.where(of_list % 2 == 0, 1, -1).astype(np.int8)
         shape = (self.n_outputs, self.n_features)
@@ -143,6 +146,11 @@ class SparseTernaryProjection:
     def weights(self) -> NDArray[np.float32]:
         """Return W, frequencies in columns, (n_features, n_outputs), built on request."""
         return self.signs().toarray().T.astype(np.float32) * np.float32(1.0 / math.sqrt(self.density))
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """Return the length of each list."""
+        starts = self.starts.astype(np.int64)
+        return starts[1:] - starts[:-1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what was drawn, for a fingerprint; a file keeps the seed alone."""

@@ -91,7 +91,7 @@ class TernaryEstimation:
 
     def _codes(self, X: Any) -> Codes:
         if not isinstance(X, Codes):
-            return self.encode(X)  # type: ignore[attr-defined, no-any-return]
+            return self.encode(X)  # type: ignore[attr-defined]
         if X.fingerprint != self.fingerprint_:
             raise FingerprintMismatchError(
                 f"Codes must come from this encoder, fingerprint {self.fingerprint_.hex()}, got codes of "
@@ -104,8 +104,8 @@ class TernaryEstimation:
         if isinstance(X, Codes) or isinstance(Y, Codes):
             raise fail("TernaryFeatures", "expected values need raw rows on both sides", "Codes")
         left, right = (self._scaled(rows) for rows in (X, Y))
-        squares = (np.einsum("ij,ij->i", rows, rows) for rows in (left, right))
-        return ternary_kernel(self.match_.map, *squares, left @ right.T)
+        squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
+        return ternary_kernel(self.match_.map, squares[0], squares[1], left @ right.T)
 
     def _scaled(self, X: Any) -> NDArray[np.float64]:
         """Return centered, scaled rows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -130,8 +129,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
             Weights of the rows in mean, tau and gamma="scale".
         """
         rows = self._rows(X, reset=True)
-        for stale in ("fingerprint_", "_no_codes"):
-            self.__dict__.pop(stale, None)
+        self.__dict__.pop("fingerprint_", None)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
@@ -147,7 +145,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         self.match_ = match_moments(self.target_, self.tau_)
         self._draw()
         self.thresholds_ = Thresholds.of(self.match_.map, self.projection_, self.mean_, self._scale)
-        self.fingerprint_ = self._fingerprint()
+        self._finish()
         return self
 
     def _transform(self, rows: Any) -> NDArray[np.float32]:
@@ -156,17 +154,17 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
     def _encode(self, rows: Any) -> Codes:
         return self._no_codes.with_rows(trit_rows(rows, self.projection_, self.thresholds_, self._even))
 
-    @cached_property
-    def _no_codes(self) -> Codes:
-        """Zero rows of this encoder: codebook and fingerprint for the rows to come."""
-        value = self.match_.map.alpha / math.sqrt(self._n_components)
-        return Codes(
+    def _finish(self) -> None:
+        """Make the fingerprint, and zero rows that hold it with the codebook for the rows to come."""
+        value, made = self.match_.map.alpha / math.sqrt(self._n_components), self._fingerprint()
+        self._no_codes = Codes(
             np.empty((0, row_bytes(self._n_components, 2)), dtype=np.uint8),
             bits=2,
             n_levels=self._n_components,
             codebook=[0.0, value, -value, 0.0],
-            fingerprint=self.fingerprint_,
+            fingerprint=made,
         )
+        self.fingerprint_ = made
 
     @property
     def random_weights_(self) -> NDArray[np.float32]:

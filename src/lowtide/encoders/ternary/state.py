@@ -70,7 +70,7 @@ class TernaryState(EstimatorState):
         match = match_moments(self.target_, self.tau_)
         self.match_ = replace(match, case=case, map=sigma, moments=sigma.moments(self.tau_))
         self._draw()
-        self.fingerprint_ = self._fingerprint()
+        self._finish()
         check_same_fingerprint(owner, self.fingerprint_, spec["fingerprint"])
         return self
 

@@ -36,7 +36,9 @@ class Thresholds:
     lower: NDArray[np.float64]
 
     @classmethod
-    def of(cls, sigma: TernaryMap, projection: SparseTernaryProjection, mean: NDArray[np.float64], scale: float) -> Self:
+    def of(
+        cls, sigma: TernaryMap, projection: SparseTernaryProjection, mean: NDArray[np.float64], scale: float
+    ) -> Self:
         """Return those of a map on centered, scaled rows."""
         unit = math.sqrt(projection.density) / scale
         shift = projection.signs() @ mean

@@ -14,7 +14,9 @@ Floats = NDArray[np.float64]
 _FAR = 40.0
 
 
-def ternary_kernel(sigma: TernaryMap, square_x: ArrayLike, square_y: ArrayLike, product: ArrayLike) -> tuple[Floats, Floats]:
+def ternary_kernel(
+    sigma: TernaryMap, square_x: ArrayLike, square_y: ArrayLike, product: ArrayLike
+) -> tuple[Floats, Floats]:
     """E[sigma(w.x) sigma(w.y)] and E[sigma(w.x)^2 sigma(w.y)^2] for w ~ N(0, I).
 
     w.x and w.y are jointly normal, so both are sums of the values of four quadrants, with bivariate normal
@@ -72,7 +74,9 @@ def _normal(h: Floats, k: Floats, rho: Floats) -> Floats:
     """Return P(U < h, V < k) of standard normal variables with correlation rho."""
     width = np.sqrt(np.maximum((1.0 - rho) * (1.0 + rho), 1e-30))
     opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
-    joint = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, (_ratio(k, h) - rho) / width) - owens_t(k, (_ratio(h, k) - rho) / width)
+    joint = (
+        (ndtr(h) + ndtr(k)) / 2 - owens_t(h, (_ratio(k, h) - rho) / width) - owens_t(k, (_ratio(h, k) - rho) / width)
+    )
     return np.asarray(np.clip(joint - 0.5 * opposite, 0.0, 1.0))
 
 
