@@ -13,7 +13,7 @@ _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
     "lowtide.encoders": ("RandomFeatures", "TernaryFeatures"),
-    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "compress"),
+    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "CodePCA", "compress"),
     "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),
 }

@@ -29,6 +29,7 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
         "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
         "classifier": (classifier, {}),
         "regressor_int8": (regressor, {"weights": "int8"}),
+        "code_pca": (lt.CodePCA(3, features=one_bit, whiten=True, random_state=0).fit(ROWS), {}),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
@@ -45,6 +46,8 @@ def seen(thing: Any) -> dict[str, Any]:
     if isinstance(thing, lt.KernelClassifier):
         found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
         return found | {"predicted": thing.predict(ROWS).tolist()}
+    if isinstance(thing, lt.CodePCA):
+        return found | {"embedding": thing.transform(ROWS).tolist(), "variance": thing.explained_variance_.tolist()}
     return found | {"predicted": thing.predict(ROWS).tolist()}
 
 
