@@ -19,6 +19,8 @@ import pytest
 
 from lowtide import theory
 from lowtide.kernels import Gaussian, Kernel, Laplace
+from lowtide.maps import Normal
+from lowtide.quantizers import lloyd_max_distortion, lloyd_max_normal
 
 PATH = Path(os.environ.get("LOWTIDE_VECTORS") or Path(__file__).parent / "data" / "vectors.json")
 VECTORS = json.loads(PATH.read_text(encoding="utf-8"))["vectors"]
@@ -136,6 +138,43 @@ def trf_scaled(activation: theory.Activation, tau: float) -> dict[str, float]:
     }
 
 
+def lm_gauss(b: int) -> dict[str, Any]:
+    levels, borders = lloyd_max_normal(b)
+    half = len(levels) // 2
+    return {
+        "levels_positive": levels[half:],
+        "borders_nonnegative": borders[half - 1 :],
+        "distortion": lloyd_max_distortion(Normal(), b),
+    }
+
+
+def sklearn_gamma(gamma: float) -> float:
+    """One-Sketch's gamma is 1/bandwidth."""
+    return gamma**2 / 2
+
+
+def thm2_corrected(b: int, gamma: float, rho: float) -> dict[str, float]:
+    bounds = theory.sketch_bounds(b, sklearn_gamma(gamma), rho)
+    return {
+        "D_s": bounds.sine_distortion,
+        "D_c": bounds.cosine_distortion,
+        "zeta_s": bounds.sine_covariance,
+        "zeta_c": bounds.cosine_covariance,
+        "Delta_c": bounds.cosine_offset,
+        "K": bounds.kernel,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+    }
+
+
+def prop1_LQ(b: int, gamma: float) -> float:  # noqa: N802  (the file's name)
+    return theory.sketch_lipschitz_printed(b, sklearn_gamma(gamma))
+
+
+def thm3_k(b: int, gamma: float, d: int, eps: float) -> float:
+    return theory.sketch_features_printed(eps, d, sklearn_gamma(gamma), prop1_LQ(b, gamma))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lm_arcsine": lm_arcsine,
     "universal_Qk": theory.universal_Qk,
@@ -155,6 +194,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "uniform_m_unit_ball_paper": uniform_paper,
     "uniform_m_unit_ball_corrected": uniform_corrected,
     "cor3_m_unit_ball_paper": lambda d, eps, sigma: theory.corollary3_features_printed(eps, d, 1 / sigma),
+    "lm_gauss": lm_gauss,
+    "qrp_rff_mean": lambda b, gamma, rho: theory.sketch_kernel(b, sklearn_gamma(gamma), rho),
+    "qrp_rff_variance_per_feature": lambda b, gamma, rho: theory.sketch_variance(b, sklearn_gamma(gamma), rho),
+    "thm2_corrected": thm2_corrected,
+    "prop1_LQ": prop1_LQ,
+    "thm3_k_paper": thm3_k,
     "stocq_variance_per_feature": lambda b, s: theory.stochastic_codes_variance(b, Gaussian(), s, ANY),
     "rff_variance_per_feature": rff_variance_per_feature,
     "bessel_kernel": lambda d, z: theory.normalized_bessel(d, z),

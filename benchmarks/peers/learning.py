@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -56,6 +57,16 @@ def _fit(loss: str, model: object) -> tuple[Side, Side]:
     return partial(_quietly, ours), partial(_quietly, theirs)
 
 
+def _choose_strength(loss: str, n: int, n_components: int) -> tuple[Side, Side]:
+    """C="auto" against the plain fit with the C that it finds."""
+    X, _, y, _ = mnist()
+    features = lt.RandomFeatures(gamma=GAMMA, n_components=n_components, random_state=0)
+    auto = lt.KernelClassifier(features, loss=loss, C="auto", random_state=0)
+    chosen = _quietly(partial(clone(auto).fit, X[:n], y[:n])).C_
+    plain = lt.KernelClassifier(features, loss=loss, C=chosen, random_state=0)
+    return partial(_quietly, partial(auto.fit, X[:n], y[:n])), partial(_quietly, partial(plain.fit, X[:n], y[:n]))
+
+
 @cache
 def _fitted() -> tuple[lt.KernelClassifier, Pipeline]:
     X, _, y, _ = mnist()
@@ -98,6 +109,22 @@ DUELS = [
         partial(_fit, "logistic", LogisticRegression(max_iter=ITERATIONS, tol=1e-12)),
         3,
         repeats=1,
+    ),
+    *(
+        Duel(
+            f"auto-{loss.replace('_', '-')}-{n // 1000}k",
+            f'{loss} with C="auto", {n:,} digits, m={m}',
+            "the plain fit",
+            partial(_choose_strength, loss, n, m),
+            0.5,
+            repeats=3,
+        )
+        for loss, n, m in (
+            ("squared", 4_000, 4096),
+            ("squared", 60_000, 4096),
+            ("logistic", 30_000, 1024),
+            ("squared_hinge", 30_000, 1024),
+        )
     ),
     Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, 1),
     Duel("predict-one", "100 rows one by one, d=64, m=4096", "the same pipeline", _predict_one, 10),

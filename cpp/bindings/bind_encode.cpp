@@ -1,10 +1,12 @@
 #include <nanobind/stl/optional.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "checks.hpp"
 #include "lowtide/ops.hpp"
+#include "lowtide/parallel.hpp"
 #include "lowtide/rows.hpp"
 
 using namespace nanobind::literals;
@@ -150,6 +152,55 @@ void encode_stochastic(const Input& X, const Signs& signs, const Floats& scale, 
   });
 }
 
+LineRule line_rule(const Floats& borders, unsigned bits) {
+  const std::size_t k = borders.shape(0);
+  check_aligned(borders, "borders must be aligned to its items: pass a copy");
+  require(k <= max_line_borders && ((k + 1) & k) == 0, "there must be 2^i - 1 borders, at most 127");
+  require(2 * (k + 1) <= (std::size_t{1} << bits), "bits must hold two levels more than twice the borders");
+  LineRule rule{};
+  rule.n_borders = static_cast<unsigned>(k);
+  while ((1u << rule.n_steps) <= k) ++rule.n_steps;
+  for (std::size_t i = 0; i <= max_line_borders; ++i) rule.borders[i] = i < k ? borders.data()[i] : HUGE_VALF;
+  for (std::size_t i = 0; i < k; ++i)
+    require(rule.borders[i] > (i == 0 ? 0.0f : rule.borders[i - 1]), "borders must be positive and ascend");
+  return rule;
+}
+
+// A row that is too short to be normalized counts as zero.
+float inverse_length(float norm) { return norm >= std::numeric_limits<float>::min() ? 1.0f / norm : 0.0f; }
+
+void threshold(const Input& X, const Signs& signs, const Floats& scale, const Floats& norms, const Floats& borders,
+               unsigned bits, const CodeRowsOut& out) {
+  const Rows rows = rows_of(X, signs, scale);
+  const std::size_t n_levels = rows.n_frequencies;
+  check_aligned(norms, "norms must be aligned to its items: pass a copy");
+  require(norms.shape(0) == rows.n, "norms must have an entry a row of X");
+  check_out(out, rows, n_levels, bits);
+  const LineRule rule = line_rule(borders, bits);
+  nb::gil_scoped_release nogil;
+  for_each_slice(rows, [&](const Slice& s) {
+    const float *a = scale.data() + s.first, factor = inverse_length(norms.data()[s.row]);
+    std::uint64_t* words = words_at(out, s.row, s.first, bits);
+    if (bits == 1) return ops().threshold_bits(s.v, s.count, a, factor, words);
+    ops().threshold_levels(s.v, s.count, a, factor, rule, s.levels);
+    ops().pack(s.levels, s.count, bits, words);
+  });
+}
+
+void norms(const Input& X, const Vector<float>& out) {
+  const std::size_t n = X.shape(0), d = X.shape(1);
+  require(out.shape(0) == n, "out must have an entry a row of X");
+  require(n == 0 || d <= 1 || X.stride(1) == 1, "the entries of a row of X must be contiguous: pass a C-ordered array");
+  check_aligned(X, "X must be aligned to its items: pass a copy");
+  check_aligned(out, "out must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  // Values worth waking a thread for: some 25 microseconds.
+  parallel_for(n, 1 + (std::size_t{1} << 17) / (d + 1), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      out.data()[i] = ops().norm(X.data() + static_cast<std::ptrdiff_t>(i) * X.stride(0), d);
+  });
+}
+
 void features(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset, const Floats& shifts,
               float amplitude, std::size_t n_components, const Matrix<float>& out) {
   const Rows rows = rows_of(X, signs, scale);
@@ -193,6 +244,10 @@ void bind_encode(nb::module_& m) {
   m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "grid_bits"_a, "bits"_a, "n_levels"_a,
         "out"_a.noconvert(), "Rows to packed levels, the cosine rounded at random to 2^grid_bits values.");
+  m.def("threshold", &threshold, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+        "norms"_a.noconvert(), "borders"_a.noconvert(), "bits"_a, "out"_a.noconvert(),
+        "Rows, divided by their norms, to packed levels, by borders on the line.");
+  m.def("norms", &norms, "X"_a.noconvert(), "out"_a.noconvert(), "Rows to their Euclidean lengths.");
   m.def("features", &features, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "amplitude"_a, "n_components"_a, "out"_a.noconvert(),
         "Rows to float32 cosine features.");

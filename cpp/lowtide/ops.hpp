@@ -10,9 +10,11 @@
 #include "lowtide/ops/encode/encode.hpp"
 #include "lowtide/ops/features/features.hpp"
 #include "lowtide/ops/hadamard/hadamard.hpp"
+#include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
+#include "lowtide/ops/threshold/threshold.hpp"
 #include "lowtide/ops/trit_dot/trit_dot.hpp"
 #include "lowtide/ops/trit_gram/trit_gram.hpp"
 
@@ -25,6 +27,9 @@ struct Ops {
   EncodeLevelsFn encode_levels;
   EncodeBitsFn encode_bits;
   EncodeStochasticFn encode_stochastic;
+  ThresholdLevelsFn threshold_levels;
+  ThresholdBitsFn threshold_bits;
+  NormFn norm;
   FeaturesFn features;
   TurnsFn turns;
   ProjectFn project;

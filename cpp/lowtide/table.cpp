@@ -11,6 +11,9 @@ Ops scalar_ops() {
   table.encode_levels = scalar::encode_levels;
   table.encode_bits = scalar::encode_bits;
   table.encode_stochastic = scalar::encode_stochastic;
+  table.threshold_levels = scalar::threshold_levels;
+  table.threshold_bits = scalar::threshold_bits;
+  table.norm = scalar::norm;
   table.features = scalar::features;
   table.turns = scalar::turns;
   table.project = scalar::project;
@@ -36,6 +39,9 @@ Ops avx2_ops() {
   table.encode_levels = avx2::encode_levels;
   table.encode_bits = avx2::encode_bits;
   table.encode_stochastic = avx2::encode_stochastic;
+  table.threshold_levels = avx2::threshold_levels;
+  table.threshold_bits = avx2::threshold_bits;
+  table.norm = avx2::norm;
   table.features = avx2::features;
   table.turns = avx2::turns;
   table.project = avx2::project;
@@ -64,6 +70,8 @@ Ops avx512_ops() {
   table.encode_levels = avx512::encode_levels;
   table.encode_bits = avx512::encode_bits;
   table.encode_stochastic = avx512::encode_stochastic;
+  table.threshold_levels = avx512::threshold_levels;
+  table.threshold_bits = avx512::threshold_bits;
   table.features = avx512::features;
   table.decode_f32 = avx512::decode;
   table.decode_f64 = avx512::decode;

@@ -1,6 +1,7 @@
 """The exceptions of lowtide. Each is also the built-in error that a caller would expect."""
 
 __all__ = [
+    "BiasWarning",
     "CodeLayoutError",
     "FileAccessError",
     "FileFormatError",
@@ -44,6 +45,10 @@ class FileAccessError(LowtideError, OSError):
 
 class MissingExtraError(LowtideError, ImportError):
     """A part of lowtide needs an optional dependency that is not installed."""
+
+
+class BiasWarning(UserWarning):
+    """The kernel of a sketch is far from the one that was asked for: more bits, or a smaller gamma, would do."""
 
 
 class PrecisionWarning(UserWarning):

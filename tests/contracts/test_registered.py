@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowtide import PeriodicMap, RandomFeatures
+from lowtide import PeriodicMap, RandomFeatures, Sketch
 from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
@@ -95,3 +95,12 @@ def test_periodic_map_passes(f):
 )
 def test_random_features_pass(parameters):
     check_encoder(RandomFeatures(**{"gamma": 0.2, "n_components": 1024, "random_state": 0, **parameters}), X)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"bits": 1}, {"bits": 7, "n_components": 99}, {"gamma": 0.5}, {"projection": "iid", "store_norms": True}],
+    ids=lambda p: "-".join(map(str, p)) or "default",
+)
+def test_sketch_passes(parameters):
+    check_encoder(Sketch(**{"n_components": 512, "random_state": 0, **parameters}), X)

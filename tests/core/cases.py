@@ -77,6 +77,24 @@ def project(inputs):
     return out
 
 
+def threshold(inputs, norms, borders, bits):
+    X, signs, scale, _ = inputs
+    out = np.full((len(X), row_bytes(len(scale), bits)), 0xAA, np.uint8)
+    _core.threshold(X, signs, scale, norms, borders, bits, out)
+    return out
+
+
+def norms(X):
+    out = np.full(len(X), np.nan, F)
+    _core.norms(X, out)
+    return out
+
+
+def line_borders(quantizer_bits):
+    """Positive borders of a quantizer with that many bits; projections of `draw` divided by 10 pass all of them."""
+    return np.linspace(0, 2.5, 2 ** (quantizer_bits - 1) + 1)[1:-1].astype(F)
+
+
 def rules():
     """Named (borders, table, even, bits): every path of encode."""
     rng = np.random.default_rng(1)
@@ -120,6 +138,11 @@ def all_outputs():
         inputs, p = draw(shape, seed=s), shape[-1]
         found[f"project/{s}"] = project(inputs)
         found[f"turns/{s}"] = turns(inputs)
+        found[f"norms/{s}"] = norms(inputs[0])
+        for quantizer_bits in range(1, 9):
+            bits = quantizer_bits if quantizer_bits <= 4 else 8
+            line = threshold(inputs, found[f"norms/{s}"], line_borders(quantizer_bits), bits)
+            found[f"threshold/{s}/{quantizer_bits}"] = line
         for width, shifts in SHIFTS.items():
             m = p * width - (width - 1)
             found[f"features/{s}/{width}"] = features(inputs, shifts, 0.3, m)

@@ -5,7 +5,7 @@ import functools
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import PeriodicMap, RandomFeatures, TernaryFeatures
+from lowtide import PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import Bessel, Gaussian, Stable
 
 FIXED_ORDER = [
@@ -13,12 +13,16 @@ FIXED_ORDER = [
     RandomFeatures("matern", n_components=32, bits=None),
     RandomFeatures("rbf", gamma=0.3, n_components=32, bits=3, quantizer="stochastic"),
     RandomFeatures(Gaussian(2.0), n_components=40, feature_map="cosine", quantizer=PeriodicMap([0, 0.4, -0.1j])),
+    Sketch(n_components=64),
+    Sketch(n_components=33, bits=1, gamma=0.1, store_norms=True),
 ]
 DENSE = [
     RandomFeatures("laplacian", projection="iid", feature_map="cosine", n_components=33, bits=2),
     RandomFeatures("rbf", projection="orthogonal", n_components=32, bits=None),
     RandomFeatures(Bessel(), projection="haar", n_components=32, bits=4, quantizer="uniform"),
     RandomFeatures(Stable(alpha=1.5), projection="iid", n_components=32, bits=8),
+    Sketch(n_components=32, projection="iid", bits=3),
+    Sketch(n_components=32, projection="orthogonal", bits=6, gamma=0.5),
 ]
 TERNARY = [
     TernaryFeatures(n_components=64, sparsity="auto"),
@@ -37,12 +41,12 @@ def run(check, estimator):
 
 
 @parametrize_with_checks(FIXED_ORDER)
-def test_random_features_passes_scikit_learn(estimator, check):
+def test_encoder_passes_scikit_learn(estimator, check):
     run(check, estimator)
 
 
 @parametrize_with_checks(DENSE)
-def test_dense_random_features_pass_scikit_learn(estimator, check):
+def test_dense_encoder_passes_scikit_learn(estimator, check):
     name = check.func.__name__ if isinstance(check, functools.partial) else check.__name__
     if name not in NEED_A_FIXED_ORDER:
         run(check, estimator)

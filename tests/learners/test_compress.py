@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, LowtideError, UnsuitableLayoutError
 from lowtide.learners import CompressedClassifier, CompressedDetector, CompressedRegressor
-from lowtide.learners.compress_expansion import expansion_of
+from lowtide.learners.compression.expansion import expansion_of
 
 DIGITS, DIGIT = load_digits(return_X_y=True)
 CELLS, MALIGNANT = load_breast_cancer(return_X_y=True)

@@ -25,7 +25,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import lowtide as lt
 from lowtide.errors import LowtideError
-from lowtide.learners.compress_expansion import expansion_of
+from lowtide.learners.compression.expansion import expansion_of
 
 FLOWERS, SPECIES = load_iris(return_X_y=True)
 PATIENTS, PROGRESS = load_diabetes(return_X_y=True, scaled=False)

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import CodePCA, KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import CodePCA, KernelClassifier, KernelRegressor, RandomFeatures, Sketch, SketchSearchCV
 
 CLASSIFIERS = [
     KernelClassifier(n_components=64),
@@ -18,6 +18,12 @@ REGRESSORS = [
 COMPONENTS = [
     CodePCA(),
     CodePCA(features=RandomFeatures(n_components=64, bits=None, random_state=0), whiten=True),
+]
+GRID = {"gamma": [0.3, 3.0]}
+SEARCHES = [
+    SketchSearchCV(param_grid={**GRID, "C": [1.0, 10.0]}, sketch=Sketch(32, random_state=0), cv=2),
+    SketchSearchCV(KernelClassifier(loss="logistic"), param_grid=GRID, sketch=Sketch(16, bits=2, random_state=0), cv=2),
+    SketchSearchCV(KernelRegressor(), param_grid={**GRID, "alpha": [0.1]}, sketch=Sketch(32, random_state=0), cv=2),
 ]
 
 
@@ -40,4 +46,9 @@ def test_regressor_passes_scikit_learn(estimator, check):
 
 @parametrize_with_checks(COMPONENTS)
 def test_components_pass_scikit_learn(estimator, check):
+    run(check, estimator)
+
+
+@parametrize_with_checks(SEARCHES)
+def test_search_passes_scikit_learn(estimator, check):
     run(check, estimator)

@@ -1,11 +1,11 @@
-"""The arcsine law of a dithered cosine."""
+"""The arcsine law of a dithered cosine, and the normal law of a projection."""
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import arcsine
+from scipy.stats import arcsine, norm
 
-from lowtide.maps import Arcsine, Cosine, CosSin
+from lowtide.maps import Arcsine, Cosine, CosSin, Normal
 
 X = np.concatenate([[-1.0], np.linspace(-0.99, 0.99, 45), [1.0]])
 TRUTH = arcsine(loc=-1, scale=2)
@@ -46,3 +46,13 @@ def test_maps_state_the_law_of_their_components(feature_map):
         below = (values[:, None] <= X[1:-1]).mean(axis=0)
         # Equally spaced phases: a count is off by at most 2 of 10,000.
         np.testing.assert_allclose(below, feature_map.density.cdf(X[1:-1]), atol=2.1e-4)
+
+
+def test_normal_law_matches_scipy():
+    x = np.array([-np.inf, -8.0, -1.5, 0.0, 0.3, 7.0, np.inf])
+    np.testing.assert_allclose(Normal().cdf(x), norm.cdf(x), rtol=1e-12)
+    np.testing.assert_allclose(Normal().pdf(x), norm.pdf(x), rtol=1e-12)
+    np.testing.assert_allclose(Normal().quantile(np.array([0.2, 0.5])), norm.ppf([0.2, 0.5]), rtol=1e-12)
+    for b in x[1:-1]:
+        expected = quad(lambda v: v * norm.pdf(v), -np.inf, b, epsabs=1e-13)[0]
+        assert Normal().partial_mean(np.array(b)) == pytest.approx(expected, abs=1e-12)

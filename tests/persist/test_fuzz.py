@@ -11,17 +11,29 @@ import pytest
 from persist.samples import classifier, encoder, forged, packed, rows
 
 import lowtide as lt
-from lowtide.encoders import drawn_state
+from lowtide.encoders import Encoder, EstimatorState
 from lowtide.errors import FileFormatError
 from lowtide.persist.container import unpack
 
+SKETCH = lt.Sketch(64, bits=3, store_norms=True, random_state=0)
 FEATURES = lt.RandomFeatures(n_components=64, quantizer="phase", bits=2, random_state=0)
 SAMPLES = {
     "encoder": lambda: encoder("stochastic"),
     "dense": lambda: encoder("dense_phase"),
     "classifier": lambda: classifier(features=FEATURES),
     "codes": lambda: encoder().encode(rows()),
+    "sketch": lambda: SKETCH.fit(rows()),
+    "codes_with_norms": lambda: SKETCH.linear(SKETCH.fit(rows()).encode(rows())),
+    "classifier_of_codes": lambda: classifier_of_sketch(),
 }
+
+
+def classifier_of_sketch():
+    """Return a model of Fourier codes whose encoder would give linear ones."""
+    codes = SKETCH.fit(rows()).encode(rows())
+    return lt.KernelClassifier(SKETCH).fit(SKETCH.fourier(codes, 0.5), np.arange(len(codes)) % 3)
+
+
 # What a stranger may put in the place of any value.
 NUMBERS = (None, True, -1, 0, 3, 10**12, 10**30, 0.5, -1e300)
 TEXTS = ("", "x", "00" * 16, "Gaussian", "codes")
@@ -119,7 +131,7 @@ def _load_or_refuse(path, data):
     if isinstance(loaded, lt.Codes):
         np.asarray(loaded)
     elif loaded is not None:
-        loaded.transform(rows()) if isinstance(loaded, lt.RandomFeatures) else loaded.predict(rows())
+        loaded.transform(rows()) if isinstance(loaded, Encoder) else loaded.predict(rows())
     assert tracemalloc.get_traced_memory()[1] - before < 300e6
     return loaded
 
@@ -175,7 +187,7 @@ def _strange_forms(array):
 @pytest.fixture
 def fingerprints_forged(monkeypatch):
     """Whoever forges a file can also compute the fingerprint of what it then holds."""
-    monkeypatch.setattr(drawn_state, "_check_same", lambda *arguments: None)
+    monkeypatch.setattr(EstimatorState, "_check_same", lambda *arguments: None)
 
 
 def test_strange_arrays_are_refused(sample, traced, fingerprints_forged):

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 from reference.quantizer_fourier import N_SAMPLES, coefficients, rising_levels
-from scipy.stats import norm
 
 from lowtide.errors import ParameterError
-from lowtide.maps import Arcsine, Cosine, CosSin, Density
-from lowtide.quantizers import LloydMax, lloyd_max, lloyd_max_arcsine
+from lowtide.maps import Arcsine, Cosine, CosSin
+from lowtide.quantizers import LloydMax, lloyd_max_arcsine
 
 RNG = np.random.default_rng(0)
 # Six digits of the known solution: positive levels, positive borders, distortion, S_2 = E[Q^2 cos 2U], P_2.
@@ -165,29 +164,6 @@ def test_zero_cosine_counts_as_positive():
 def test_returned_arrays_are_the_callers_own():
     lloyd_max_arcsine(2)[0][:] = 0.0
     assert lloyd_max_arcsine(2)[0][-1] > 0.8
-
-
-class StandardNormal(Density):
-    """N(0, 1), cut where its tail is below 1e-15."""
-
-    interval = (-8.5, 8.5)
-    second_moment = 1.0
-    pdf = staticmethod(norm.pdf)
-    cdf = staticmethod(norm.cdf)
-    quantile = staticmethod(norm.ppf)
-
-    def partial_mean(self, x):
-        return -norm.pdf(x)
-
-
-@pytest.mark.parametrize(
-    ("bits", "largest", "distortion"), [(1, 0.797885, 0.363380), (2, 1.510418, 0.117482), (4, 2.732590, 0.00950101)]
-)
-def test_lloyd_max_solves_other_densities(bits, largest, distortion):
-    levels, borders = lloyd_max(StandardNormal(), bits)
-    mass = np.diff(norm.cdf(np.concatenate([[-np.inf], borders, [np.inf]])))
-    assert levels[-1] == pytest.approx(largest, abs=1e-6)
-    assert 1 - float(mass @ levels**2) == pytest.approx(distortion, abs=1e-6)
 
 
 @pytest.mark.parametrize("bits", [0, 9, 1.5, "2", None, True])

@@ -39,6 +39,16 @@ def encode_stochastic(
     n_levels: int,
     out: NDArray[np.uint8],
 ) -> None: ...
+def threshold(
+    X: NDArray[np.float32],
+    signs: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    norms: NDArray[np.float32],
+    borders: NDArray[np.float32],
+    bits: int,
+    out: NDArray[np.uint8],
+) -> None: ...
+def norms(X: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
 def features(
     X: NDArray[np.float32],
     signs: NDArray[np.float32] | None,

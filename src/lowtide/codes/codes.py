@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, 
 from lowtide.codes.layout import (
     aligned_rows,
     check_codebook,
+    check_norms,
     check_padding,
     row_bytes,
     stored_bits,
@@ -43,11 +45,14 @@ class Codes:
         Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
     fingerprint : bytes of length 16
         Which encoder made the codes.
+    norms : array (n,), optional
+        A finite length of at least 0 a row, kept beside the packed bits in float32; D takes no notice of it until
+        `times_norms`.
 
     Attributes
     ----------
     shape : decoded shape, (n, n_levels * w)
-    nbytes : packed bytes
+    nbytes : packed bytes, and those of the norms
 
     Notes
     -----
@@ -75,25 +80,33 @@ class Codes:
            [-2.,  0.,  2.]], dtype=float32)
     """
 
-    __slots__ = ("_bits", "_codebook", "_fingerprint", "_packed", "_rows")
+    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_packed", "_rows")
     __array_ufunc__ = None  # W @ C comes to __rmatmul__ instead of decoding silently
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     ndim = 2
     dtype = np.dtype(np.float32)
 
     def __init__(
-        self, packed: NDArray[np.uint8], *, bits: int, n_levels: int, codebook: ArrayLike, fingerprint: bytes
+        self,
+        packed: NDArray[np.uint8],
+        *,
+        bits: int,
+        n_levels: int,
+        codebook: ArrayLike,
+        fingerprint: bytes,
+        norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
         check_padding(rows, int(n_levels) * stored_bits(bits))
         if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
             raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
+        self._norms = None if norms is None else check_norms(norms, len(rows))
         self._assign(rows, int(bits), int(n_levels), check_codebook(codebook, int(bits)), fingerprint)
 
     def _assign(
         self, rows: NDArray[np.uint8], bits: int, n_levels: int, book: NDArray[np.float32], fingerprint: bytes
     ) -> None:
-        """Set the attributes from parts that are known to be good."""
+        """Set the attributes but the norms from parts that are known to be good."""
         self._packed = rows.view()
         self._packed.flags.writeable = False
         self._bits, self._codebook, self._fingerprint = bits, book, fingerprint
@@ -102,13 +115,19 @@ class Codes:
         stored[: len(book)] = book.reshape(-1, width)
         self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored)
 
-    def with_rows(self, packed: NDArray[np.uint8]) -> Codes:
-        """Return other packed rows of the same encoder, with this codebook; padding bits are taken to be zero."""
+    def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
+        """Return other packed rows of the same encoder, with this codebook and norms of their own.
+
+        Padding bits are taken to be zero.
+        """
+        if self.is_scaled and norms is None:
+            raise CodeLayoutError("Codes: rows that are times their norms must have norms, got none. Give norms.")
         new = object.__new__(Codes)
         new._bits, new._codebook, new._fingerprint = self._bits, self._codebook, self._fingerprint
         new._packed = aligned_rows(packed, self._packed.shape[1]).view()
         new._packed.flags.writeable = False
-        new._rows = PackedRows(new._packed, self._rows.n_levels, self._rows.bits, self._rows.book)
+        new._norms = None if norms is None else check_norms(norms, len(new._packed))
+        new._rows = replace(self._rows, rows=new._packed, scale=new._norms if self.is_scaled else None)
         return new
 
     @property
@@ -147,9 +166,19 @@ class Codes:
         return self._packed.shape[0]
 
     @property
+    def norms(self) -> NDArray[np.float32] | None:
+        """Length of each row, read-only, (n,), or None when none are kept."""
+        return self._norms
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether rows decode to their values times their norms."""
+        return self._rows.scale is not None
+
+    @property
     def nbytes(self) -> int:
-        """Packed bytes, codebook not counted."""
-        return self._packed.nbytes
+        """Packed bytes and those of the norms, codebook not counted."""
+        return self._packed.nbytes + (0 if self._norms is None else self._norms.nbytes)
 
     @property
     def T(self) -> TransposedCodes:  # noqa: N802
@@ -161,7 +190,8 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        return self.with_rows(self._packed[_row_key(key)])
+        rows = _row_key(key)
+        return self.with_rows(self._packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Decode."""
@@ -221,9 +251,21 @@ class Codes:
         return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
-        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept."""
+        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept.
+
+        Norms are kept beside them; rows are not times their norms, whatever they were.
+        """
         new = object.__new__(Codes)
+        new._norms = self._norms
         new._assign(self._packed, self._bits, self.n_levels, check_codebook(codebook, self._bits), self._fingerprint)
+        return new
+
+    def times_norms(self) -> Codes:
+        """Return the same bytes, shared, with D's rows multiplied by their norms in all arithmetic."""
+        if self._norms is None:
+            raise CodeLayoutError("Codes: norms must be kept for rows to be multiplied by them, got none.")
+        new = self.with_codebook(self._codebook)
+        new._rows = replace(new._rows, scale=self._norms)
         return new
 
     def levels(self) -> NDArray[np.uint8]:
@@ -244,22 +286,34 @@ class Codes:
             (self._bits, self.n_levels, self._fingerprint) == (other._bits, other.n_levels, other._fingerprint)
             and np.array_equal(self._codebook, other._codebook)
             and np.array_equal(self._packed, other._packed)
+            and self.is_scaled == other.is_scaled
+            and (self._norms is None) == (other._norms is None)
+            and (self._norms is None or other._norms is None or np.array_equal(self._norms, other._norms))
         )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file keeps: a spec, ready for JSON, and arrays."""
-        spec = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
-        return spec, {"packed": self._packed, "codebook": self._codebook}
+        spec: dict[str, Any] = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
+        arrays: dict[str, NDArray[Any]] = {"packed": self._packed, "codebook": self._codebook}
+        if self._norms is None:
+            return spec, arrays
+        return {**spec, "scaled": self.is_scaled}, {**arrays, "norms": self._norms}
 
     @classmethod
     def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
         """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
+        layout = arrays["packed"], spec["bits"], spec["n_levels"], arrays["codebook"]
         fingerprint = bytes.fromhex(spec["fingerprint"])
-        book, layout = arrays["codebook"], {"bits": spec["bits"], "n_levels": spec["n_levels"]}
-        return cls(arrays["packed"], **layout, codebook=book, fingerprint=fingerprint)
+        if "scaled" not in spec and "norms" not in arrays:
+            return _rebuild(*layout, fingerprint)
+        norms, scaled = arrays["norms"], spec["scaled"]
+        if norms.dtype != np.float32 or not isinstance(scaled, bool):
+            raise CodeLayoutError(f"Codes: norms must be float32, scaled true or false, got {norms.dtype}, {scaled!r}.")
+        return _rebuild(*layout, fingerprint, norms, scaled)
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
-        return _rebuild, (self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint)
+        parts = self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint
+        return _rebuild, (*parts, self._norms, self.is_scaled)
 
     def __repr__(self) -> str:
         n, n_features = self.shape
@@ -282,9 +336,16 @@ def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
 
 
 def _rebuild(
-    packed: NDArray[np.uint8], bits: int, n_levels: int, codebook: NDArray[np.float32], fingerprint: bytes
+    packed: NDArray[np.uint8],
+    bits: int,
+    n_levels: int,
+    codebook: NDArray[np.float32],
+    fingerprint: bytes,
+    norms: NDArray[np.float32] | None = None,
+    scaled: bool = False,
 ) -> Codes:
-    return Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint)
+    codes = Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, norms=norms)
+    return codes.times_norms() if scaled else codes
 
 
 def _row_key(key: Any) -> Any:

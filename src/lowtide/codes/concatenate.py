@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowtide.codes.codes import Codes, check_same_encoder
 from lowtide.errors import CodeLayoutError
@@ -18,7 +19,7 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
     Parameters
     ----------
     parts : sequence of Codes
-        At least one; all of one encoder (equal fingerprints), width and codebook.
+        At least one; all of one encoder (equal fingerprints), width and codebook, with norms or all without.
 
     Returns
     -------
@@ -48,4 +49,15 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."
             )
-    return first.with_rows(np.concatenate([part.packed for part in parts]))
+    return first.with_rows(np.concatenate([part.packed for part in parts]), _norms(parts))
+
+
+def _norms(parts: list[Codes]) -> NDArray[np.float32] | None:
+    """Return the norms of all rows, or None when none are kept."""
+    kept = [part.norms for part in parts if part.norms is not None]
+    if len(kept) not in (0, len(parts)) or len({part.is_scaled for part in parts}) > 1:
+        raise CodeLayoutError(
+            "concatenate: all parts must have norms and be times them, or none of them, got both. "
+            "Encode all with one store_norms."
+        )
+    return np.concatenate(kept) if kept else None

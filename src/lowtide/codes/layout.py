@@ -129,3 +129,15 @@ def check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
         )
     book.flags.writeable = False
     return book
+
+
+def check_norms(norms: ArrayLike, n_rows: int) -> NDArray[np.float32]:
+    """Return read-only float32 norms, one a row; shared when they are float32 already."""
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        values = np.asarray(norms, dtype=np.float32).view()
+    if values.shape != (n_rows,) or not np.all((values >= 0) & (values < np.inf)):
+        raise CodeLayoutError(
+            f"Codes: norms must be {n_rows} finite numbers of at least 0, one a row, got shape {values.shape}."
+        )
+    values.flags.writeable = False
+    return values

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.encoders.state import Arrays, EstimatorState
-from lowtide.errors import FileFormatError
 from lowtide.kernels import KERNELS
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS
 from lowtide.spec import Registry
 
-__all__ = ["DrawnState", "check_same_fingerprint"]
+__all__ = ["DrawnState"]
 
 
 class DrawnState(EstimatorState):
@@ -72,7 +71,7 @@ class DrawnState(EstimatorState):
             self.kernel_, self.n_features_in_, len(self._offset), cls._arrays_of("projection", arrays)
         )
         self.fingerprint_ = self._fingerprint(self._layout)
-        check_same_fingerprint(cls.__name__, self.fingerprint_, spec["fingerprint"])
+        self._check_same(self.fingerprint_, spec["fingerprint"])
         return self
 
 
@@ -80,12 +79,3 @@ def _kept_offset(kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
     if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
         raise fail("RandomFeatures", f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
     return np.array(kept)
-
-
-def check_same_fingerprint(owner: str, rebuilt: bytes, kept: str) -> None:
-    """Raise when the encoder would not make the codes of the one that was saved."""
-    if rebuilt.hex() != kept:
-        raise FileFormatError(
-            f"{owner}: the fingerprint must be {kept}, as when it was saved, got {rebuilt.hex()}. "
-            "Load it with the version of lowtide that wrote it."
-        )

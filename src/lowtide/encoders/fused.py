@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer
 
-__all__ = ["encode_rows", "feature_rows", "projected_rows", "turn_rows"]
+__all__ = ["encode_rows", "feature_rows", "projected_blocks", "projected_rows", "run_op", "turn_rows"]
 
 
 def encode_rows(
@@ -27,9 +27,9 @@ def encode_rows(
     bits = stored_bits(quantizer.bits)
     op = getattr(_core, quantizer.op)
     out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
-    for rows, source in _projected(X, projection):
+    for rows, _, source in projected_blocks(X, projection):
         arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
-        _run(op, source, projection, *arguments, out[rows])
+        run_op(op, source, projection, *arguments, out[rows])
     return out
 
 
@@ -40,28 +40,28 @@ def feature_rows(
     amplitude = float(np.sqrt(2.0 / n_components))
     out = np.empty((X.shape[0], n_components), dtype=np.float32)
     shift = np.asarray(shifts, dtype=np.float32)
-    for rows, source in _projected(X, projection):
-        _run(_core.features, source, projection, offset, shift, amplitude, n_components, out[rows])
+    for rows, _, source in projected_blocks(X, projection):
+        run_op(_core.features, source, projection, offset, shift, amplitude, n_components, out[rows])
     return out
 
 
 def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
     out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
-    for rows, source in _projected(X, projection):
-        _run(_core.project, source, projection, out[rows])
+    for rows, _, source in projected_blocks(X, projection):
+        run_op(_core.project, source, projection, out[rows])
     return out
 
 
 def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
     out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
-    for rows, source in _projected(X, projection):
-        _run(_core.turns, source, projection, offset, out[rows])
+    for rows, _, source in projected_blocks(X, projection):
+        run_op(_core.turns, source, projection, offset, out[rows])
     return out
 
 
-def _run(op: Callable[..., None], source: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
+def run_op(op: Callable[..., None], source: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
     """Call an op on rows or projected values."""
     try:
         op(source, projection.signs, projection.scale, *arguments)
@@ -74,13 +74,15 @@ def _run(op: Callable[..., None], source: NDArray[np.float32], projection: Drawn
         ) from error
 
 
-def _projected(X: Any, projection: DrawnProjection) -> Any:
-    """Yield (rows, what the op takes); a dense layout multiplies into one reused buffer."""
+def projected_blocks(
+    X: Any, projection: DrawnProjection
+) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield (rows, their float32 block, what the op takes); a dense layout multiplies into one reused buffer."""
     if projection.signs is not None:
         for rows, block in float32_blocks(X):
-            yield rows, projection.project(block, block)
+            yield rows, block, projection.project(block, block)
         return
     p = projection.n_frequencies
     buffer = np.empty((min(X.shape[0], block_rows(max(X.shape[1], p))), p), dtype=np.float32)
     for rows, block in float32_blocks(X, n_columns=p):
-        yield rows, projection.project(block, buffer)
+        yield rows, block, projection.project(block, buffer)

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import fail
+from lowtide.errors import FileFormatError
 from lowtide.spec import Registry, Spec
 
 __all__ = ["EstimatorState"]
@@ -86,6 +87,14 @@ class EstimatorState:
         if not texts or len(names) != self.n_features_in_:
             raise fail(type(self).__name__, f"feature names must be {self.n_features_in_} texts", names)
         self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _check_same(self, rebuilt: bytes, kept: str) -> None:
+        """Raise when an encoder would not make the codes of the one that was saved."""
+        if rebuilt.hex() != kept:
+            raise FileFormatError(
+                f"{type(self).__name__}: the fingerprint must be {kept}, as when it was saved, got {rebuilt.hex()}. "
+                "Load it with the version of lowtide that wrote it."
+            )
 
     @staticmethod
     def _prefixed(part: str, arrays: Arrays) -> Arrays:

@@ -2,10 +2,15 @@
 
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
-from lowtide.learners.compress import compress
-from lowtide.learners.compress_error import DecisionReport
-from lowtide.learners.compressed import CompressedClassifier, CompressedDetector, CompressedRegressor
+from lowtide.learners.compression import (
+    CompressedClassifier,
+    CompressedDetector,
+    CompressedRegressor,
+    DecisionReport,
+    compress,
+)
 from lowtide.learners.regressor import KernelRegressor
+from lowtide.learners.search import SketchSearchCV
 
 __all__ = [
     "CodePCA",
@@ -15,5 +20,6 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "SketchSearchCV",
     "compress",
 ]

@@ -49,7 +49,7 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS.
     C : float or "auto", default=1.0
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
-        exact leave-one-out for few components, else on a held-out tenth; by two folds for the other losses.
+        exact leave-one-out for few components, else on a held-out tenth; by two halves for the other losses.
     gamma, n_components, bits
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None

@@ -47,6 +47,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     features_: Encoder | None
     _weights: Array
     intercept_: Array
+    # Zero rows of the Codes that were fitted on; None when the encoder made them.
+    _trained_codes: Codes | None = None
 
     def _start(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Array, Array | None]:
         """Validate, settle the encoder and the sides; return rows or Codes, targets, and weights (None: all ones)."""
@@ -58,6 +60,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             named = X
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             weight = self._check_weight(sample_weight, len(y))
+            self.__dict__.pop("_trained_codes", None)
             self._fit_features(X, weight, named)
         self._settle_sides(coded_only=isinstance(X, Codes))
         return X, y, weight
@@ -70,7 +73,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             return self._start(X, y, sample_weight, **checks)
         if isinstance(X, Codes):
             _check_fingerprint(X, self._fingerprint)
-            y = self._check_targets(X, y, **checks)
+            X, y = self._as_trained(X), self._check_targets(X, y, **checks)
         else:
             X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype="numeric", **checks)
         return X, y, self._check_weight(sample_weight, len(y))
@@ -130,7 +133,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
                     f"{encoder!r}, not fitted",
                 ) from None
             _check_fingerprint(codes, encoder.fingerprint_)
-        self.features_ = encoder
+        self.features_, self._trained_codes = encoder, codes[:0]
         self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
         self._fingerprint = codes.fingerprint
         self.__dict__.pop("feature_names_in_", None)
@@ -168,7 +171,20 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         codes = self.features_._encode(X[:1])
         if isinstance(codes, Codes) and X.shape[0] > 1:
             codes = self.features_._encode(X)
-        return CodedDesign(codes) if isinstance(codes, Codes) else FullDesign(self.features_, X, method="_encode")
+        if isinstance(codes, Codes):
+            return CodedDesign(self._as_trained(codes))
+        return FullDesign(self.features_, X, method="_encode")
+
+    def _as_trained(self, codes: Codes) -> Codes:
+        """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
+        trained = self._trained_codes
+        if trained is None:
+            trained = codes if self.features_ is None else getattr(self.features_, "_no_codes", codes)
+        same = codes.codebook is trained.codebook or np.array_equal(codes.codebook, trained.codebook)
+        if same and codes.is_scaled == trained.is_scaled:
+            return codes
+        book = codes.with_codebook(trained.codebook)
+        return book.times_norms() if trained.is_scaled else book
 
     def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
         """Return both sides of the rows with their targets; one object where the two sides are one.
@@ -189,6 +205,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             if self._predict_on == "full":
                 remedy = "Pass the raw rows, or fit with predict_on='codes'."
                 raise fail(type(self).__name__, "rows must not be coded when predict_on is 'full'", "Codes", remedy)
+            X = self._as_trained(X)
         elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         design = self._design(X, self._predict_on)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from lowtide._checks import check_integer, check_option, fail
+from lowtide.codes import Codes, row_bytes
 from lowtide.encoders import ENCODERS, Encoder, EstimatorState
 from lowtide.learners.labels import labels_from_spec, labels_to_spec
 
@@ -46,6 +47,9 @@ class MachineState(EstimatorState):
             inner, drawn = self.features_._state()
             spec["features"] = {"kind": _encoder_kind(self.features_), "spec": inner}
             arrays |= self._prefixed("features", drawn)
+        if self._trained_codes is not None:
+            spec["codes"], parts = self._trained_codes._state()
+            arrays["codebook"] = parts["codebook"]
         return spec, arrays
 
     @classmethod
@@ -67,6 +71,8 @@ class MachineState(EstimatorState):
         self.n_features_in_ = check_integer(cls.__name__, "n_features", spec["n_features"], 1)
         self._set_names(spec["feature_names"])
         self._fingerprint = bytes.fromhex(spec["fingerprint"])
+        if "codes" in spec:
+            self._trained_codes = _no_rows(spec["codes"], arrays["codebook"])
         self._keep(np.array(arrays["weights"]), np.array(arrays["intercept"]))
         self._take_own_state(spec, arrays)
         self._check_consistent()
@@ -116,15 +122,25 @@ class MachineState(EstimatorState):
         """Raise when the parts of a file do not belong together."""
         owner, features, shape = type(self).__name__, self.features_, self._weights.shape
         columns = self._n_columns(len(self.classes_)) if hasattr(self, "classes_") else shape[-1]
-        rows = shape[0] if features is None else features._n_features_out
+        rows = shape[0] if features is None or self._trained_codes is not None else features._n_features_out
         if shape != (rows, columns) or self.intercept_.shape != (columns,) or len(self._fingerprint) != 16:
             got = f"weights {shape}, intercept {self.intercept_.shape}"
             raise fail(owner, f"weights must be ({rows}, {columns}) with an intercept a column", got)
         if not np.isfinite(self._weights).all() or not np.isfinite(self.intercept_).all():
             raise fail(owner, "weights must be finite", "NaN or infinity")
+        trained = self._trained_codes
+        if trained is not None and (trained.fingerprint, trained.shape[1]) != (self._fingerprint, shape[0]):
+            raise fail(owner, f"weights must have a row a column of the codes, {trained.shape[1]}", shape[0])
         within = (self.n_features_in_, self._fingerprint)
         if features is not None and within != (features.n_features_in_, features.fingerprint_):
             raise fail(owner, "the encoder must be the one that the weights are for", features)
+
+
+def _no_rows(spec: dict[str, Any], codebook: NDArray[Any]) -> Codes:
+    """Return zero rows of the codes that weights are for."""
+    empty = np.empty((0, row_bytes(spec["n_levels"], spec["bits"])), dtype=np.uint8)
+    none = {"norms": np.empty(0, dtype=np.float32)} if "scaled" in spec else {}
+    return Codes._from_state(spec, {"packed": empty, "codebook": codebook, **none})
 
 
 def _encoder_kind(encoder: Any) -> str:

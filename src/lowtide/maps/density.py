@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-__all__ = ["Arcsine", "Density"]
+__all__ = ["Arcsine", "Density", "Normal"]
 
 Array = NDArray[np.float64]
 
@@ -64,3 +65,32 @@ class Arcsine(Density):
     def quantile(self, q: Array) -> Array:
         """Return sin(pi (q - 1/2))."""
         return np.sin(math.pi * (q - 0.5))
+
+
+class Normal(Density):
+    """The law N(0, 1) of a Gaussian projection of a row of norm 1.
+
+    Examples
+    --------
+    >>> float(Normal().cdf(np.array(0.0)))
+    0.5
+    """
+
+    interval = (-math.inf, math.inf)
+    second_moment = 1.0
+
+    def pdf(self, x: Array) -> Array:
+        """Return exp(-x^2/2) / sqrt(2 pi)."""
+        return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
+
+    def cdf(self, x: Array) -> Array:
+        """Return Phi(x)."""
+        return np.asarray(ndtr(x))
+
+    def partial_mean(self, x: Array) -> Array:
+        """Return -phi(x)."""
+        return -self.pdf(x)
+
+    def quantile(self, q: Array) -> Array:
+        """Return the inverse of Phi."""
+        return np.asarray(ndtri(q))

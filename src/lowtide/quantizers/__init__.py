@@ -1,7 +1,14 @@
 """HOW few bits: from a map's components to small integers and back."""
 
 from lowtide.quantizers.base import DrawnQuantizer, Quantizer
-from lowtide.quantizers.lloyd_max import LloydMax, lloyd_max, lloyd_max_arcsine
+from lowtide.quantizers.line import LineSteps, normal_steps
+from lowtide.quantizers.lloyd_max import (
+    LloydMax,
+    lloyd_max,
+    lloyd_max_arcsine,
+    lloyd_max_distortion,
+    lloyd_max_normal,
+)
 from lowtide.quantizers.periodic import DrawnPeriodic, PeriodicMap
 from lowtide.quantizers.phase import Phase
 from lowtide.quantizers.step import StepFunction
@@ -15,6 +22,7 @@ __all__ = [
     "DrawnPeriodic",
     "DrawnQuantizer",
     "DrawnStochastic",
+    "LineSteps",
     "LloydMax",
     "PeriodicMap",
     "Phase",
@@ -25,6 +33,9 @@ __all__ = [
     "Uniform",
     "lloyd_max",
     "lloyd_max_arcsine",
+    "lloyd_max_distortion",
+    "lloyd_max_normal",
+    "normal_steps",
     "quantizer_by_name",
 ]
 

@@ -34,7 +34,7 @@ def check_encoder(encoder: Encoder, X: Any) -> None:
     Notes
     -----
     Shapes and types; the same seed, the same codes; fingerprints; codes against `np.asarray`; no rows and one row;
-    pickle; and, where there is a `kernel_estimate`, each pair of sides against its expectation, within six of its
+    pickle; and, where there is a `kernel_`, each pair of sides against its expectation, within six of its
     standard errors.
 
     Examples
@@ -50,7 +50,7 @@ def check_encoder(encoder: Encoder, X: Any) -> None:
     _check_rows(fitted, X)
     restored = pickle.loads(pickle.dumps(fitted))
     claim(_same(restored.encode(X), fitted.encode(X)), encoder, "pickle must keep the codes")
-    if hasattr(fitted, "kernel_estimate"):
+    if hasattr(fitted, "kernel_"):
         _check_estimates(fitted, X)
 
 

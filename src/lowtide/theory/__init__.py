@@ -39,6 +39,8 @@ from lowtide.theory.orthogonal.variance import (
 from lowtide.theory.orthogonal.ranges import (
     OrfRanges, kernel_bounds, orf_ranges, true_lower_range, true_upper_range, true_variance_range, variance_bounds,
 )
+from lowtide.theory.sketch import *  # noqa: F403
+from lowtide.theory import sketch
 from lowtide.theory.ternary import *  # noqa: F403
 from lowtide.theory import ternary
 
@@ -56,5 +58,6 @@ __all__ = [
     "block_sizes", "haar_covariance", "orf_chi_variance", "orf_variance", "rff_variance",
     "OrfRanges", "kernel_bounds", "orf_ranges", "true_lower_range", "true_upper_range", "true_variance_range",
     "variance_bounds",
+    *sketch.__all__,
     *ternary.__all__,
 ]

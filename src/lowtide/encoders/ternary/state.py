@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
-from lowtide.encoders.drawn_state import check_same_fingerprint
 from lowtide.encoders.state import Arrays, EstimatorState
 from lowtide.encoders.ternary.thresholds import Thresholds
 from lowtide.spec import Registry
@@ -66,12 +65,17 @@ class TernaryState(EstimatorState):
         self.mean_ = _kept(owner, arrays, "mean", self.n_features_in_)
         self.thresholds_ = Thresholds(*(_kept(owner, arrays, name, self._n_components) for name in ("upper", "lower")))
         sigma = TernaryMap(*_kept(owner, arrays, "map", 4).tolist())
+        if [np.isfinite(row).all() for row in (self.thresholds_.lower, self.thresholds_.upper)] != [
+            np.isfinite(sigma.s_minus),
+            np.isfinite(sigma.s_plus),
+        ]:
+            raise fail(owner, "thresholds must be finite where those of the map are", "others")
         case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
         match = match_moments(self.target_, self.tau_)
         self.match_ = replace(match, case=case, map=sigma, moments=sigma.moments(self.tau_))
         self._draw()
         self._finish()
-        check_same_fingerprint(owner, self.fingerprint_, spec["fingerprint"])
+        self._check_same(self.fingerprint_, spec["fingerprint"])
         return self
 
     def _param_to_spec(self, name: str, value: Any) -> Any:

@@ -52,22 +52,36 @@ class NormalEquations:
             self.gram = block
         else:
             self.gram += block
-        self._add_sums(1.0, design, targets, weight)
-
-    def remove(self, design: Design, targets: Array, weight: Array | None) -> None:
-        """Take rows out again that were added before."""
-        gram = _gram(self)
-        gram -= design.gram(weight, self.dtype)
-        self._add_sums(-1.0, design, targets, weight)
-
-    def _add_sums(self, sign: float, design: Design, targets: Array, weight: Array | None) -> None:
-        """Add to all but the Gram matrix."""
-        weights = np.full(design.shape[0], sign) if weight is None else sign * weight
+        weights = np.ones(design.shape[0]) if weight is None else weight
         right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
         self.cross += right[:, :-1]
         self.row_sum += right[:, -1]
         self.target_sum += targets.T @ weights
         self.weight += float(weights.sum())
+
+    def merge(self, part: NormalEquations) -> None:
+        """Add the sums of other rows."""
+        self.gram = _gram(part).copy() if self.gram is None else np.add(self.gram, _gram(part), out=self.gram)
+        self.cross += part.cross
+        self.row_sum += part.row_sum
+        self.target_sum += part.target_sum
+        self.weight += part.weight
+
+    def without(self, part: NormalEquations) -> NormalEquations:
+        """Return the sums less those of some of the rows, which stay as they are."""
+        rest = NormalEquations(*self.cross.shape, self.dtype)
+        rest.gram = _gram(self) - _gram(part)
+        rest.cross, rest.row_sum = self.cross - part.cross, self.row_sum - part.row_sum
+        rest.target_sum, rest.weight = self.target_sum - part.target_sum, self.weight - part.weight
+        return rest
+
+    def columns(self, which: Array, scale: float) -> NormalEquations:
+        """Return the sums of some of the columns, scaled."""
+        some = NormalEquations(len(which), self.cross.shape[1], self.dtype)
+        some.gram = _gram(self)[np.ix_(which, which)] * self.dtype(scale**2)
+        some.cross, some.row_sum = self.cross[which] * scale, self.row_sum[which] * scale
+        some.target_sum, some.weight = self.target_sum.copy(), self.weight
+        return some
 
     def widen(self, n_targets: int) -> None:
         """Make room for targets that appear later; rows so far count as zero in them."""
@@ -96,15 +110,28 @@ class NormalEquations:
             coef += factor.solve(design.rmatmul(residual * weights[:, None]) - alpha * coef)
         return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor)
 
+    def solve_path(self, alphas: Array, *, fit_intercept: bool = True) -> tuple[Array, Array]:
+        """Return weights (len(alphas), m, k) and intercepts (len(alphas), k): a Cholesky factorization an alpha."""
+        gram, row_mean = self._centered(fit_intercept)
+        target_mean = self.target_sum / self.weight if fit_intercept else np.zeros_like(self.target_sum)
+        right = self.cross - np.outer(row_mean, self.target_sum)
+        coefs = np.stack([Factor(gram.copy(order="F"), alpha).solve(right) for alpha in alphas])
+        return coefs, target_mean - row_mean @ coefs
+
     def _factorize(self, alpha: float, fit_intercept: bool) -> tuple[Factor, Array]:
         """Factorize the Gram matrix of centered rows plus alpha I."""
+        gram, row_mean = self._centered(fit_intercept)
+        return Factor(gram, alpha), row_mean
+
+    def _centered(self, fit_intercept: bool) -> tuple[Array, Array]:
+        """Return a Gram matrix of centered rows, in LAPACK's order and the caller's own, and the mean row."""
         # Symmetric, so its transpose is a plain copy in the order that LAPACK wants.
         gram = _gram(self).T.copy(order="F")
         row_mean = self.row_sum / self.weight if fit_intercept else np.zeros_like(self.row_sum)
         if fit_intercept:
             ger = blas.sger if self.dtype == np.float32 else blas.dger
             gram = ger(-1.0, row_mean.astype(self.dtype), self.row_sum.astype(self.dtype), a=gram, overwrite_a=1)
-        return Factor(gram, alpha), row_mean
+        return gram, row_mean
 
 
 class Factor:

@@ -14,13 +14,13 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 
 from lowtide._checks import check_option, fail
 from lowtide.encoders import RandomFeatures
-from lowtide.learners.compress_expansion import expansion_of, scale_columns
-from lowtide.learners.compressed import (
+from lowtide.learners.compression.compressed import (
     CompressedClassifier,
     CompressedDetector,
     CompressedMachine,
     CompressedRegressor,
 )
+from lowtide.learners.compression.expansion import expansion_of, scale_columns
 from lowtide.learners.machine import Side
 from lowtide.maps import FeatureMap
 from lowtide.projections import Projection

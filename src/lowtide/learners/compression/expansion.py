@@ -18,7 +18,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from lowtide._checks import check_positive, fail
 from lowtide.kernels import KERNELS, Kernel
-from lowtide.learners.compress_gp_kernel import GPKernel, stationary_part
+from lowtide.learners.compression.gp_kernel import GPKernel, stationary_part
 
 __all__ = ["KernelExpansion", "expansion_of", "scale_columns"]
 

@@ -16,9 +16,9 @@ from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 from lowtide.errors import ParameterError
-from lowtide.learners.compress_error import DecisionReport, dense_blocks, draw_variance, layout_ratio
-from lowtide.learners.compress_expansion import KernelExpansion, expansion_of, scale_columns
-from lowtide.learners.compress_state import CompressedState
+from lowtide.learners.compression.error import DecisionReport, dense_blocks, draw_variance, layout_ratio
+from lowtide.learners.compression.expansion import KernelExpansion, expansion_of, scale_columns
+from lowtide.learners.compression.state import CompressedState
 from lowtide.learners.design import Design
 from lowtide.learners.machine import KernelMachine, Side, _check_fingerprint
 

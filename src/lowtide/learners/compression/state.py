@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lowtide._checks import fail
-from lowtide.learners.compress_error import DecisionReport
+from lowtide.learners.compression.error import DecisionReport
 from lowtide.learners.state import Arrays, MachineState
 
 __all__ = ["CompressedState"]

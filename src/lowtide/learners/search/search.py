@@ -1,0 +1,300 @@
+"""Search over bandwidths and strengths on one sketch."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+
+from lowtide._checks import check_positive, fail
+from lowtide.codes import Codes
+from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_codes
+from lowtide.errors import FingerprintMismatchError
+from lowtide.learners.classifier import KernelClassifier
+from lowtide.learners.machine import KernelMachine
+from lowtide.learners.progress import CallbackSupport, FitProgress, reports_progress
+from lowtide.learners.search.evaluation import evaluator
+from lowtide.learners.search.folds import FoldScores
+from lowtide.learners.search.plot import plot_scores
+from lowtide.learners.search.results import cv_results
+
+__all__ = ["SketchSearchCV"]
+
+Array = NDArray[Any]
+
+_GAMMAS = np.logspace(-1.5, 1.5, 16)
+_STRENGTHS = {"C": np.logspace(-1, 3, 5), "alpha": 0.5 / np.logspace(-1, 3, 5)}
+
+
+def _best_can(name: str) -> Any:
+    """Return a check that the model has a method."""
+    return available_if(lambda self: hasattr(self._best() if hasattr(self, "best_params_") else self._model(), name))
+
+
+class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
+    """Cross-validated search over gamma and strength that sketches the rows once.
+
+    Every gamma reads the same packed levels through a codebook of its own. For the squared loss each fold's Gram matrix
+    is summed once a gamma, a training set's is the total less its fold's, and every strength costs one factorization.
+
+    Parameters
+    ----------
+    estimator : KernelClassifier, KernelRegressor or None, default=None
+        The model to tune, its `features` None. None is `KernelClassifier()`.
+    param_grid : dict or None, default=None
+        Values to try: "gamma" (scikit-learn's; rows have norm 1), and parameters of the model, "C" or "alpha" first of
+        all. None is 16 gammas from 0.03 to 32 and 5 values of C from 0.1 to 1000 (or alpha = 1/(2C)).
+    sketch : Sketch or None, default=None
+        Cloned and fitted on the rows; a fitted one in a `FrozenEstimator` is used as it is. When `fit` gets Codes:
+        None, or the fitted sketch that made them, for raw rows at `predict`. None for rows is `Sketch()`.
+    scoring : str, callable or None, default=None
+        As in scikit-learn; None is accuracy or R^2.
+    cv : int, splitter or iterable, default=None
+        As in scikit-learn: None is 5 folds, stratified for classes.
+    refit : bool, default=True
+        Fit the best model on all rows.
+    verbose : int, default=0
+        1 shows a progress bar on stderr.
+    random_state : int, RandomState or None, default=None
+        Of the default sketch.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        As of scikit-learn's searches, a row a candidate.
+    best_params_, best_score_, best_index_
+        Of the candidate with the largest mean score.
+    best_estimator_ : KernelClassifier or KernelRegressor
+        Fitted on all rows, with refit=True. It can be saved on its own.
+    sketch_ : Sketch or None
+        None when fitted on Codes without their sketch; then only Codes can be predicted.
+    codes_ : Codes
+        The stored sketch of the rows.
+    refit_time_ : float
+        Seconds.
+
+    Notes
+    -----
+    With m = 2 n_components features, g gammas, s strengths and f folds the squared loss costs g n m^2 for Gram matrices
+    and g s f m^3 / 3 for factorizations, and keeps f + 3 matrices of m^2 numbers. Other losses, class weights, and
+    scorers that want probabilities are fitted one by one, on the same sketch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> import lowtide as lt
+    >>> X, y = load_digits(return_X_y=True)
+    >>> S = lt.Sketch(256, random_state=0).fit(X).encode(X)
+    >>> grid = {"gamma": np.logspace(-1, 1, 5), "C": [1.0, 10.0, 100.0]}
+    >>> search = lt.SketchSearchCV(param_grid=grid, cv=3).fit(S, y)
+    >>> search.best_params_["gamma"] > 0.5, search.best_score_ > 0.95
+    (True, True)
+    >>> len(search.cv_results_["params"]), search.predict(S[:3]).shape
+    (15, (3,))
+    """
+
+    sketch_: Sketch | None
+
+    def __init__(
+        self,
+        estimator: KernelMachine | None = None,
+        *,
+        param_grid: dict[str, Any] | None = None,
+        sketch: Sketch | None = None,
+        scoring: Any = None,
+        cv: Any = None,
+        refit: bool = True,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.sketch = sketch
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @reports_progress
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Sketch the rows, unless they come as codes, and try every candidate on every fold.
+
+        Parameters
+        ----------
+        X : Codes of a sketch, or array, CSR matrix or data frame (n, n_features)
+        y : array (n,) of classes or numbers, or (n, n_targets) of numbers
+        """
+        model, (gammas, choices) = self._model(), self._grid()
+        self.codes_, y = self._take(X, y)
+        folds = check_cv(self.cv, y, classifier=is_classifier(model))
+        splits = list(folds.split(np.empty((len(y), 0)), y))
+        self.scorer_ = None if self.scoring is None else check_scoring(model, self.scoring)
+        evaluate = evaluator(model, choices, y, splits, self.scorer_)
+        progress = FitProgress(self, n_steps=len(gammas) + bool(self.refit))
+        with progress.running(X, y):
+            found = []
+            for gamma in gammas:
+                book = fourier_codebook(self.codes_.bits, self.codes_.n_levels, gamma)
+                found.append(evaluate(self.codes_.with_codebook(book)))
+                progress.step("gamma")
+            self.n_splits_ = len(splits)
+            self._keep([{"gamma": gamma, **choice} for gamma in gammas for choice in choices], found)
+            if self.refit:
+                self._refit(model, y)
+                progress.step("refit")
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return predictions of the best model for raw rows or Codes with any codebook of the sketch."""
+        return np.asarray(self._best().predict(X))
+
+    @_best_can("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Return the decision values of the best model."""
+        return np.asarray(self._best().decision_function(X))
+
+    @_best_can("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the best model."""
+        return np.asarray(self._best().predict_proba(X))
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the score of the best model, by `scoring`, or accuracy or R^2."""
+        best = self._best()
+        return float(best.score(X, y) if self.scorer_ is None else self.scorer_(best, X, y))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score over gamma, a line for each other choice, the best marked. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self, "cv_results_")
+        return plot_scores(self.cv_results_, self.best_params_, ax)
+
+    @property
+    def classes_(self) -> Array:
+        """Classes of the best model."""
+        return np.asarray(self._best().classes_)
+
+    def _model(self) -> Any:
+        """Return the model to tune, not fitted."""
+        model = KernelClassifier() if self.estimator is None else self.estimator
+        if not isinstance(model, KernelMachine) or model.features is not None:
+            remedy = "The sketch gives the features: SketchSearchCV(sketch=...)."
+            need = "estimator must be a KernelClassifier or KernelRegressor without features"
+            raise fail("SketchSearchCV", need, model, remedy)
+        return clone(model)
+
+    def _grid(self) -> tuple[list[float], list[dict[str, Any]]]:
+        """Return the gammas, and every choice of the other parameters."""
+        strength = "C" if is_classifier(self._model()) else "alpha"
+        default = {"gamma": _GAMMAS, strength: _STRENGTHS[strength]}
+        grid = default if self.param_grid is None else self.param_grid
+        if not isinstance(grid, dict) or "gamma" not in grid:
+            got = sorted(grid) if isinstance(grid, dict) else grid
+            raise fail("SketchSearchCV", "param_grid must be a dict with values of 'gamma'", got)
+        others = {name: values for name, values in grid.items() if name != "gamma"}
+        unknown = set(others) - set(self._model().get_params(deep=False))
+        if unknown or "features" in others:
+            raise fail("SketchSearchCV", "param_grid must name gamma and parameters of the estimator", sorted(others))
+        gammas = [check_positive("SketchSearchCV", "each gamma", gamma) for gamma in np.ravel(grid["gamma"])]
+        if not gammas:
+            raise fail("SketchSearchCV", "param_grid must have at least one gamma", gammas)
+        return gammas, list(ParameterGrid({name: list(values) for name, values in others.items()}))
+
+    def _take(self, X: Any, y: Any) -> tuple[Codes, Array]:
+        """Return codes of all rows and their targets, validated; settle the sketch."""
+        checks = {} if is_classifier(self._model()) else {"multi_output": True, "y_numeric": True}
+        if isinstance(X, Codes):
+            codes = self._adopt(X)
+            if y is None or len(codes) == 0:
+                raise fail("SketchSearchCV", "codes must have rows, and y a value a row", f"{len(codes)} rows, y {y!r}")
+            y = _check_y(y, estimator=self, **checks)
+            if len(y) != len(codes):
+                raise fail("SketchSearchCV", f"y must have a value a row, {len(codes)}", len(y))
+        else:
+            rows, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
+            sketch = self.sketch_ = self._fitted_sketch(X)
+            codes = sketch._encode(rows)
+        if is_classifier(self._model()):
+            check_classification_targets(y)
+        return codes, np.asarray(y)
+
+    def _fitted_sketch(self, X: Any) -> Sketch:
+        if isinstance(self.sketch, FrozenEstimator):
+            check_is_fitted(self.sketch.estimator)
+            return self.sketch.estimator
+        given = Sketch(random_state=self.random_state) if self.sketch is None else self.sketch
+        if not isinstance(given, Sketch):
+            raise fail("SketchSearchCV", "sketch must be a Sketch", given)
+        return clone(given).fit(X)
+
+    def _adopt(self, codes: Codes) -> Codes:
+        """Take stored codes as they are; their sketch, when given, must have made them."""
+        linear_codes(codes, normalized=True)  # refuses codes of other encoders
+        sketch = self.sketch.estimator if isinstance(self.sketch, FrozenEstimator) else self.sketch
+        if sketch is not None:
+            check_is_fitted(sketch)
+            if sketch.fingerprint_ != codes.fingerprint:
+                raise FingerprintMismatchError(
+                    f"Codes must come from the given sketch, fingerprint {sketch.fingerprint_.hex()}, got codes of "
+                    f"{codes.fingerprint.hex()}. Give the sketch that made them, or none."
+                )
+        self.sketch_ = sketch
+        self.n_features_in_ = codes.n_levels if sketch is None else sketch.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if sketch is not None and hasattr(sketch, "feature_names_in_"):
+            self.feature_names_in_ = sketch.feature_names_in_
+        return codes
+
+    def _keep(self, candidates: list[dict[str, Any]], found: list[FoldScores]) -> None:
+        """Set what a user reads of the search."""
+        parts = (np.concatenate([getattr(each, name) for each in found]) for name in FoldScores.__dataclass_fields__)
+        self.cv_results_ = cv_results(candidates, *parts)
+        self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
+        self.best_params_ = candidates[self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+
+    def _refit(self, model: Any, y: Array) -> None:
+        """Fit the best candidate on all rows; warns when its gamma asks too much of the bits."""
+        start = time.perf_counter()
+        gamma = self.best_params_["gamma"]
+        codes = fourier_codes(self.codes_, gamma)
+        features = None if self.sketch_ is None else self.sketch_._with_gamma(gamma)
+        own = {name: value for name, value in self.best_params_.items() if name != "gamma"}
+        self.best_estimator_ = model.set_params(features=features, **own).fit(codes, y)
+        self.refit_time_ = time.perf_counter() - start
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "cv_results_")
+        if not hasattr(self, "best_estimator_"):
+            raise fail("SketchSearchCV", "refit must be True to predict", self.refit, "Or fit a model of best_params_.")
+        return self.best_estimator_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, own = super().__sklearn_tags__(), get_tags(self._model())
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
+            setattr(tags, name, getattr(own, name))
+        tags.input_tags.sparse = True
+        return tags
