@@ -133,6 +133,11 @@ def test_few_terms_are_warned_about():
         assert fitted(sparsity="auto").sparsity_ == 0.9
 
 
+def test_features_of_one_value_are_warned_about():
+    with pytest.warns(LayoutWarning, match="Decrease gamma"):
+        fitted(gamma=10.0)
+
+
 def test_both_packed_forms_hold_the_same_trits():
     codes = fitted().encode(X)
     levels = unpack_levels(codes.packed, 2, 130)
@@ -217,6 +222,7 @@ def test_clone_pickle_and_names():
         ({"target": (0.0, 0.0)}, "d1 or d2 must be above 0"),
         ({"gamma": -1.0}, "gamma must be a finite number above 0"),
         ({"gamma": 1e6}, "decrease gamma"),
+        ({"target": (0.001, 1.0)}, "Scale the data down"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_remedy(parameters, message):

@@ -30,6 +30,10 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
         "classifier": (classifier, {}),
         "regressor_int8": (regressor, {"weights": "int8"}),
         "code_pca": (lt.CodePCA(3, features=one_bit, whiten=True, random_state=0).fit(ROWS), {}),
+        "encoder_ternary": (
+            lt.TernaryFeatures(gamma=0.05, n_components=70, sparsity=0.0, random_state=4).fit(ROWS),
+            {},
+        ),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
@@ -40,7 +44,7 @@ def seen(thing: Any) -> dict[str, Any]:
     if isinstance(thing, lt.Codes):
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
         return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
-    if isinstance(thing, lt.RandomFeatures):
+    if isinstance(thing, (lt.RandomFeatures, lt.TernaryFeatures)):
         found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
     if isinstance(thing, lt.KernelClassifier):

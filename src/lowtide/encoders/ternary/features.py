@@ -33,6 +33,8 @@ __all__ = ["TernaryFeatures"]
 # Terms of a sum from which on it counts as normal.
 _ENOUGH_TERMS = 30
 _MOST_SPARSE = 0.9
+# Variance of trits below which a feature changes once in a thousand rows.
+_LEAST_VARIANCE = 1e-3
 
 
 class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
@@ -143,6 +145,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         self.mean_ = spread.mean.astype(np.float32).astype(np.float64)
         self.tau_ = float(f"{self._scale**2 * spread.per_row:.10g}") or 1.0
         self.match_ = match_moments(self.target_, self.tau_)
+        self._warn_when_one_level_is_all()
         self._draw()
         self.thresholds_ = Thresholds.of(self.match_.map, self.projection_, self.mean_, self._scale)
         self._finish()
@@ -211,6 +214,17 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
                 stacklevel=3,
             )
         return sparsity
+
+    def _warn_when_one_level_is_all(self) -> None:
+        """Warn when features are constant on nearly all rows: the target's kernel is then one of near neighbors."""
+        match = self.match_
+        if match.moments.variance(self.tau_) < _LEAST_VARIANCE * match.map.alpha**2:
+            warnings.warn(
+                f"Ternary features of this target have one value on nearly all rows: tau is {self.tau_:.3g}, thresholds"
+                f" are {match.map.s_minus:.3g} and {match.map.s_plus:.3g}. Decrease gamma, or scale the data down.",
+                LayoutWarning,
+                stacklevel=3,
+            )
 
     def _resolve_gamma(self, rows: Any, weight: NDArray[np.float64] | None) -> float | None:
         if not isinstance(self.target_, FourierPair):

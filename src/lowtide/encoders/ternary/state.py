@@ -65,11 +65,9 @@ class TernaryState(EstimatorState):
         self.mean_ = _kept(owner, arrays, "mean", self.n_features_in_)
         self.thresholds_ = Thresholds(*(_kept(owner, arrays, name, self._n_components) for name in ("upper", "lower")))
         sigma = TernaryMap(*_kept(owner, arrays, "map", 4).tolist())
-        if [np.isfinite(row).all() for row in (self.thresholds_.lower, self.thresholds_.upper)] != [
-            np.isfinite(sigma.s_minus),
-            np.isfinite(sigma.s_plus),
-        ]:
-            raise fail(owner, "thresholds must be finite where those of the map are", "others")
+        pairs = (self.mean_, 0.0), (self.thresholds_.lower, sigma.s_minus), (self.thresholds_.upper, sigma.s_plus)
+        if any(np.isfinite(kept).all() != np.isfinite(origin) for kept, origin in pairs):
+            raise fail(owner, "the mean, and thresholds where those of the map are, must be finite", "others")
         case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
         match = match_moments(self.target_, self.tau_)
         self.match_ = replace(match, case=case, map=sigma, moments=sigma.moments(self.tau_))

@@ -53,9 +53,9 @@ def ternary_kernel(
     scale = norms[0][:, None] * norms[1]
     rho = np.divide(np.asarray(product, dtype=np.float64), scale, out=np.zeros_like(scale), where=scale > 0)
     rho = np.clip(rho, -1.0, 1.0)
-    # A zero row passes no threshold, not even one at 0.
-    above = [-_over(sigma.s_plus, norm, np.inf) for norm in norms]
-    below = [_over(sigma.s_minus, norm, -np.inf) for norm in norms]
+    # A zero row is above negative thresholds and below positive ones; one at 0 it does not pass.
+    above = [-_over(sigma.s_plus, norm, -np.inf if sigma.s_plus < 0 else np.inf) for norm in norms]
+    below = [_over(sigma.s_minus, norm, np.inf if sigma.s_minus > 0 else -np.inf) for norm in norms]
     high, low = sigma.high, sigma.low
     both_high = _normal(above[0][:, None], above[1], rho)
     both_low = _normal(below[0][:, None], below[1], rho)

@@ -29,6 +29,8 @@ from lowtide.theory.ternary.ternary_map import TernaryMap, density
 # Past r + 10 the upper level never occurs in float64.
 _LONGEST = 10.0
 _STEPS = 400
+# Thresholds lie about the ratio; beyond this many standard deviations the moments of a level leave float64.
+_LARGEST_RATIO = 27.0
 
 
 def scaled_solution(moments: GaussianMoments, tau: float) -> TernaryMap:
@@ -66,6 +68,9 @@ def scaled_solution(moments: GaussianMoments, tau: float) -> TernaryMap:
     if not moments.d1 > 0:
         raise fail("scaled_solution", "d1 must be above 0", moments, "An even target has d1 = 0: use even_solution.")
     r = 2 * math.sqrt(tau * moments.d2 / moments.d1)
+    if r > _LARGEST_RATIO:
+        must = f"2 sqrt(tau d2/d1) must be at most {_LARGEST_RATIO:g} at tau = {tau:g}"
+        raise fail("scaled_solution", must, r, "Scale the data down; for rbf decrease gamma.")
     # Spacing grows from the sign function on: for large r all that happens does so within 1/r of it.
     grid = r + np.append(0.0, np.geomspace(1e-6, _LONGEST, _STEPS))
     target = moments.d0 / (tau * moments.d1)
