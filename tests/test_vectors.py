@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,47 @@ def rff_variance_per_feature(gamma: float, rho: float) -> float:
     return float(theory.rff_variance(1, gamma * math.sqrt(2 * (1 - rho))))
 
 
+def activation(name: str, par: list[float] | None = None) -> theory.Activation:
+    """The file's names of activations."""
+    classes = {
+        "abs": theory.Absolute,
+        "relu": theory.ReLU,
+        "lrelu": theory.LeakyReLU,
+        "quadratic": theory.Quadratic,
+        "exp": theory.Exponential,
+        "gauss_bump": theory.Bump,
+        "cos": theory.Cosine,
+        "sin": theory.Sine,
+        "cos_sin_pair": theory.FourierPair,
+        "linear": theory.Linear,
+        "sign": theory.Sign,
+        "step": theory.Step,
+    }
+    return classes[name](*(par or ()))
+
+
+def trf_thresholds(activation: theory.Activation, tau: float) -> dict[str, Any]:
+    moments = theory.gaussian_moments(activation, tau)
+    A, B, B_max = theory.equation_constants(moments, tau)
+    solutions = [
+        {"s_minus": sigma.s_minus, "s_plus": sigma.s_plus, "d0": sigma.moments(tau).d0}
+        for sigma in theory.ternary_solutions(moments, tau)
+    ]
+    return {"A": A, "B": B, "B_max": B_max, "solvable": bool(solutions), "solutions": solutions}
+
+
+def trf_scaled(activation: theory.Activation, tau: float) -> dict[str, float]:
+    match = theory.match_moments(activation, tau, method="scaled")
+    return {
+        "r": 2 * math.sqrt(tau * match.target.d2 / match.target.d1),
+        "s_minus": match.map.s_minus,
+        "s_plus": match.map.s_plus,
+        "alpha": match.map.alpha,
+        "d0_scaled": match.moments.d0,
+        "lambda": match.diagonal_shift,
+    }
+
+
 def lm_gauss(b: int) -> dict[str, Any]:
     levels, borders = lloyd_max_normal(b)
     half = len(levels) // 2
@@ -166,6 +208,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rff_variance": lambda p, z: theory.rff_variance(p, z),
     "orf_chi_variance": lambda d, p, z: theory.orf_chi_variance(d, p, z),
     "orf_constants": orf_constants,
+    "trf_moments": lambda tau, **named: asdict(activation(named["activation"], named.get("par")).moments(tau)),
+    "ternary_moments": lambda s_minus, s_plus, tau: asdict(theory.TernaryMap(s_minus, s_plus).moments(tau)),
+    "trf_thresholds": lambda tau, **named: trf_thresholds(activation(named["activation"], named.get("par")), tau),
+    "trf_tau_limit": lambda case, par=None: theory.tau_limit(activation(case, par)),
+    "trf_scaled": lambda tau, **named: trf_scaled(activation(named["activation"], named.get("par")), tau),
 }
 
 
@@ -174,6 +221,10 @@ def assert_reproduced(found: Any, expected: Any, rtol: float, where: str) -> Non
     if isinstance(expected, dict):
         for key, value in expected.items():
             assert_reproduced(found[key], value, rtol, f"{where}.{key}")
+    elif isinstance(expected, list) and any(isinstance(value, dict) for value in [*expected, *found]):
+        assert len(found) == len(expected), where
+        for i, value in enumerate(expected):
+            assert_reproduced(found[i], value, rtol, f"{where}[{i}]")
     elif expected is None:
         assert found is None, where
     else:

@@ -8,6 +8,7 @@ namespace nb = nanobind;
 namespace lowtide {
 void bind_encode(nb::module_& m);
 void bind_codes(nb::module_& m);
+void bind_ternary(nb::module_& m);
 }  // namespace lowtide
 
 // For threadpoolctl, which finds them by name in the shared library.
@@ -29,4 +30,5 @@ NB_MODULE(_lowtide_core, m) {
         "Set the threads that ops use at most, at least 1.");
   lowtide::bind_encode(m);
   lowtide::bind_codes(m);
+  lowtide::bind_ternary(m);
 }

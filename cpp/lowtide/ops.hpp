@@ -13,7 +13,10 @@
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
+#include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
+#include "lowtide/ops/trit_dot/trit_dot.hpp"
+#include "lowtide/ops/trit_gram/trit_gram.hpp"
 
 namespace lowtide {
 
@@ -39,6 +42,9 @@ struct Ops {
   ProductFn<double> code_product_f64;
   CountsFn code_counts;
   GramOp code_gram;
+  TernaryOps ternary;
+  TritSumsFn trit_sums;
+  TritGramOp trit_gram;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

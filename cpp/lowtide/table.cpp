@@ -26,6 +26,9 @@ Ops scalar_ops() {
   table.code_product_f64 = scalar::code_product;
   table.code_counts = scalar::code_counts;
   table.code_gram = scalar::code_gram;
+  table.ternary = scalar::ternary;
+  table.trit_sums = scalar::trit_sums;
+  table.trit_gram = scalar::trit_gram;
   return table;
 }
 
@@ -53,6 +56,9 @@ Ops avx2_ops() {
   table.code_product_f64 = avx2::code_product;
   table.code_counts = avx2::code_counts;
   table.code_gram = avx2::code_gram;
+  table.ternary = avx2::ternary;
+  table.trit_sums = avx2::trit_sums;
+  table.trit_gram = avx2::trit_gram;
 #endif
   return table;
 }
@@ -76,6 +82,9 @@ Ops avx512_ops() {
   table.code_product_f64 = avx512::code_product;
   table.code_counts = avx512::code_counts;
   table.code_gram = avx512::code_gram;
+  table.ternary = avx512::ternary;
+  table.trit_sums = avx512::trit_sums;
+  table.trit_gram = avx512::trit_gram;
 #endif
   return table;
 }

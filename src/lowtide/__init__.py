@@ -12,8 +12,8 @@ __version__ = "0.1.0"
 _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
-    "lowtide.encoders": ("RandomFeatures", "Sketch", "fourier_codes", "linear_codes"),
-    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "SketchSearchCV", "compress"),
+    "lowtide.encoders": ("RandomFeatures", "Sketch", "TernaryFeatures", "fourier_codes", "linear_codes"),
+    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "CodePCA", "SketchSearchCV", "compress"),
     "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),
 }

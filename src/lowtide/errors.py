@@ -6,6 +6,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "FingerprintMismatchError",
+    "LayoutWarning",
     "LowtideError",
     "MissingExtraError",
     "ParameterError",
@@ -52,3 +53,7 @@ class BiasWarning(UserWarning):
 
 class PrecisionWarning(UserWarning):
     """float32 cannot carry the signal of this input."""
+
+
+class LayoutWarning(UserWarning):
+    """A layout is too small for what the theory says of it to hold."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowtide import PeriodicMap, RandomFeatures, Sketch
+from lowtide import PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
@@ -104,3 +104,14 @@ def test_random_features_pass(parameters):
 )
 def test_sketch_passes(parameters):
     check_encoder(Sketch(**{"n_components": 512, "random_state": 0, **parameters}), X)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"target": "relu", "n_components": 999}, {"target": "abs"}, {"target": (0.3, 0.1)}, {"sparsity": 0.9}],
+    ids=lambda p: "-".join(map(str, p)) or "default",
+)
+def test_ternary_features_pass(parameters):
+    # As many columns as it takes for sums to be close to normal.
+    rows = np.random.default_rng(0).standard_normal((8, 400)) / 20
+    check_encoder(TernaryFeatures(**{"n_components": 1024, "sparsity": 0.5, "random_state": 0, **parameters}), rows)

@@ -5,7 +5,7 @@ import functools
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import PeriodicMap, RandomFeatures, Sketch
+from lowtide import PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import Bessel, Gaussian, Stable
 
 FIXED_ORDER = [
@@ -23,6 +23,11 @@ DENSE = [
     RandomFeatures(Stable(alpha=1.5), projection="iid", n_components=32, bits=8),
     Sketch(n_components=32, projection="iid", bits=3),
     Sketch(n_components=32, projection="orthogonal", bits=6, gamma=0.5),
+]
+TERNARY = [
+    TernaryFeatures(n_components=64, sparsity="auto"),
+    TernaryFeatures("relu", n_components=33, sparsity=0.0),
+    TernaryFeatures("abs", n_components=70, sparsity="auto"),
 ]
 # BLAS sums a row in an order that depends on the batch around it: these two ask for equality to 1e-7, below float32.
 NEED_A_FIXED_ORDER = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
@@ -45,3 +50,8 @@ def test_dense_encoder_passes_scikit_learn(estimator, check):
     name = check.func.__name__ if isinstance(check, functools.partial) else check.__name__
     if name not in NEED_A_FIXED_ORDER:
         run(check, estimator)
+
+
+@parametrize_with_checks(TERNARY)
+def test_ternary_features_pass_scikit_learn(estimator, check):
+    run(check, estimator)

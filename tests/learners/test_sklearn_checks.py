@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures, Sketch, SketchSearchCV
+from lowtide import CodePCA, KernelClassifier, KernelRegressor, RandomFeatures, Sketch, SketchSearchCV
 
 CLASSIFIERS = [
     KernelClassifier(n_components=64),
@@ -14,6 +14,10 @@ CLASSIFIERS = [
 REGRESSORS = [
     KernelRegressor(n_components=64),
     KernelRegressor(n_components=64, bits=None),
+]
+COMPONENTS = [
+    CodePCA(),
+    CodePCA(features=RandomFeatures(n_components=64, bits=None, random_state=0), whiten=True),
 ]
 GRID = {"gamma": [0.3, 3.0]}
 SEARCHES = [
@@ -37,6 +41,11 @@ def test_classifier_passes_scikit_learn(estimator, check):
 
 @parametrize_with_checks(REGRESSORS)
 def test_regressor_passes_scikit_learn(estimator, check):
+    run(check, estimator)
+
+
+@parametrize_with_checks(COMPONENTS)
+def test_components_pass_scikit_learn(estimator, check):
     run(check, estimator)
 
 

@@ -29,6 +29,11 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
         "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
         "classifier": (classifier, {}),
         "regressor_int8": (regressor, {"weights": "int8"}),
+        "code_pca": (lt.CodePCA(3, features=one_bit, whiten=True, random_state=0).fit(ROWS), {}),
+        "encoder_ternary": (
+            lt.TernaryFeatures(gamma=0.05, n_components=70, sparsity=0.0, random_state=4).fit(ROWS),
+            {},
+        ),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
@@ -39,12 +44,14 @@ def seen(thing: Any) -> dict[str, Any]:
     if isinstance(thing, lt.Codes):
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
         return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
-    if isinstance(thing, lt.RandomFeatures):
+    if isinstance(thing, (lt.RandomFeatures, lt.TernaryFeatures)):
         found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
     if isinstance(thing, lt.KernelClassifier):
         found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
         return found | {"predicted": thing.predict(ROWS).tolist()}
+    if isinstance(thing, lt.CodePCA):
+        return found | {"embedding": thing.transform(ROWS).tolist(), "variance": thing.explained_variance_.tolist()}
     return found | {"predicted": thing.predict(ROWS).tolist()}
 
 

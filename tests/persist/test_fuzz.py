@@ -25,6 +25,7 @@ SAMPLES = {
     "sketch": lambda: SKETCH.fit(rows()),
     "codes_with_norms": lambda: SKETCH.linear(SKETCH.fit(rows()).encode(rows())),
     "classifier_of_codes": lambda: classifier_of_sketch(),
+    "ternary": lambda: lt.TernaryFeatures("relu", n_components=64, sparsity=0.0, random_state=0).fit(rows()),
 }
 
 

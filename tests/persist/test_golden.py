@@ -24,7 +24,7 @@ def test_golden_file_is_of_format_1(name):
 @pytest.mark.parametrize("name", FILES)
 def test_golden_file_shows_the_bits_and_labels_it_had_when_written(name):
     found, expected = seen(lt.load(DATA / f"{name}.lowtide")), FILES[name]
-    numbers = {"features", "scores"} | ({"predicted"} if expected["kind"] == "KernelRegressor" else set())
+    numbers = {"features", "scores", "embedding"} | ({"predicted"} if expected["kind"] == "KernelRegressor" else set())
     assert found.keys() == expected.keys()
     for key in expected.keys() - numbers:
         assert found[key] == expected[key], key
@@ -39,11 +39,18 @@ def test_golden_encoder_has_its_features_to_rounding(name):
     np.testing.assert_allclose(encoder.transform(ROWS[:3]), FILES[name]["features"], rtol=0, atol=bound)
 
 
-@pytest.mark.parametrize("name", ["classifier", "regressor_int8"])
-def test_golden_model_has_its_scores_to_rounding(name):
+@pytest.mark.parametrize(
+    ("name", "key", "method"),
+    [
+        ("classifier", "scores", "decision_function"),
+        ("regressor_int8", "predicted", "predict"),
+        ("code_pca", "embedding", "transform"),
+    ],
+)
+def test_golden_model_has_its_scores_to_rounding(name, key, method):
     model = lt.load(DATA / f"{name}.lowtide")
-    expected = FILES[name].get("scores", FILES[name]["predicted"])
-    found = model.decision_function(ROWS) if name == "classifier" else model.predict(ROWS)
+    expected = FILES[name][key]
+    found = getattr(model, method)(ROWS)
     features = np.abs(np.asarray(model.features_.encode(ROWS), dtype=np.float64))
     # One rounding a term of a float64 sum, of weights that are in the file; the codebook is float32.
     bound = (features @ np.abs(model.coef_.T)).max() * (2.0**-24 + model.coef_.shape[1] * 2.0**-52)

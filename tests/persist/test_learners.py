@@ -257,3 +257,34 @@ def test_compressed_machine_comes_back(name, form, tmp_path):
         assert np.array_equal(loaded._scores(rows()), saved._scores(rows()))
         assert np.array_equal(loaded.predict(rows()), saved.predict(rows()))
         assert np.array_equal(loaded.decision_std(rows()), saved.decision_std(rows()))
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_loaded_components_project_to_float32_rounding_of_their_weights(whiten, tmp_path):
+    saved = lt.CodePCA(3, features=lt.RandomFeatures(n_components=64, random_state=0), whiten=whiten).fit(rows())
+    loaded = _round_trip(saved, tmp_path)
+    bound = np.abs(np.asarray(saved.features_.encode(rows()), dtype=np.float64)) @ np.abs(saved._weights) * 2.0**-24
+    assert np.all(np.abs(loaded.transform(rows()) - saved.transform(rows())) <= bound * (1 + 1e-9))
+    np.testing.assert_allclose(loaded.components_, saved.components_, rtol=2.0**-23, atol=0)
+    for name in ("mean_", "singular_values_", "explained_variance_", "explained_variance_ratio_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
+    assert (loaded.n_samples_, loaded.whiten, loaded.n_components) == (40, whiten, 3)
+    assert loaded.get_feature_names_out().tolist() == saved.get_feature_names_out().tolist()
+    exact = _round_trip(saved, tmp_path, weights="float64")
+    np.testing.assert_array_equal(exact.transform(rows()), saved.transform(rows()))
+
+
+def test_components_of_codes_alone_are_kept(tmp_path):
+    codes = encoder().encode(rows())
+    saved = lt.CodePCA(2, random_state=0).fit(codes)
+    loaded = _round_trip(saved, tmp_path, weights="float64")
+    np.testing.assert_array_equal(loaded.transform(codes), saved.transform(codes))
+
+
+@pytest.mark.parametrize(
+    "broken", [{"mean": np.zeros(3)}, {"spectrum": -np.ones((3, 2))}, {"spectrum": np.ones((2, 2))}]
+)
+def test_components_of_another_shape_are_refused(broken):
+    spec, arrays = lt.CodePCA(2, random_state=0).fit(encoder().encode(rows()))._state()
+    with pytest.raises(ParameterError, match="mean and spectrum must be finite"):
+        lt.CodePCA._from_state(spec, {**arrays, **broken})

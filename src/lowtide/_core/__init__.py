@@ -20,8 +20,11 @@ from lowtide._core._lowtide_core import (
     pack,
     project,
     set_thread_count,
+    ternary_encode,
     thread_count,
     threshold,
+    trit_dot,
+    trit_gram,
     turns,
     unpack,
 )
@@ -43,8 +46,11 @@ __all__ = [
     "pack",
     "project",
     "set_thread_count",
+    "ternary_encode",
     "thread_count",
     "threshold",
+    "trit_dot",
+    "trit_gram",
     "turns",
     "unpack",
 ]

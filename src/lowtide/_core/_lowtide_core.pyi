@@ -73,6 +73,19 @@ def project(
     out: NDArray[np.float32],
 ) -> None: ...
 
+# Trits of a sparse ternary projection: X uint8, int16 (int32 thresholds) or float32 (float32 thresholds).
+
+def ternary_encode(
+    X: NDArray[Any],
+    lists: NDArray[np.uint16],
+    starts: NDArray[np.uint32],
+    chunk: int,
+    upper: NDArray[Any],
+    lower: NDArray[Any],
+    even: bool,
+    out: NDArray[np.uint8],
+) -> None: ...
+
 # Arithmetic on codes.
 
 def pack(levels: NDArray[np.uint8], bits: int, out: NDArray[np.uint8]) -> None: ...
@@ -104,6 +117,15 @@ def code_dot(
     book: NDArray[np.float32],
     other: NDArray[np.uint8],
     other_book: NDArray[np.float32],
+    n_levels: int,
+    out: NDArray[np.floating[Any]],
+) -> None: ...
+def trit_gram(rows: NDArray[np.uint8], n_levels: int, value: float, out: NDArray[np.floating[Any]]) -> None: ...
+def trit_dot(
+    rows: NDArray[np.uint8],
+    value: float,
+    other: NDArray[np.uint8],
+    other_value: float,
     n_levels: int,
     out: NDArray[np.floating[Any]],
 ) -> None: ...

@@ -37,6 +37,14 @@ class PackedRows:
         """Decoded shape."""
         return self.rows.shape[0], self.n_levels * self.book.shape[1]
 
+    @property
+    def trit_value(self) -> float | None:
+        """The value of a plus where levels are trits, their codebook (0, value, -value, 0); else None."""
+        if self.bits != 2 or self.book.shape[1] != 1:
+            return None
+        zero, plus, minus, never = self.book[:, 0].tolist()
+        return plus if zero == never == 0.0 and minus == -plus else None
+
 
 def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return float32 or float64 for a result, or say that nothing else is possible."""
@@ -126,8 +134,13 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
 
 
 def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return D' diag(weight) D; one-bit codes without weights are counted, the others decoded block by block."""
+    """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in blocks."""
     n_features = codes.shape[1]
+    value = codes.trit_value
+    if value is not None and weight is None and codes.scale is None:
+        out = np.empty((n_features, n_features), dtype=dtype)
+        _core.trit_gram(codes.rows, codes.n_levels, value, out)
+        return out
     if codes.bits == 1 and weight is None and codes.scale is None:
         out = np.empty((n_features, n_features), dtype=dtype)
         _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
@@ -164,13 +177,22 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
     return lower
 
 
+def _scaled_both(values: NDArray[Any], codes: PackedRows, other: PackedRows) -> NDArray[Any]:
+    """Multiply rows by the scales of the one and columns by those of the other, in place."""
+    values = _scaled(values, codes.scale)
+    return values if other.scale is None else np.multiply(values, other.scale, out=values)
+
+
 def dot(codes: PackedRows, other: PackedRows, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns."""
     out = np.empty((codes.shape[0], other.shape[0]), dtype=dtype)
     if codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
-        out = _scaled(out, codes.scale)
-        return out if other.scale is None else np.multiply(out, other.scale, out=out)
+        return _scaled_both(out, codes, other)
+    values = codes.trit_value, other.trit_value
+    if values[0] is not None and values[1] is not None:
+        _core.trit_dot(codes.rows, values[0], other.rows, values[1], codes.n_levels, out)
+        return _scaled_both(out, codes, other)
     for rows, left in decoded_blocks(codes, dtype):
         for columns, right in decoded_blocks(other, dtype):
             np.matmul(left, right.T, out=out[rows, columns])

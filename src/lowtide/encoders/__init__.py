@@ -4,6 +4,7 @@ from lowtide.encoders.base import Encoder
 from lowtide.encoders.random_features import RandomFeatures
 from lowtide.encoders.sketch import Sketch, fourier_codebook, fourier_codes, linear_codes
 from lowtide.encoders.state import EstimatorState
+from lowtide.encoders.ternary import TernaryFeatures
 
 __all__ = [
     "ENCODERS",
@@ -11,10 +12,11 @@ __all__ = [
     "EstimatorState",
     "RandomFeatures",
     "Sketch",
+    "TernaryFeatures",
     "fourier_codebook",
     "fourier_codes",
     "linear_codes",
 ]
 
 # What a file may name as an encoder.
-ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures, Sketch)}
+ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures, Sketch, TernaryFeatures)}

@@ -1,6 +1,7 @@
 """Estimators on one side of an encoder: what replaces a kernel machine."""
 
 from lowtide.learners.classifier import KernelClassifier
+from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compression import (
     CompressedClassifier,
     CompressedDetector,
@@ -12,6 +13,7 @@ from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
 
 __all__ = [
+    "CodePCA",
     "CompressedClassifier",
     "CompressedDetector",
     "CompressedRegressor",

@@ -36,6 +36,9 @@ class Design(Protocol):
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D."""
 
+    def squares(self) -> Array:
+        """Return the sum of squares of each column, float64 (m,)."""
+
     def take(self, rows: Array | slice) -> Design:
         """Return some of the rows."""
 
@@ -62,6 +65,15 @@ class CodedDesign:
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D from packed bits."""
         return self.codes.gram(weight, dtype=dtype)
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each column: column sums under the codebook of squares."""
+        exact = self.codes.codebook.astype(np.float64) ** 2
+        # A square of a float32 is the sum of two: the sums lose nothing to the codebook's type.
+        high = exact.astype(np.float32)
+        low = (exact - high).astype(np.float32)
+        ones = np.ones(len(self.codes))
+        return self.codes.with_codebook(high).T @ ones + self.codes.with_codebook(low).T @ ones
 
     def take(self, rows: Array | slice) -> CodedDesign:
         """Return some of the rows, still packed."""
@@ -116,6 +128,10 @@ class FullDesign:
                 block *= np.sqrt(weight[part])[:, None].astype(dtype)
             total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=1)
         return _mirrored(total)
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each column."""
+        return np.sum([np.einsum("ij,ij->j", Z, Z, dtype=np.float64) for _, Z in self.blocks()], axis=0)
 
     def take(self, rows: Array | slice) -> FullDesign:
         """Return some of the rows."""

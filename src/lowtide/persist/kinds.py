@@ -8,6 +8,7 @@ from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.learners import (
+    CodePCA,
     CompressedClassifier,
     CompressedDetector,
     CompressedRegressor,
@@ -24,6 +25,7 @@ KINDS: dict[str, Any] = {
     "CompressedClassifier": CompressedClassifier,
     "CompressedRegressor": CompressedRegressor,
     "CompressedDetector": CompressedDetector,
+    "CodePCA": CodePCA,
     "Codes": Codes,
 }
 

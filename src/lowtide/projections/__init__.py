@@ -6,6 +6,7 @@ from lowtide.projections.haar import Haar
 from lowtide.projections.hadamard import Hadamard, HadamardProjection
 from lowtide.projections.iid import Iid
 from lowtide.projections.orthogonal import Orthogonal
+from lowtide.projections.sparse_ternary import SparseTernary, SparseTernaryProjection
 from lowtide.spec import Registry
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "Iid",
     "Orthogonal",
     "Projection",
+    "SparseTernary",
+    "SparseTernaryProjection",
 ]
 
 PROJECTIONS: Registry[Projection] = Registry(

@@ -41,6 +41,8 @@ from lowtide.theory.orthogonal.ranges import (
 )
 from lowtide.theory.sketch import *  # noqa: F403
 from lowtide.theory import sketch
+from lowtide.theory.ternary import *  # noqa: F403
+from lowtide.theory import ternary
 
 __all__ = [
     "FeaturePlan", "features_needed", "plan_features",
@@ -57,4 +59,5 @@ __all__ = [
     "OrfRanges", "kernel_bounds", "orf_ranges", "true_lower_range", "true_upper_range", "true_variance_range",
     "variance_bounds",
     *sketch.__all__,
+    *ternary.__all__,
 ]

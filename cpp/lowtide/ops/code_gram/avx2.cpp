@@ -4,14 +4,10 @@
 // Operand: [tile][group of 4 rows][128 levels], a byte each. Binds: the three vector ports; blocks of 2 x 128 levels
 // keep 8 byte sums in registers. A byte sum grows by 4 a group: emptied into 16-bit sums every 60 groups, those into
 // the counts after at most kGramRows rows. Rows past the end are zero rows.
-#include <immintrin.h>
-
-#include "lowtide/ops/code_gram/code_gram.hpp"
+#include "lowtide/ops/code_gram/nibbles.hpp"
 
 namespace lowtide::avx2 {
 namespace {
-
-constexpr std::size_t kRun = 60;  // groups before a byte sum could pass 255
 
 constexpr std::size_t groups_of(std::size_t n_rows) { return (n_rows + 3) / 4; }
 
@@ -52,61 +48,11 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
   }
 }
 
-inline void empty_into(std::uint16_t* sums, __m256i bytes) {
-  auto* to = reinterpret_cast<__m256i*>(sums);
-  const __m256i low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(bytes));
-  const __m256i high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(bytes, 1));
-  _mm256_storeu_si256(to, _mm256_add_epi16(_mm256_loadu_si256(to), low));
-  _mm256_storeu_si256(to + 1, _mm256_add_epi16(_mm256_loadu_si256(to + 1), high));
-}
-
-// tables[a][v] = popcount(a AND v).
-struct Tables {
-  alignas(16) std::uint8_t entry[16][16];
-};
-
-inline __m256i table_of(const Tables& tables, std::uint8_t nibble) {
-  return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(tables.entry[nibble])));
-}
-
-// 16-bit sums of levels j, j + 1 of `left` with the 128 levels of `right`, over `groups` <= kRun groups.
-inline void count_pair(const Tables& tables, const std::uint8_t* left, const std::uint8_t* right, std::size_t groups,
-                       std::uint16_t* sums) {
-  __m256i total[2][4];
-  for (auto& row : total)
-    for (auto& cell : row) cell = _mm256_setzero_si256();
-#pragma GCC unroll 4
-  for (std::size_t g = 0; g < groups; ++g, left += kGramTile, right += kGramTile) {
-    const __m256i first = table_of(tables, left[0]), second = table_of(tables, left[1]);
-    for (int v = 0; v < 4; ++v) {
-      __m256i nibbles = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(right) + v);
-      asm("" : "+x"(nibbles));  // one load for both look-ups: GCC would fold it into each
-      total[0][v] = _mm256_add_epi8(total[0][v], _mm256_shuffle_epi8(first, nibbles));
-      total[1][v] = _mm256_add_epi8(total[1][v], _mm256_shuffle_epi8(second, nibbles));
-    }
-  }
-  for (int p = 0; p < 2; ++p)
-    for (int v = 0; v < 4; ++v) empty_into(sums + p * kGramTile + 32 * v, total[p][v]);
-}
-
 void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* counts) {
   Tables tables;
   for (unsigned a = 0; a < 16; ++a)
     for (unsigned v = 0; v < 16; ++v) tables.entry[a][v] = static_cast<std::uint8_t>(_mm_popcnt_u32(a & v));
-  const std::size_t groups = groups_of(n_rows);
-  const auto* bytes = static_cast<const std::uint8_t*>(operand);
-  // Half a tile of sums, so that they and both runs of nibbles stay in L1.
-  constexpr std::size_t half = kGramTile / 2;
-  for (std::size_t top = 0; top < kGramTile; top += half) {
-    alignas(32) std::uint16_t sums[half * kGramTile] = {};
-    for (std::size_t g = 0; g < groups; g += kRun) {
-      const std::size_t run = groups - g < kRun ? groups - g : kRun;
-      const std::uint8_t* left = bytes + (s * groups + g) * kGramTile + top;
-      const std::uint8_t* right = bytes + (t * groups + g) * kGramTile;
-      for (std::size_t j = 0; j < half; j += 2) count_pair(tables, left + j, right, run, sums + j * kGramTile);
-    }
-    for (std::size_t i = 0; i < half * kGramTile; ++i) counts[top * kGramTile + i] += sums[i];
-  }
+  count_tile(tables, static_cast<const std::uint8_t*>(operand), groups_of(n_rows), s, t, std::uint32_t{0}, counts);
 }
 
 }  // namespace

@@ -3,5 +3,15 @@
 from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
 from lowtide.learners.solvers.minibatch import MinibatchSteps
 from lowtide.learners.solvers.normal_equations import NormalEquations, RidgeSolution
+from lowtide.learners.solvers.principal import PrincipalAxes, principal_axes
 
-__all__ = ["MinibatchSteps", "NormalEquations", "Objective", "RidgeSolution", "Solution", "minimize"]
+__all__ = [
+    "MinibatchSteps",
+    "NormalEquations",
+    "Objective",
+    "PrincipalAxes",
+    "RidgeSolution",
+    "Solution",
+    "minimize",
+    "principal_axes",
+]
