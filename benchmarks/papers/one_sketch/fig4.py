@@ -87,7 +87,12 @@ def judge_theorem_2(run: Run) -> None:
 
 
 def measure(run: Run) -> Figure:
-    run.settings |= {"projections": run.size(4000, 1000), "draws": run.size(100, 30), "gamma": GAMMAS, "bits": BITS}
+    run.settings |= {
+        "projections": run.size(4000, 1000),
+        "draws": run.size(100, 30),
+        "gamma": list(GAMMAS),
+        "bits": list(BITS),
+    }
     estimates = draws(run)
     judge_theorem_1(run, estimates)
     judge_bias(run)

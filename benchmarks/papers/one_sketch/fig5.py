@@ -92,7 +92,12 @@ def judge_order(run: Run) -> None:
 
 
 def measure(run: Run) -> Figure:
-    run.settings |= {"projections": run.size(20_000, 4000), "draws": run.size(20, 10), "gamma": GAMMAS, "bits": BITS}
+    run.settings |= {
+        "projections": run.size(20_000, 4000),
+        "draws": run.size(20, 10),
+        "gamma": list(GAMMAS),
+        "bits": list(BITS),
+    }
     measured = simulate(run)
     judge_formulas(run, measured)
     judge_order(run)
