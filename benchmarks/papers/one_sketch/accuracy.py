@@ -30,7 +30,7 @@ __all__ = ["METHODS", "Data", "Method", "Outcome", "measure_accuracy"]
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 
-STRENGTHS = (0.3, 3.0, 30.0, 300.0)  # C, for rows of features of norm 1
+STRENGTHS = (0.03, 0.3, 3.0, 30.0, 300.0)  # C, for rows of features of norm 1
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,22 @@ class Method:
     bits: int | None
     columns: int
 
+    @property
+    def one_gamma(self) -> bool:
+        """Whether gamma changes nothing: of one bit the cosines are constant, and the sines differ by a factor."""
+        return self.name == "sketch" and self.bits == 1
+
     def features(self, X: Features, gamma: float, n_columns: int, seed: int) -> Features:
         """Return cosines and sines, or what is left of them, each column at most 1."""
         if self.name == "sketch":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", lt.errors.BiasWarning)  # part of what is measured
+                k = n_columns // self.columns
                 encoder = lt.Sketch(
-                    n_columns // 2, bits=self.bits, projection="iid", gamma=sklearn_gamma(gamma), random_state=seed
-                )
-                return np.asarray(encoder.fit(X).encode(X)) * np.float32(np.sqrt(n_columns / 2))
+                    k, bits=self.bits, projection="iid", gamma=sklearn_gamma(gamma), random_state=seed
+                ).fit(X)
+                decoded = np.asarray(encoder.encode(X)) * np.float32(np.sqrt(k))
+            return decoded[:, 1::2] / np.abs(decoded[0, 1]) if self.one_gamma else decoded
         encoder = lt.RandomFeatures(
             gamma=sklearn_gamma(gamma),
             n_components=n_columns,
@@ -74,7 +81,8 @@ class Method:
 
 
 METHODS = (
-    *[Method("sketch", bits, columns=2) for bits in (1, 2, 4)],
+    Method("sketch", 1, columns=1),
+    *[Method("sketch", bits, columns=2) for bits in (2, 4)],
     *[Method(name, bits, columns=1) for name in ("stocq", "lloyd_max") for bits in (1, 2, 4)],
     Method("full", None, columns=2),
 )
@@ -99,9 +107,8 @@ def measure_accuracy(run: Run, data: Data, projections: list[int], stream: int) 
     outcome = Outcome()
     seeds = run.seeds(run.settings["draws"], stream)
     for method in METHODS:
-        sizes = projections if method.columns == 2 else sorted({*projections, *(2 * k for k in projections)})
-        # The sines of one bit are the same up to their scale at every gamma, and the cosines are constant.
-        gammas = data.gammas[:1] if (method.name, method.bits) == ("sketch", 1) else data.gammas
+        sizes = _sizes(method, projections)
+        gammas = data.gammas[:1] if method.one_gamma else data.gammas
         scores = np.array([_scores(data, method, sizes, gammas, seed) for seed in seeds])
         flat = scores.reshape(*scores.shape[:2], -1)
         choice = flat.mean(axis=0).argmax(axis=1)
@@ -109,6 +116,13 @@ def measure_accuracy(run: Run, data: Data, projections: list[int], stream: int) 
         outcome.sizes[method] = sizes
         outcome.best[method] = [(gammas[c // len(STRENGTHS)], STRENGTHS[c % len(STRENGTHS)]) for c in choice]
     return outcome
+
+
+def _sizes(method: Method, projections: list[int]) -> list[int]:
+    """Return k; levels of k and 2k for those who store one a column; and one bit also at the bits of four."""
+    if method.one_gamma:
+        return [*projections, 4 * projections[-1]]
+    return projections if method.columns == 2 else sorted({*projections, *(2 * k for k in projections)})
 
 
 def _scores(data: Data, method: Method, sizes: list[int], gammas: tuple[float, ...], seed: int) -> Floats:
