@@ -40,9 +40,8 @@ from lowtide.theory.orthogonal.ranges import (
     OrfRanges, kernel_bounds, orf_ranges, true_lower_range, true_upper_range, true_variance_range, variance_bounds,
 )
 from lowtide.theory.sketch import *  # noqa: F403
-from lowtide.theory import sketch
 from lowtide.theory.ternary import *  # noqa: F403
-from lowtide.theory import ternary
+from lowtide.theory import sketch, ternary
 
 __all__ = [
     "FeaturePlan", "features_needed", "plan_features",
@@ -57,7 +56,5 @@ __all__ = [
     "bessel_zeros", "normalized_bessel", "chi_covariance", "mixture_covariance",
     "block_sizes", "haar_covariance", "orf_chi_variance", "orf_variance", "rff_variance",
     "OrfRanges", "kernel_bounds", "orf_ranges", "true_lower_range", "true_upper_range", "true_variance_range",
-    "variance_bounds",
-    *sketch.__all__,
-    *ternary.__all__,
+    "variance_bounds", *sketch.__all__, *ternary.__all__,
 ]
