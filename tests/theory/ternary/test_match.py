@@ -68,6 +68,16 @@ def test_scaled_map_takes_the_targets_d0_where_it_can():
     assert (match.map.s_minus, match.map.s_plus) == pytest.approx((1.9283, 2.0838), abs=5e-5)
 
 
+@pytest.mark.parametrize(("name", "tau"), [("rbf", 2.0), ("sin", 0.3), ("cos", 5.0), ("bump", 5.0)])
+def test_least_diagonal_matches_the_same_kernel_with_less_noise(name, tau):
+    near, least = (match_moments(name, tau, diagonal=diagonal) for diagonal in ("target", "least"))
+    assert max(abs(residual) for residual in least.residuals) < 1e-11
+    assert least.moments.d0 <= near.moments.d0
+    assert least.case == near.case
+    if name != "sin":
+        assert least.moments.d0 < 0.95 * near.moments.d0
+
+
 def test_scaled_map_is_a_sign_function_where_only_that_has_the_targets_d0():
     tau, r = 1.0, 1.0
     at_r = float(ndtr(r) * ndtr(-r) / phi(r) ** 2 - 1)
@@ -151,6 +161,8 @@ def test_method_that_has_no_solution_is_refused():
         match_moments("sin", 1.0, method="even")
     with pytest.raises(ParameterError, match="one of 'auto'"):
         match_moments("sin", 1.0, method="best")
+    with pytest.raises(ParameterError, match="one of 'target', 'least'"):
+        match_moments("sin", 1.0, diagonal="none")
 
 
 @pytest.mark.parametrize("arguments", [(1.0, 0.0), (math.nan, 1.0), (0.0, 1.0, -math.inf, 1.0), (0, 1, -1, math.nan)])

@@ -6,5 +6,6 @@ packed trits. `estimation`: kernel values and their limits. `state`: what a file
 
 from lowtide.encoders.ternary.features import TernaryFeatures
 from lowtide.encoders.ternary.spread import Spread
+from lowtide.encoders.ternary.thresholds import Thresholds
 
-__all__ = ["Spread", "TernaryFeatures"]
+__all__ = ["Spread", "TernaryFeatures", "Thresholds"]

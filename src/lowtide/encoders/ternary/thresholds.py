@@ -30,6 +30,13 @@ class Thresholds:
     ----------
     upper, lower : ndarray of float64 (n_outputs,)
         A sum above upper is a plus, one below lower a minus; either may be infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> thresholds = Thresholds(np.array([2.5, 7.0]), np.array([-1.5, 7.0]))
+    >>> thresholds.for_integers
+    (array([2, 7], dtype=int32), array([-1,  7], dtype=int32))
     """
 
     upper: NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -64,7 +64,7 @@ class TernaryMatch:
         return self.target.d0 - self.moments.d0
 
 
-def match_moments(target: Target, tau: float, *, method: str = "auto") -> TernaryMatch:
+def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal: str = "target") -> TernaryMatch:
     """Three-level map whose kernel is that of the target, for data with mean squared norm tau.
 
     Parameters
@@ -76,6 +76,9 @@ def match_moments(target: Target, tau: float, *, method: str = "auto") -> Ternar
     method : str, default "auto"
         "auto" takes exact thresholds when there are any, the scaled map when not, the even map when d1 = 0; "exact",
         "scaled" and "even" take that one.
+    diagonal : str, default "target"
+        Which of the maps that match d1 and d2: "target" takes the d0 nearest to the target's, "least" the least d0. A
+        smaller d0 is less noise for the same signal, and what is missing a learner's regularization can add.
 
     Returns
     -------
@@ -100,6 +103,7 @@ def match_moments(target: Target, tau: float, *, method: str = "auto") -> Ternar
     """
     tau = check_positive("match_moments", "tau", tau)
     check_option("match_moments", "method", method, ("auto", "exact", "scaled", "even"))
+    check_option("match_moments", "diagonal", diagonal, ("target", "least"))
     wanted = resolve_target(target).moments(tau)
     if not (wanted.d1 > 0 or wanted.d2 > 0):
         remedy = "The kernel has no signal left: for rbf decrease gamma."
@@ -109,10 +113,11 @@ def match_moments(target: Target, tau: float, *, method: str = "auto") -> Ternar
     if case == "exact" and not solutions:
         remedy = "Use method='scaled', or scale the data down."
         raise fail("match_moments", f"thresholds must exist for method='exact' at tau = {tau:g}", wanted, remedy)
+    aim = wanted if diagonal == "target" else replace(wanted, d0=math.nan)
     chosen = {
-        "exact": lambda: _nearest(solutions, wanted, tau),
-        "scaled": lambda: scaled_solution(wanted, tau),
-        "even": lambda: even_solution(wanted, tau),
+        "exact": lambda: _nearest(solutions, aim, tau),
+        "scaled": lambda: scaled_solution(aim, tau),
+        "even": lambda: even_solution(aim, tau),
     }[case]()
     return TernaryMatch(case, chosen, tau, wanted, chosen.moments(tau), solutions)
 

@@ -1,0 +1,1 @@
+"""Ternary random features (Tiomoko Ali, Liao and Couillet)."""
