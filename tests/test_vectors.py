@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from lowtide import theory
-from lowtide.kernels import Gaussian, Kernel, Laplace
+from lowtide.kernels import CoshGaussian, Gaussian, Kernel, Laplace, MeasureKernel, ShiftGaussian, SinhGaussian
 
 PATH = Path(os.environ.get("LOWTIDE_VECTORS") or Path(__file__).parent / "data" / "vectors.json")
 VECTORS = json.loads(PATH.read_text(encoding="utf-8"))["vectors"]
@@ -94,6 +94,44 @@ def rff_variance_per_feature(gamma: float, rho: float) -> float:
     return float(theory.rff_variance(1, gamma * math.sqrt(2 * (1 - rho))))
 
 
+ASYMMETRIC = {"shift": ShiftGaussian, "sinh": SinhGaussian, "cosh": CoshGaussian}
+
+
+def ask_kernel_of_strength(kind: str, s: float, d: int, sigma: float = 1.0) -> MeasureKernel:
+    """A kernel whose vector lies along an axis and has the length of strength s."""
+    return ASYMMETRIC[kind](s * sigma * np.eye(d)[0] if kind == "shift" else s / sigma * np.eye(d)[0], sigma)
+
+
+def ask_masses(kind: str, s: float) -> dict[str, float]:
+    masses = ask_kernel_of_strength(kind, s, 3, 1.7).masses(3)
+    return {"mu_R_plus": masses.positive, "mu_R_minus": masses.negative, "mu_I_plus": masses.imaginary}
+
+
+def gauss_trig_segment(s: float, a: float, b: float) -> dict[str, float]:
+    value = theory.gauss_trig_segment(s, a, b)
+    return {"cos": value.real, "sin": value.imag}
+
+
+def ask_uniform(kind: str, s: float, d: int, sigma: float, l: float, eps: float, delta: float) -> dict[str, float]:  # noqa: E741
+    bound = theory.measure_bound(ask_kernel_of_strength(kind, s, d, sigma), d, l, eps, delta)
+    return {
+        "total_mass": bound.total_mass,
+        "sigma_mu_sq": bound.second_moment,
+        "alpha_mu": bound.alpha,
+        "M_real": bound.count,
+        "M": math.ceil(bound.count),
+    }
+
+
+def ask_variance_shift(sigma: float, r: list[float], delta: list[float]) -> dict[str, Any]:
+    kernel = ShiftGaussian(r, sigma)
+    return {
+        "three_block_M_var": theory.measure_variance(kernel, delta),
+        "phase_M_var": theory.measure_variance(kernel, delta, form="phase"),
+        "k": kernel.at(delta),
+    }
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lm_arcsine": lm_arcsine,
     "universal_Qk": theory.universal_Qk,
@@ -121,6 +159,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rff_variance": lambda p, z: theory.rff_variance(p, z),
     "orf_chi_variance": lambda d, p, z: theory.orf_chi_variance(d, p, z),
     "orf_constants": orf_constants,
+    "ask_kernel": lambda kind, sigma, v, delta: ASYMMETRIC[kind](v, sigma).at(delta),
+    "ask_masses": ask_masses,
+    "E_abs_cos": theory.mean_abs_cos,
+    "E_abs_sin": theory.mean_abs_sin,
+    "gauss_trig_segment": gauss_trig_segment,
+    "ask_beta_d": lambda d: theory.measure_beta(d),
+    "ask_uniform_M": ask_uniform,
+    "ask_variance_shift": ask_variance_shift,
 }
 
 
