@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
-    "lowtide.encoders": ("RandomFeatures",),
+    "lowtide.encoders": ("RandomFeatures", "AsymmetricFeatures"),
     "lowtide.learners": ("KernelClassifier", "KernelRegressor", "compress"),
     "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),

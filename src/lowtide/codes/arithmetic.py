@@ -21,12 +21,16 @@ _FEW_ROWS = 16
 
 @dataclass(frozen=True)
 class PackedRows:
-    """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width)."""
+    """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
+
+    `scale` multiplies the decoded columns, (n_levels * width,); None for ones.
+    """
 
     rows: NDArray[np.uint8]
     n_levels: int
     bits: int
     book: NDArray[np.float32]
+    scale: NDArray[np.float32] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,6 +78,8 @@ def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
     out = np.empty(codes.shape, dtype=dtype)
     _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
+    if codes.scale is not None:
+        out *= codes.scale
     return out
 
 
@@ -86,6 +92,8 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
         rows = slice(begin, min(n, begin + size))
         block = buffer[: rows.stop - begin]
         _core.decode(codes.rows[rows], codes.n_levels, codes.bits, codes.book, block)
+        if codes.scale is not None:
+            block *= codes.scale
         yield rows, block
 
 
@@ -95,7 +103,8 @@ def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(decode(codes, W.dtype) @ W)
     out = np.empty((codes.shape[0], W.shape[1]), dtype=W.dtype)
     if codes.bits <= 4:
-        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(W), out)
+        scaled = W if codes.scale is None else W * codes.scale[:, None]
+        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(scaled), out)
         return out
     for rows, block in decoded_blocks(codes, W.dtype):
         np.matmul(block, W, out=out[rows])
@@ -107,7 +116,7 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros((codes.shape[1], R.shape[1]), dtype=R.dtype)
     if codes.bits <= 4:
         _core.code_rmatvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(R), out)
-        return out
+        return out if codes.scale is None else out * codes.scale[:, None]
     for rows, block in decoded_blocks(codes, R.dtype):
         out += block.T @ R[rows]
     return out
@@ -119,6 +128,9 @@ def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[
     if codes.bits == 1 and weight is None:
         out = np.empty((n_features, n_features), dtype=dtype)
         _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
+        if codes.scale is not None:
+            out *= codes.scale
+            out *= codes.scale[:, None]
         return out
     syrk = blas.ssyrk if dtype == np.float32 else blas.dsyrk
     total = np.zeros((n_features, n_features), dtype=dtype, order="F")
@@ -155,7 +167,7 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
 def dot(codes: PackedRows, other: PackedRows, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns."""
     out = np.empty((codes.shape[0], other.shape[0]), dtype=dtype)
-    if codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
+    if codes.bits == other.bits == 1 and codes.n_levels == other.n_levels and codes.scale is other.scale is None:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
         return out
     for rows, left in decoded_blocks(codes, dtype):

@@ -14,6 +14,7 @@ from lowtide.codes.layout import (
     aligned_rows,
     check_codebook,
     check_padding,
+    check_scale,
     row_bytes,
     stored_bits,
     unpack_levels,
@@ -27,7 +28,7 @@ __all__ = ["Codes"]
 class Codes:
     """Packed integer levels with a codebook, and arithmetic on the packed bits.
 
-    With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p], w = 1 or 2 values a level:
+    With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p] scale[j w + p], w = 1 or 2 values a level:
     `C @ W` = D W, `C.T @ R` = D' R, `C.gram()` = D' D, `C.dot(O)` = D O'.
 
     Parameters
@@ -43,6 +44,8 @@ class Codes:
         Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
     fingerprint : bytes of length 16
         Which encoder made the codes.
+    scale : array (n_levels * w,), default=None
+        Factors of the decoded columns, for encoders whose columns differ in weight; None for ones.
 
     Attributes
     ----------
@@ -82,16 +85,31 @@ class Codes:
     dtype = np.dtype(np.float32)
 
     def __init__(
-        self, packed: NDArray[np.uint8], *, bits: int, n_levels: int, codebook: ArrayLike, fingerprint: bytes
+        self,
+        packed: NDArray[np.uint8],
+        *,
+        bits: int,
+        n_levels: int,
+        codebook: ArrayLike,
+        fingerprint: bytes,
+        scale: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
         check_padding(rows, int(n_levels) * stored_bits(bits))
         if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
             raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
-        self._assign(rows, int(bits), int(n_levels), check_codebook(codebook, int(bits)), fingerprint)
+        book = check_codebook(codebook, int(bits))
+        factors = check_scale(scale, int(n_levels) * (1 if book.ndim == 1 else 2))
+        self._assign(rows, int(bits), int(n_levels), book, fingerprint, factors)
 
     def _assign(
-        self, rows: NDArray[np.uint8], bits: int, n_levels: int, book: NDArray[np.float32], fingerprint: bytes
+        self,
+        rows: NDArray[np.uint8],
+        bits: int,
+        n_levels: int,
+        book: NDArray[np.float32],
+        fingerprint: bytes,
+        scale: NDArray[np.float32] | None,
     ) -> None:
         """Set the attributes from parts that are known to be good."""
         self._packed = rows.view()
@@ -100,7 +118,7 @@ class Codes:
         width = 1 if book.ndim == 1 else book.shape[1]
         stored = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
         stored[: len(book)] = book.reshape(-1, width)
-        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored)
+        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored, scale)
 
     def with_rows(self, packed: NDArray[np.uint8]) -> Codes:
         """Return other packed rows of the same encoder, with this codebook; padding bits are taken to be zero."""
@@ -108,7 +126,8 @@ class Codes:
         new._bits, new._codebook, new._fingerprint = self._bits, self._codebook, self._fingerprint
         new._packed = aligned_rows(packed, self._packed.shape[1]).view()
         new._packed.flags.writeable = False
-        new._rows = PackedRows(new._packed, self._rows.n_levels, self._rows.bits, self._rows.book)
+        kept = self._rows
+        new._rows = PackedRows(new._packed, kept.n_levels, kept.bits, kept.book, kept.scale)
         return new
 
     @property
@@ -130,6 +149,11 @@ class Codes:
     def codebook(self) -> NDArray[np.float32]:
         """Value of each level, read-only, (2^bits,) or (2^bits, 2)."""
         return self._codebook
+
+    @property
+    def scale(self) -> NDArray[np.float32] | None:
+        """Factors of the decoded columns, read-only, or None for ones."""
+        return self._rows.scale
 
     @property
     def fingerprint(self) -> bytes:
@@ -221,9 +245,10 @@ class Codes:
         return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
-        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept."""
-        new = object.__new__(Codes)
-        new._assign(self._packed, self._bits, self.n_levels, check_codebook(codebook, self._bits), self._fingerprint)
+        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept."""
+        new, book = object.__new__(Codes), check_codebook(codebook, self._bits)
+        scale = check_scale(self.scale, self.n_levels * (1 if book.ndim == 1 else 2))
+        new._assign(self._packed, self._bits, self.n_levels, book, self._fingerprint, scale)
         return new
 
     def levels(self) -> NDArray[np.uint8]:
@@ -237,29 +262,31 @@ class Codes:
             yield self[begin : begin + size]
 
     def __eq__(self, other: object) -> bool:
-        """Whether bits, width, codebook, fingerprint and every level are the same."""
+        """Whether bits, width, codebook, scale, fingerprint and every level are the same."""
         if not isinstance(other, Codes):
             return NotImplemented
         return (
             (self._bits, self.n_levels, self._fingerprint) == (other._bits, other.n_levels, other._fingerprint)
             and np.array_equal(self._codebook, other._codebook)
+            and same_scale(self, other)
             and np.array_equal(self._packed, other._packed)
         )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file keeps: a spec, ready for JSON, and arrays."""
         spec = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
-        return spec, {"packed": self._packed, "codebook": self._codebook}
+        scale = {} if self.scale is None else {"scale": self.scale}
+        return spec, {"packed": self._packed, "codebook": self._codebook, **scale}
 
     @classmethod
     def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
         """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
         fingerprint = bytes.fromhex(spec["fingerprint"])
         book, layout = arrays["codebook"], {"bits": spec["bits"], "n_levels": spec["n_levels"]}
-        return cls(arrays["packed"], **layout, codebook=book, fingerprint=fingerprint)
+        return cls(arrays["packed"], **layout, codebook=book, fingerprint=fingerprint, scale=arrays.get("scale"))
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
-        return _rebuild, (self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint)
+        return _rebuild, (self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint, self.scale)
 
     def __repr__(self) -> str:
         n, n_features = self.shape
@@ -281,10 +308,22 @@ def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
         )
 
 
+def same_scale(left: Codes, right: Codes) -> bool:
+    """Return whether the decoded columns of both have the same factors."""
+    if left.scale is None or right.scale is None:
+        return left.scale is right.scale
+    return np.array_equal(left.scale, right.scale)
+
+
 def _rebuild(
-    packed: NDArray[np.uint8], bits: int, n_levels: int, codebook: NDArray[np.float32], fingerprint: bytes
+    packed: NDArray[np.uint8],
+    bits: int,
+    n_levels: int,
+    codebook: NDArray[np.float32],
+    fingerprint: bytes,
+    scale: NDArray[np.float32] | None = None,
 ) -> Codes:
-    return Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint)
+    return Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, scale=scale)
 
 
 def _row_key(key: Any) -> Any:

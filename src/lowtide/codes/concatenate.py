@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lowtide.codes.codes import Codes, check_same_encoder
+from lowtide.codes.codes import Codes, check_same_encoder, same_scale
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["concatenate"]
@@ -43,7 +43,7 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
     first = parts[0]
     for part in parts[1:]:
         check_same_encoder("concatenate", first, part)
-        if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook):
+        if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook) or not same_scale(part, first):
             raise CodeLayoutError(
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 __all__ = ["HalfCosine", "SmoothWave", "Wave", "gaussian_transform", "normal_nodes"]
 
@@ -20,6 +21,8 @@ _REACH = 9.2
 # Below this s a Fourier series has hundreds of terms within reach, and quadrature over u fewer nodes.
 _SERIES_FROM = 0.1
 _CHUNK = 1 << 20
+# Many values come from a cubic spline through 128 points a unit; fourth derivatives of 3 leave an error below 1e-9.
+_TABLE_FROM, _PER_UNIT = 20_000, 128
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ def gaussian_transform(wave: Wave, s: float, t: Floats) -> Complex:
     With Fourier coefficients c_n of the wave it is sum_n c_n exp(-(t + ns)^2/2); for small s, quadrature between kinks.
     """
     flat = np.asarray(t, dtype=np.float64).ravel()
+    if flat.size > _TABLE_FROM and (span := float(np.ptp(flat))) * _PER_UNIT < flat.size / 4:
+        grid = flat.min() + span * np.linspace(0, 1, math.ceil(span * _PER_UNIT) + 8)
+        return np.asarray(CubicSpline(grid, gaussian_transform(wave, s, grid))(flat).reshape(np.shape(t)))
     if s < _SERIES_FROM:
         u, weight = normal_nodes(wave, s)
         values = weight * wave(s * u)
