@@ -57,7 +57,7 @@ def test_codes_with_other_factors_are_not_equal_and_do_not_concatenate():
     other = Codes(C.packed, bits=1, n_levels=21, codebook=C.codebook, fingerprint=bytes(16), scale=2 * C.scale)
     assert plain.scale is None
     for different in (plain, other):
-        assert C != different
+        assert different != C
         with pytest.raises(CodeLayoutError, match="one codebook"):
             concatenate([C, different])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lowtide import PeriodicMap, RandomFeatures
-from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, Stable
+from lowtide import AsymmetricFeatures, PeriodicMap, RandomFeatures
+from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, ShiftGaussian, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS, Phase
@@ -95,3 +95,21 @@ def test_periodic_map_passes(f):
 )
 def test_random_features_pass(parameters):
     check_encoder(RandomFeatures(**{"gamma": 0.2, "n_components": 1024, "random_state": 0, **parameters}), X)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"form": "phase"},
+        {"kernel": "sinh", "allocation": "optimal", "bits": 3},
+        {"kernel": "sinh", "form": "phase", "quantizer": "phase", "bits": 2},
+        {"kernel": "cosh", "n_components": 1001},
+        {"kernel": "signed", "quantizer": "stochastic", "bits": 2},
+        {"kernel": Laplace(3.0), "bits": 5},
+        {"kernel": ShiftGaussian(0.2, 2.0), "projection": "orthogonal", "form": "auto"},
+    ],
+    ids=lambda p: "-".join(map(str, p)) or "default",
+)
+def test_asymmetric_features_pass(parameters):
+    check_encoder(AsymmetricFeatures(**{"n_components": 1024, "random_state": 0, **parameters}), X)

@@ -5,20 +5,25 @@ import functools
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import PeriodicMap, RandomFeatures
-from lowtide.kernels import Bessel, Gaussian, Stable
+from lowtide import AsymmetricFeatures, PeriodicMap, RandomFeatures
+from lowtide.kernels import Bessel, Gaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian, Stable
 
 FIXED_ORDER = [
     RandomFeatures(n_components=64),
     RandomFeatures("matern", n_components=32, bits=None),
     RandomFeatures("rbf", gamma=0.3, n_components=32, bits=3, quantizer="stochastic"),
     RandomFeatures(Gaussian(2.0), n_components=40, feature_map="cosine", quantizer=PeriodicMap([0, 0.4, -0.1j])),
+    AsymmetricFeatures(n_components=48, form="phase"),
+    AsymmetricFeatures(SignedMeasureKernel(), n_components=33, allocation="optimal", bits=2),
 ]
 DENSE = [
     RandomFeatures("laplacian", projection="iid", feature_map="cosine", n_components=33, bits=2),
     RandomFeatures("rbf", projection="orthogonal", n_components=32, bits=None),
     RandomFeatures(Bessel(), projection="haar", n_components=32, bits=4, quantizer="uniform"),
     RandomFeatures(Stable(alpha=1.5), projection="iid", n_components=32, bits=8),
+    AsymmetricFeatures(n_components=48),
+    AsymmetricFeatures(SinhGaussian(0.1), n_components=50, form="auto", bits=4, quantizer="phase"),
+    AsymmetricFeatures(ShiftGaussian(0.1, 2.0), n_components=31, bits=None, allocation="optimal"),
 ]
 # BLAS sums a row in an order that depends on the batch around it: these two ask for equality to 1e-7, below float32.
 NEED_A_FIXED_ORDER = {"check_methods_sample_order_invariance", "check_methods_subset_invariance"}
@@ -32,12 +37,12 @@ def run(check, estimator):
 
 
 @parametrize_with_checks(FIXED_ORDER)
-def test_random_features_passes_scikit_learn(estimator, check):
+def test_encoder_passes_scikit_learn(estimator, check):
     run(check, estimator)
 
 
 @parametrize_with_checks(DENSE)
-def test_dense_random_features_pass_scikit_learn(estimator, check):
+def test_dense_encoder_passes_scikit_learn(estimator, check):
     name = check.func.__name__ if isinstance(check, functools.partial) else check.__name__
     if name not in NEED_A_FIXED_ORDER:
         run(check, estimator)

@@ -8,10 +8,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from persist.samples import classifier, encoder, forged, packed, rows
+from persist.samples import asymmetric, classifier, encoder, forged, packed, rows
 
 import lowtide as lt
 from lowtide.encoders import drawn_state
+from lowtide.encoders.asymmetric import state as asymmetric_state
 from lowtide.errors import FileFormatError
 from lowtide.persist.container import unpack
 
@@ -21,6 +22,8 @@ SAMPLES = {
     "dense": lambda: encoder("dense_phase"),
     "classifier": lambda: classifier(features=FEATURES),
     "codes": lambda: encoder().encode(rows()),
+    "asymmetric": lambda: asymmetric("sinh_on_two_layouts"),
+    "scaled_codes": lambda: asymmetric().encode(rows()),
 }
 # What a stranger may put in the place of any value.
 NUMBERS = (None, True, -1, 0, 3, 10**12, 10**30, 0.5, -1e300)
@@ -119,7 +122,7 @@ def _load_or_refuse(path, data):
     if isinstance(loaded, lt.Codes):
         np.asarray(loaded)
     elif loaded is not None:
-        loaded.transform(rows()) if isinstance(loaded, lt.RandomFeatures) else loaded.predict(rows())
+        loaded.transform(rows()) if hasattr(loaded, "transform") else loaded.predict(rows())
     assert tracemalloc.get_traced_memory()[1] - before < 300e6
     return loaded
 
@@ -175,7 +178,8 @@ def _strange_forms(array):
 @pytest.fixture
 def fingerprints_forged(monkeypatch):
     """Whoever forges a file can also compute the fingerprint of what it then holds."""
-    monkeypatch.setattr(drawn_state, "_check_same", lambda *arguments: None)
+    for module in (drawn_state, asymmetric_state):
+        monkeypatch.setattr(module, "check_same_fingerprint", lambda *arguments: None)
 
 
 def test_strange_arrays_are_refused(sample, traced, fingerprints_forged):
@@ -183,7 +187,7 @@ def test_strange_arrays_are_refused(sample, traced, fingerprints_forged):
     for name, array in read.arrays.items():
         for strange in _strange_forms(array):
             if (
-                name in ("weights", "intercept", "codebook")
+                name in ("weights", "intercept", "codebook", "scale")
                 and strange.shape == array.shape
                 and np.isfinite(strange).all()
             ):

@@ -275,14 +275,19 @@ class Codes:
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file keeps: a spec, ready for JSON, and arrays."""
         spec = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
-        scale = {} if self.scale is None else {"scale": self.scale}
-        return spec, {"packed": self._packed, "codebook": self._codebook, **scale}
+        arrays: dict[str, NDArray[Any]] = {"packed": self._packed, "codebook": self._codebook}
+        if self.scale is None:
+            return spec, arrays
+        # Said in the spec too, so that a file that lost its factors is not read without them.
+        return {**spec, "scaled": True}, {**arrays, "scale": self.scale}
 
     @classmethod
     def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
         """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
         fingerprint = bytes.fromhex(spec["fingerprint"])
         book, layout = arrays["codebook"], {"bits": spec["bits"], "n_levels": spec["n_levels"]}
+        if spec.get("scaled", False) is not ("scale" in arrays):
+            raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
         return cls(arrays["packed"], **layout, codebook=book, fingerprint=fingerprint, scale=arrays.get("scale"))
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:

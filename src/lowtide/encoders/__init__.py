@@ -8,4 +8,4 @@ from lowtide.encoders.state import EstimatorState
 __all__ = ["ENCODERS", "AsymmetricFeatures", "Encoder", "EstimatorState", "RandomFeatures"]
 
 # What a file may name as an encoder.
-ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (AsymmetricFeatures, RandomFeatures)}
+ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures, AsymmetricFeatures)}

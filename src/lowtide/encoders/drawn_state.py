@@ -65,7 +65,9 @@ class DrawnState(EstimatorState):
         if spec["quantizer"] is not None:
             self.quantizer_spec_ = QUANTIZERS.from_config(spec["quantizer"])
             self.quantizer_ = self.quantizer_spec_.restore(self.feature_map_, cls._arrays_of("quantizer", arrays))
-        self._n_levels = count_levels(cls.__name__, self.quantizer_, self.feature_map_, self._n_components)
+        self._n_levels = count_levels(
+            cls.__name__, self.quantizer_spec_, self.quantizer_, self.feature_map_, self._n_components
+        )
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         self._offset = kept_offset(cls.__name__, arrays["offset"], self.feature_map_.n_frequencies(self._n_components))
         self._layout = PROJECTIONS.from_config(spec["projection"])

@@ -21,12 +21,14 @@ def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) 
     return quantizer_by_name(quantizer, bits)
 
 
-def count_levels(owner: str, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int) -> int:
+def count_levels(
+    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
+) -> int:
     """Return the levels of a row: a level holds one component, or both of a frequency."""
     if quantizer is None:
         return 0
     per_level = feature_map.width // len(quantizer.shifts)
     if n_components % per_level:
-        need = f"n_components must be a multiple of {per_level} with a quantizer of one level a frequency"
+        need = f"n_components must be a multiple of {per_level} with {spec!r}"
         raise fail(owner, need, n_components)
     return n_components // per_level

@@ -141,7 +141,9 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         self.quantizer_: DrawnQuantizer | None = None
         if self.quantizer_spec_ is not None:
             self.quantizer_ = self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
-        self._n_levels = count_levels("RandomFeatures", self.quantizer_, self.feature_map_, n_components)
+        self._n_levels = count_levels(
+            "RandomFeatures", self.quantizer_spec_, self.quantizer_, self.feature_map_, n_components
+        )
         n_frequencies = self.feature_map_.n_frequencies(n_components)
         self._layout = PROJECTIONS.resolve(self.projection)
         self.projection_ = self._layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)

@@ -128,7 +128,7 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         y : ignored
         """
         rows = self._rows(X, reset=True)
-        for stale in ("fingerprint_", "_no_codes", "_parts_drawn", "_column_scale"):
+        for stale in ("fingerprint_", "_no_codes"):
             self.__dict__.pop(stale, None)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
@@ -146,7 +146,6 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         self.quantizer_: DrawnQuantizer | None = None
         if self.quantizer_spec_ is not None:
             self.quantizer_ = self.quantizer_spec_.draw(CosSin(), for_quantizer)
-        self._n_levels = count_levels("AsymmetricFeatures", self.quantizer_, CosSin(), self._n_features_out)
         self._layout = PROJECTIONS.resolve(self.projection)
         self._projections = [
             block_layout(block, self._layout).draw(block.frequencies, rows.shape[1], count, for_projection)
@@ -155,7 +154,7 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         self._offset = for_dither.random(sum(self.n_frequencies_), dtype=np.float32)
         turns = [block.phases(p.weights()) for block, p in zip(self.blocks_, self._projections)]
         self._left_offset = _fraction(np.concatenate(turns) + self._offset.astype(np.float64))
-        self._set_fingerprints()
+        self._settle()
         warn_when_phases_lose_their_fraction(self._parts_drawn.phases(some_rows(rows, 64)))
         return self
 
@@ -170,7 +169,8 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         -------
         ndarray of float32, shape (n, n_features_out)
         """
-        return self._parts_drawn.features(self._rows(X), self._offset, self._column_scale)
+        rows = self._rows(X)
+        return self._parts_drawn.features(rows, self._offset, self._column_scale)
 
     def encode_right(self, X: Any) -> Codes:
         """Return the codes of the right side, of y in k(x, y); they carry `fingerprint_right_`.
@@ -183,10 +183,10 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         -------
         Codes of shape (n, n_features_out)
         """
+        rows = self._rows(X)
         template = self._no_codes
-        packed = self._packed(self._rows(X), self._offset)
         return Codes(
-            packed,
+            self._packed(rows, self._offset),
             bits=template.bits,
             n_levels=template.n_levels,
             codebook=template.codebook,
@@ -247,15 +247,15 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
             scale=None if uniform else scale,
         )
 
-    @cached_property
-    def _parts_drawn(self) -> Parts:
-        return Parts.of(self._projections, self._n_features_out)
-
-    @cached_property
-    def _column_scale(self) -> NDArray[np.float32]:
-        """sqrt(2 M_b / n_b) for every column."""
+    def _settle(self) -> None:
+        """Set what follows from the drawn blocks; the fingerprints come last, and say that the encoder is fitted."""
+        self._n_levels = count_levels(
+            "AsymmetricFeatures", self.quantizer_spec_, self.quantizer_, CosSin(), self._n_features_out
+        )
+        self._parts_drawn = Parts.of(self._projections, self._n_features_out)
         each = [np.sqrt(2.0 * block.mass / n) for block, n in zip(self.blocks_, self._block_columns)]
-        return np.repeat(each, self._block_columns).astype(np.float32)
+        self._column_scale: NDArray[np.float32] = np.repeat(each, self._block_columns).astype(np.float32)
+        self._set_fingerprints()
 
     @property
     def _skew_columns(self) -> NDArray[np.bool_]:

@@ -11,7 +11,6 @@ from lowtide._checks import check_integer, check_option, fail
 from lowtide.encoders.asymmetric.parts import block_layout
 from lowtide.encoders.drawn_state import check_same_fingerprint, kept_offset
 from lowtide.encoders.fingerprint import fingerprint
-from lowtide.encoders.quantizing import count_levels
 from lowtide.encoders.state import Arrays, EstimatorState
 from lowtide.kernels import MEASURE_KERNELS
 from lowtide.maps import CosSin
@@ -78,8 +77,7 @@ class TwoSidedState(EstimatorState):
         if spec["quantizer"] is not None:
             self.quantizer_spec_ = QUANTIZERS.from_config(spec["quantizer"])
             self.quantizer_ = self.quantizer_spec_.restore(CosSin(), cls._arrays_of("quantizer", arrays))
-        self._n_levels = count_levels(owner, self.quantizer_, CosSin(), self._n_features_out)
-        self._set_fingerprints()
+        self._settle()
         check_same_fingerprint(owner, self.fingerprint_, spec["fingerprint"])
         return self
 

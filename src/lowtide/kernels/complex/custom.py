@@ -29,8 +29,8 @@ _PARTS: dict[str, tuple[float, Callable[[NDArray[np.complex128]], Floats]]] = {
     "imaginary": (0.25, lambda mu: np.maximum(mu.imag, 0.0)),
 }
 _PILOT = 20_000
-# A part below this share of the whole is not told from nothing by the pilot draws, and is left out.
-_NEGLIGIBLE = 1e-4
+# A part below this share of the whole is left out: fitted masses are not known as well, and rejection would crawl.
+_NEGLIGIBLE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +58,7 @@ class ComplexMeasureKernel(MeasureKernel):
 
     Notes
     -----
-    Blocks below 1e-4 of the total mass are left out. A kernel with callables is not saved to files.
+    Blocks below 1e-3 of the total mass are left out. A kernel with callables is not saved to files.
 
     References
     ----------
