@@ -13,7 +13,7 @@ _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
     "lowtide.encoders": ("RandomFeatures", "AsymmetricFeatures"),
-    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "compress"),
+    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "AsymmetricLSSVC", "compress"),
     "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),
 }

@@ -3,13 +3,15 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, KernelRegressor, RandomFeatures
 
 CLASSIFIERS = [
     KernelClassifier(n_components=64),
     KernelClassifier(n_components=64, loss="logistic"),
     KernelClassifier(n_components=64, loss="squared_hinge"),
     KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
+    KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0)),
 ]
 REGRESSORS = [
     KernelRegressor(n_components=64),

@@ -37,6 +37,7 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
         "encoder_asymmetric": (lt.AsymmetricFeatures("sinh", n_components=130, random_state=3).fit(ROWS), {}),
         "encoder_asymmetric_phase": (lt.AsymmetricFeatures(form="phase", bits=2, **asymmetric).fit(ROWS), {}),
         "codes_scaled": (lt.AsymmetricFeatures(**asymmetric).fit(ROWS).encode(ROWS), {}),
+        "asymmetric_lssvc": (lt.AsymmetricLSSVC(lt.AsymmetricFeatures(**asymmetric)).fit(ROWS, names), {}),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
@@ -54,7 +55,7 @@ def seen(thing: Any) -> dict[str, Any]:
     if isinstance(thing, (lt.RandomFeatures, lt.AsymmetricFeatures)):
         found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
-    if isinstance(thing, lt.KernelClassifier):
+    if isinstance(thing, (lt.KernelClassifier, lt.AsymmetricLSSVC)):
         found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
         return found | {"predicted": thing.predict(ROWS).tolist()}
     return found | {"predicted": thing.predict(ROWS).tolist()}

@@ -23,6 +23,7 @@ SAMPLES = {
     "classifier": lambda: classifier(features=FEATURES),
     "codes": lambda: encoder().encode(rows()),
     "asymmetric": lambda: asymmetric("sinh_on_two_layouts"),
+    "lssvc": lambda: lt.AsymmetricLSSVC(asymmetric("default")).fit(rows(), np.arange(40) % 3),
     "scaled_codes": lambda: asymmetric().encode(rows()),
 }
 # What a stranger may put in the place of any value.

@@ -60,6 +60,15 @@ def test_golden_model_has_its_scores_to_rounding(name):
     np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
 
 
+def test_golden_asymmetric_machine_has_its_scores_to_rounding():
+    model = lt.load(DATA / "asymmetric_lssvc.lowtide")
+    encoder, expected = model.features_, np.array(FILES["asymmetric_lssvc"]["scores"])
+    sides = [np.abs(np.asarray(side(ROWS), dtype=np.float64)) for side in (encoder.encode, encoder.encode_right)]
+    largest = sum((F @ np.abs(coef.T)).max() for F, coef in zip(sides, (model.source_coef_, model.target_coef_)))
+    # As above, for the mean of two sums of codes whose codebook and factors are float32.
+    np.testing.assert_allclose(model.decision_function(ROWS), expected, rtol=0, atol=largest * 2.0**-23)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_golden_file_is_saved_again_to_the_same_object(name, tmp_path):
     loaded = lt.load(DATA / f"{name}.lowtide")

@@ -1,5 +1,6 @@
 """Estimators on one side of an encoder: what replaces a kernel machine."""
 
+from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.compress import compress
 from lowtide.learners.compress_error import DecisionReport
@@ -7,6 +8,7 @@ from lowtide.learners.compressed import CompressedClassifier, CompressedDetector
 from lowtide.learners.regressor import KernelRegressor
 
 __all__ = [
+    "AsymmetricLSSVC",
     "CompressedClassifier",
     "CompressedDetector",
     "CompressedRegressor",

@@ -153,8 +153,17 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             remedy = "Give their encoder as features."
             raise fail(owner, "predict_on must be 'codes' when fitted on Codes alone", "full", remedy)
         self._train_on, self._predict_on = sides["train_on"], sides["predict_on"]
+        if self._train_on != self._predict_on and self._n_columns_of("full") != self._n_columns_of("codes"):
+            need = f"train_on and predict_on must be one side for {type(self.features_).__name__}, whose embedding has "
+            raise fail(owner, f"{need}columns of its own", (self._train_on, self._predict_on))
         if self.features_ is not None:
             self._fingerprint = self.features_.fingerprint_
+
+    def _n_columns_of(self, side: str) -> int | None:
+        """Return how many weights a side has; None when there is no encoder to ask."""
+        if self.features_ is None:
+            return None
+        return self.features_._n_embedded if side == "full" else self.features_._n_features_out
 
     def _design(self, X: Any, side: str) -> Design:
         """Return rows or Codes as the matrix of one side."""

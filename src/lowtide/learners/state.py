@@ -116,7 +116,7 @@ class MachineState(EstimatorState):
         """Raise when the parts of a file do not belong together."""
         owner, features, shape = type(self).__name__, self.features_, self._weights.shape
         columns = self._n_columns(len(self.classes_)) if hasattr(self, "classes_") else shape[-1]
-        rows = shape[0] if features is None else features._n_features_out
+        rows = shape[0] if features is None else self._n_columns_of(self._predict_on)
         if shape != (rows, columns) or self.intercept_.shape != (columns,) or len(self._fingerprint) != 16:
             got = f"weights {shape}, intercept {self.intercept_.shape}"
             raise fail(owner, f"weights must be ({rows}, {columns}) with an intercept a column", got)

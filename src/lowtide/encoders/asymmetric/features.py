@@ -169,8 +169,7 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         -------
         ndarray of float32, shape (n, n_features_out)
         """
-        rows = self._rows(X)
-        return self._parts_drawn.features(rows, self._offset, self._column_scale)
+        return self._transform_right(self._rows(X))
 
     def encode_right(self, X: Any) -> Codes:
         """Return the codes of the right side, of y in k(x, y); they carry `fingerprint_right_`.
@@ -183,7 +182,12 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         -------
         Codes of shape (n, n_features_out)
         """
-        rows = self._rows(X)
+        return self._encode_right(self._rows(X))
+
+    def _transform_right(self, rows: Any) -> NDArray[np.float32]:
+        return self._parts_drawn.features(rows, self._offset, self._column_scale)
+
+    def _encode_right(self, rows: Any) -> Codes:
         template = self._no_codes
         return Codes(
             self._packed(rows, self._offset),
@@ -211,7 +215,7 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         return self._embed(self._rows(X))
 
     def _embed(self, rows: Any) -> NDArray[np.float32]:
-        right = self._parts_drawn.features(rows, self._offset, self._column_scale)
+        right = self._transform_right(rows)
         skew = self._skew_columns
         if not skew.any():
             return right

@@ -3,5 +3,15 @@
 from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
 from lowtide.learners.solvers.minibatch import MinibatchSteps
 from lowtide.learners.solvers.normal_equations import NormalEquations, RidgeSolution
+from lowtide.learners.solvers.two_sided import TwoSidedSolution, TwoSidedSystem
 
-__all__ = ["MinibatchSteps", "NormalEquations", "Objective", "RidgeSolution", "Solution", "minimize"]
+__all__ = [
+    "MinibatchSteps",
+    "NormalEquations",
+    "Objective",
+    "RidgeSolution",
+    "Solution",
+    "TwoSidedSolution",
+    "TwoSidedSystem",
+    "minimize",
+]
