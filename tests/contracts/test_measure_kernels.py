@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lowtide.errors import ParameterError
 from lowtide.kernels import (
     MEASURE_KERNELS,
     Bessel,
@@ -15,6 +16,7 @@ from lowtide.kernels import (
     ShiftGaussian,
     SignedMeasureKernel,
     SinhGaussian,
+    SymmetricPart,
 )
 from lowtide.testing import check_measure_kernel
 
@@ -53,6 +55,21 @@ def test_symmetric_kernel_is_the_case_of_one_block(kernel):
 
 def test_signed_kernel_of_mixed_terms_passes():
     check_measure_kernel(SignedMeasureKernel([(2.0, Gaussian(3.0)), (-0.5, Laplace(1.0)), (-1.0, Matern(nu=2.0))]))
+
+
+@pytest.mark.parametrize("family", [ShiftGaussian, SinhGaussian, CoshGaussian])
+def test_symmetric_part_passes_and_is_symmetric(family):
+    part = SymmetricPart(family(0.6))
+    check_measure_kernel(part)
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    np.testing.assert_allclose(part.gram(X), (family(0.6).gram(X) + family(0.6).gram(X).T) / 2, atol=1e-12)
+    np.testing.assert_allclose(part.gram(X[:2], X[2:]), part.gram(X)[:2, 2:], atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["shift", ComplexMeasureKernel(skew_density, skew_kernel)])
+def test_symmetric_part_of_what_is_no_kernel_in_closed_form_is_refused(kernel):
+    with pytest.raises(ParameterError, match="closed form"):
+        SymmetricPart(kernel)
 
 
 def test_kernel_of_a_density_passes():

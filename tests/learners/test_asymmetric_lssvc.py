@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 import lowtide as lt
 from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, RandomFeatures
 from lowtide.errors import LowtideError, ParameterError
-from lowtide.kernels import Gaussian, ShiftGaussian, SinhGaussian
+from lowtide.kernels import Gaussian, ShiftGaussian, SinhGaussian, SymmetricPart
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((60, 3))
@@ -78,6 +78,39 @@ def test_more_classes_are_one_against_the_rest():
         source, target = dense_solution(model, np.where(label == THREE, 1.0, -1.0), 0.2)
         np.testing.assert_allclose(scores[:, i], (source + target) / 2, atol=1e-7)
     assert set(model.predict(X)) <= {"ebb", "flood", "slack"}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.01, 0.3, 50.0])
+def test_ridge_is_ridge_regression_on_the_kernel_matrix(C, weighted):
+    weight = RNG.uniform(0.2, 3, 60) if weighted else np.ones(60)
+    model = AsymmetricLSSVC(features(), C=C, system="ridge").fit(X, TWO, sample_weight=weight)
+    L, R = sides(model)
+    root = np.sqrt(weight)
+
+    def scores(K):
+        # Coefficients that sum to zero, with penalties 1/(g^2 s_j), and an intercept without one.
+        centered = (K * weight) @ (np.eye(60) - np.outer(np.ones(60), weight) / weight.sum()) / root
+        design = np.hstack([centered, np.ones((60, 1))])
+        penalty = np.diag(np.append(np.full(60, 1 / (2 * C) ** 2), 0.0))
+        solution = np.linalg.solve(design.T @ (weight[:, None] * design) + penalty, design.T @ (weight * TWO))
+        return design @ solution
+
+    np.testing.assert_allclose(model.source_scores(X)[:, 0], scores(L @ R.T), atol=1e-6)
+    np.testing.assert_allclose(model.target_scores(X)[:, 0], scores(R @ L.T), atol=1e-6)
+
+
+def test_ridge_learns_what_the_symmetrized_kernel_cannot_see():
+    """Labels of period four shifts: a kernel of one shift turns them by a quarter, its symmetric part sees nothing."""
+    rows = np.linspace(0, 16, 400)[:, None]
+    y = np.where(np.cos(np.pi / 2 * rows[:, 0]) > 0, 1, -1)
+    whole = ShiftGaussian(1.0, 0.5)
+    scores = {}
+    for kernel in (whole, SymmetricPart(whole)):
+        encoder = features(kernel, n_components=400)
+        model = AsymmetricLSSVC(encoder, C=0.02, system="ridge").fit(rows[::2], y[::2])
+        scores[type(kernel).__name__] = model.score(rows[1::2], y[1::2])
+    assert scores["ShiftGaussian"] > scores["SymmetricPart"] + 0.1
 
 
 def test_stable_strength_keeps_the_system_positive_definite():
@@ -183,6 +216,7 @@ def test_no_rows_have_no_scores():
     [
         ({"C": 0.0}, "C must be"),
         ({"C": "auto"}, "C must be"),
+        ({"system": "least squares"}, "system must be one of"),
         ({"role": "middle"}, "role must be one of"),
         ({"side": "left"}, "side must be one of"),
         ({"side": "codes"}, "without a coded side"),

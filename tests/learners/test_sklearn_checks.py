@@ -12,6 +12,7 @@ CLASSIFIERS = [
     KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
     KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
     AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0)),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0), system="ridge"),
 ]
 REGRESSORS = [
     KernelRegressor(n_components=64),

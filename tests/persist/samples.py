@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import lowtide as lt
-from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, SignedMeasureKernel, SinhGaussian, Stable
+from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, SignedMeasureKernel, SinhGaussian, Stable, SymmetricPart
 from lowtide.persist.container import pack
 from lowtide.quantizers import LloydMax
 
@@ -42,6 +42,7 @@ ASYMMETRIC: dict[str, dict[str, Any]] = {
     "phase_form": {"kernel": "cosh", "form": "phase", "n_components": 64, "quantizer": "phase", "bits": 2},
     "stochastic": {"kernel": "sinh", "form": "auto", "n_components": 64, "quantizer": "stochastic", "bits": 2},
     "signed": {"kernel": SignedMeasureKernel([(2, Gaussian(3)), (-0.5, Laplace(2.0))]), "n_components": 64},
+    "symmetric_part": {"kernel": SymmetricPart(SinhGaussian(0.2)), "n_components": 64},
     "symmetric": {"kernel": Bessel(0.8), "projection": "haar", "n_components": 64, "allocation": "optimal"},
     "no_coded_side": {"n_components": 40, "bits": None},
 }

@@ -10,7 +10,7 @@ from lowtide.kernels.matern import Matern
 from lowtide.kernels.stable import Stable
 from lowtide.kernels.bessel import Bessel
 from lowtide.kernels.complex import (
-    ComplexMeasureKernel, CoshGaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian,
+    ComplexMeasureKernel, CoshGaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian, SymmetricPart,
     Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )
 from lowtide.kernels.distance import distances
@@ -21,7 +21,7 @@ from lowtide.spec import Registry
 __all__ = [  # noqa: RUF022
     "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
-    "MEASURE_KERNELS", "Frequencies", "MeasureBlock",
+    "SymmetricPart", "MEASURE_KERNELS", "Frequencies", "MeasureBlock",
     "Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses",
     "distances", "normalized_bessel", "resolve_gamma",
 ]
@@ -37,5 +37,5 @@ MEASURE_KERNELS: Registry[MeasureKernel] = Registry(
     "kernel",
     MeasureKernel,
     {"shift": ShiftGaussian, "sinh": SinhGaussian, "cosh": CoshGaussian, "signed": SignedMeasureKernel},
-    unnamed=(Gaussian, Laplace, Matern, Stable, Bessel),
+    unnamed=(SymmetricPart, Gaussian, Laplace, Matern, Stable, Bessel),
 )

@@ -25,8 +25,10 @@ __all__ = ["AsymmetricLSSVC"]
 Array = NDArray[Any]
 Side = Literal["codes", "full"]
 _ROLES = ("both", "source", "target")
-# Share of the largest g at which the system is positive definite.
-_STABLE = 0.9
+_SOLVERS = {"ask_ls": TwoSidedSystem.solve_ask_ls, "ridge": TwoSidedSystem.solve_ridge}
+# g in units of the inverse of the largest singular value: within the range where AsK-LS is positive definite, and where
+# ridge damps components below a thirtieth of the largest.
+_STABLE = {"ask_ls": 0.9, "ridge": 30.0}
 # Below this the solution is rounding.
 _SMALLEST_RCOND = 1e-13
 
@@ -45,8 +47,11 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         `AsymmetricFeatures` of its default kernel with `n_components` and no coded side. An encoder without a right
         side counts as symmetric.
     C : float or "stable", default="stable"
-        Inverse regularization, as in `KernelClassifier`: with a symmetric kernel the two are the same model. "stable"
-        is 0.9 of the largest at which the system is positive definite; see Notes.
+        Inverse regularization, g = 2 C. With a symmetric kernel AsK-LS is `KernelClassifier` of that C. "stable"
+        is 0.9 of the largest at which AsK-LS is positive definite, see Notes; for ridge 33 times as much.
+    system : {"ask_ls", "ridge"}, default="ask_ls"
+        The AsK-LS system, or ridge regression of the labels on the columns of the kernel matrix and on its rows, which
+        has no saddle: for kernels far from symmetric.
     role : {"both", "source", "target"}, default="both"
         Which score of a row decides; "both" is their mean.
     n_components : int, default=1024
@@ -68,9 +73,11 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
 
     Notes
     -----
-    More than two classes: one against the rest, in one solve. The system is positive definite while 1/g is above every
+    More than two classes: one against the rest, in one solve. AsK-LS is positive definite while 1/g is above every
     singular value of the centered kernel matrix. Beyond that it is a saddle point, singular where 1/g is one of them
-    (fit raises there) and erratic nearby, unless the kernel is nearly symmetric: search larger C with care.
+    (fit raises there). A component of singular value sigma that the kernel turns by an angle theta is learned with the
+    gain g sigma (cos theta - g sigma)/(1 - g^2 sigma^2), of the wrong sign between cos theta and 1; with ridge it is
+    g^2 sigma^2/(1 + g^2 sigma^2) whatever the angle.
 
     References
     ----------
@@ -95,6 +102,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         features: Encoder | None = None,
         *,
         C: float | Literal["stable"] = "stable",
+        system: Literal["ask_ls", "ridge"] = "ask_ls",
         role: Literal["both", "source", "target"] = "both",
         n_components: int = 1024,
         side: Side | None = None,
@@ -103,6 +111,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     ) -> None:
         self.features = features
         self.C = C
+        self.system = system
         self.role = role
         self.n_components = n_components
         self.side = side
@@ -121,6 +130,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         if self.C != "stable":
             check_positive("AsymmetricLSSVC", "C", self.C, "Or let it be derived: C='stable'.")
         check_option("AsymmetricLSSVC", "role", self.role, _ROLES)
+        check_option("AsymmetricLSSVC", "system", self.system, tuple(_SOLVERS))
         if isinstance(X, Codes):
             raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
         named = X
@@ -139,7 +149,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         left, right = self._designs(rows)
         system = TwoSidedSystem(left, right, self._targets(index), weight)
         self.C_ = self._stable_strength(system) if self.C == "stable" else float(self.C)
-        solution = system.solve(2.0 * self.C_)
+        solution = _SOLVERS[self.system](system, 2.0 * self.C_)
         if solution.rcond < _SMALLEST_RCOND:
             remedy = "Change C a little: the system is singular where 1/(2C) is a singular value of the kernel matrix."
             raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, remedy)
@@ -149,7 +159,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
 
     def _stable_strength(self, system: TwoSidedSystem) -> float:
         largest = system.largest_singular_value()
-        return 0.5 * _STABLE / largest if largest > 0 else 1.0
+        return 0.5 * _STABLE[self.system] / largest if largest > 0 else 1.0
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""

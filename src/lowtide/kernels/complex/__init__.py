@@ -14,6 +14,7 @@ from lowtide.kernels.complex.masses import (
 from lowtide.kernels.complex.shift_gaussian import ShiftGaussian
 from lowtide.kernels.complex.signed import SignedMeasureKernel
 from lowtide.kernels.complex.sinh_gaussian import SinhGaussian
+from lowtide.kernels.complex.symmetric_part import SymmetricPart
 
 __all__ = [
     "ComplexMeasureKernel",
@@ -22,6 +23,7 @@ __all__ = [
     "ShiftGaussian",
     "SignedMeasureKernel",
     "SinhGaussian",
+    "SymmetricPart",
     "fit_masses",
     "gauss_trig_segment",
     "mean_abs_cos",

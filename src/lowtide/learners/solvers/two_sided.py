@@ -8,7 +8,9 @@ In u = R'c and v = L'a, with C_L, C_R the weighted Gram matrices of centered row
 
     u + g C_R v = g p_R,        v + g C_L u = g p_L,
 
-so (I - g^2 C_R C_L) u = g p_R - g^2 C_R p_L is all there is to solve.
+so (I - g^2 C_R C_L) u = g p_R - g^2 C_R p_L is all there is to solve. With p singular vectors of K that are turned
+against each other, as those of a skew kernel are, the minus lets components near 1/g run away. Ridge regression on the
+columns of K, and of K', has the same sums and a plus.
 """
 
 from __future__ import annotations
@@ -71,8 +73,8 @@ class TwoSidedSystem:
             square = eigs(product, k=1, which="LM", v0=start, tol=1e-12, return_eigenvectors=False)[0].real
         return float(np.sqrt(max(square, 0.0)))
 
-    def solve(self, g: float) -> TwoSidedSolution:
-        """Solve for all columns of the targets at once, O(m^3).
+    def solve_ask_ls(self, g: float) -> TwoSidedSolution:
+        """Solve the AsK-LS system for all columns of the targets at once, O(m^3).
 
         Parameters
         ----------
@@ -80,11 +82,28 @@ class TwoSidedSystem:
             gamma of the least-squares machine, 2 C in this library's terms.
         """
         L, R = self.left, self.right
-        system = -(g * g) * (R.gram @ L.gram)
-        system.flat[:: len(system) + 1] += 1.0
+        system = _plus_identity(-(g * g) * (R.gram @ L.gram))
         u, rcond = _solve(system, g * R.cross - g * g * (R.gram @ L.cross))
         v = g * (L.cross - L.gram @ u)
-        return TwoSidedSolution(u, v, self.mean - L.mean @ u, self.mean - R.mean @ v, rcond)
+        return self._solution(u, v, rcond)
+
+    def solve_ridge(self, g: float) -> TwoSidedSolution:
+        """Minimize |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2 for all columns at once, O(m^3).
+
+        In u and v these are (I + g^2 C_R C_L) u = g^2 C_R p_L and (I + g^2 C_L C_R) v = g^2 C_L p_R, never singular.
+
+        Parameters
+        ----------
+        g : float
+        """
+        L, R = self.left, self.right
+        system = _plus_identity(g * g * (R.gram @ L.gram))
+        u, rcond = _solve(system, g * g * (R.gram @ L.cross))
+        v, _ = _solve(system.T, g * g * (L.gram @ R.cross))
+        return self._solution(u, v, rcond)
+
+    def _solution(self, u: Array, v: Array, rcond: float) -> TwoSidedSolution:
+        return TwoSidedSolution(u, v, self.mean - self.left.mean @ u, self.mean - self.right.mean @ v, rcond)
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,11 @@ class _Centered:
         gram -= np.outer(mean, sums[:, -1])
         spread = float(np.trace(gram)) / whole if whole > 0 else 0.0
         return cls(gram, sums[:, :-1] - np.outer(mean, targets.T @ s), mean, spread)
+
+
+def _plus_identity(matrix: Array) -> Array:
+    matrix.flat[:: len(matrix) + 1] += 1.0
+    return matrix
 
 
 def _solve(matrix: Array, right: Array) -> tuple[Array, float]:
