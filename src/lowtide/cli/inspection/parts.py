@@ -15,6 +15,7 @@ _PARTS = {
     "offset": "dither",
     "packed": "packed rows",
     "codebook": "codebook",
+    "scale": "column factors",
 }
 
 
