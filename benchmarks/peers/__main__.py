@@ -12,12 +12,13 @@ import numpy
 import sklearn
 
 import lowtide
-from benchmarks.peers import arithmetic, encoding, learning, ternary
+from benchmarks.peers import arithmetic, encoding, learning, searching, ternary
 from benchmarks.peers.duel import Outcome, run
 from benchmarks.peers.notes import NOTES
 from lowtide import _core
 
-DUELS = {duel.name: duel for duel in (*encoding.DUELS, *arithmetic.DUELS, *learning.DUELS, *ternary.DUELS)}
+PARTS = (encoding, arithmetic, learning, searching, ternary)
+DUELS = {duel.name: duel for part in PARTS for duel in part.DUELS}
 
 
 def machine() -> dict[str, str]:

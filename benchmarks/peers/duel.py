@@ -23,6 +23,8 @@ class Duel:
         Ratio peer time / lowtide time that the project promises.
     repeats : int
         Times each side is run, alternating.
+    warm : bool
+        Whether each side is run once before.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Duel:
     build: Callable[[], tuple[Callable[[], object], Callable[[], object]]]
     must: float
     repeats: int = 5
+    warm: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Outcome:
 def run(duel: Duel) -> Outcome:
     """Warm both sides up, then time them in turn: what disturbs one disturbs the other."""
     ours, theirs = duel.build()
-    ours(), theirs()
+    if duel.warm:
+        ours(), theirs()
     times = [(_seconds(ours), _seconds(theirs)) for _ in range(duel.repeats)]
     mine, peers = zip(*times)
     ratios = [peer / own for own, peer in times]
