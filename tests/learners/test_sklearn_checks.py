@@ -22,7 +22,7 @@ COMPONENTS = [
 GRID = {"gamma": [0.3, 3.0]}
 SEARCHES = [
     SketchSearchCV(param_grid={**GRID, "C": [1.0, 10.0]}, sketch=Sketch(32, random_state=0), cv=2),
-    SketchSearchCV(KernelClassifier(loss="logistic"), param_grid=GRID, sketch=Sketch(16, bits=2, random_state=0), cv=2),
+    SketchSearchCV(KernelClassifier(loss="logistic"), param_grid=GRID, sketch=Sketch(16, bits=4, random_state=0), cv=2),
     SketchSearchCV(KernelRegressor(), param_grid={**GRID, "alpha": [0.1]}, sketch=Sketch(32, random_state=0), cv=2),
 ]
 

@@ -4,7 +4,7 @@ Start with `features_needed`. Distances are in X's units and the kernel's own no
 bandwidths; variances are per frequency.
 """
 
-# One line a topic, so that the whole surface is seen at once.
+# One line a topic; a paper's own theory lists its names in its package.
 # fmt: off
 # isort: off
 from lowtide.theory.planner import FeaturePlan, features_needed, plan_features
@@ -12,49 +12,18 @@ from lowtide.theory.pair import PairMoments
 from lowtide.theory.harmonics import HarmonicSeries, kernel_reach
 from lowtide.theory.curve import Curve
 from lowtide.theory.layout_variance import covariance, layout_variance
-from lowtide.theory.asymmetric.square_wave import (
-    kappa_qq, kappa_qq_gaussian, kappa_qq_laplace, triangle_wave, universal_Qk,
-)
-from lowtide.theory.asymmetric.tables import LloydMaxTable, lloyd_max_table, phase_F1, stochastic_coefficients
-from lowtide.theory.asymmetric.variance import (
-    UnbiasedVariance, gap_variance, stochastic_codes_variance, unbiased_variance,
-)
-from lowtide.theory.asymmetric.lipschitz import (
-    lipschitz_cosine, lipschitz_exponential, lipschitz_lloyd_max, lipschitz_steps, lipschitz_square_wave_gap,
-)
-from lowtide.theory.asymmetric.distance import (
-    distance_map, gamma_cos_cos, gamma_q_cos, gamma_q_cos_inverse_gaussian, gamma_q_cos_inverse_slope, gamma_q_q,
-)
-from lowtide.theory.asymmetric.counts import (
-    corollary3_features_printed, pair_features, uniform_failure_corrected, uniform_failure_printed,
-    uniform_features_corrected, uniform_features_printed, unit_ball_entropy,
-)
 from lowtide.kernels import normalized_bessel
-from lowtide.theory.orthogonal.bessel import bessel_zeros
-from lowtide.theory.orthogonal.chi import chi_covariance
-from lowtide.theory.orthogonal.mixture import mixture_covariance
-from lowtide.theory.orthogonal.variance import (
-    block_sizes, haar_covariance, orf_chi_variance, orf_variance, rff_variance,
-)
-from lowtide.theory.orthogonal.ranges import (
-    OrfRanges, kernel_bounds, orf_ranges, true_lower_range, true_upper_range, true_variance_range, variance_bounds,
-)
+from lowtide.theory.asymmetric import *  # noqa: F403
+from lowtide.theory.orthogonal import *  # noqa: F403
 from lowtide.theory.sketch import *  # noqa: F403
 from lowtide.theory.ternary import *  # noqa: F403
-from lowtide.theory import sketch, ternary
+from lowtide.theory import asymmetric, orthogonal, sketch, ternary
 
 __all__ = [
     "FeaturePlan", "features_needed", "plan_features",
-    "PairMoments", "HarmonicSeries", "kernel_reach", "Curve", "covariance", "layout_variance",
-    "kappa_qq", "kappa_qq_gaussian", "kappa_qq_laplace", "triangle_wave", "universal_Qk",
-    "LloydMaxTable", "lloyd_max_table", "phase_F1", "stochastic_coefficients",
-    "UnbiasedVariance", "gap_variance", "stochastic_codes_variance", "unbiased_variance",
-    "lipschitz_cosine", "lipschitz_exponential", "lipschitz_lloyd_max", "lipschitz_steps", "lipschitz_square_wave_gap",
-    "distance_map", "gamma_cos_cos", "gamma_q_cos", "gamma_q_cos_inverse_gaussian", "gamma_q_cos_inverse_slope",
-    "gamma_q_q", "corollary3_features_printed", "pair_features", "uniform_failure_corrected", "uniform_failure_printed",
-    "uniform_features_corrected", "uniform_features_printed", "unit_ball_entropy",
-    "bessel_zeros", "normalized_bessel", "chi_covariance", "mixture_covariance",
-    "block_sizes", "haar_covariance", "orf_chi_variance", "orf_variance", "rff_variance",
-    "OrfRanges", "kernel_bounds", "orf_ranges", "true_lower_range", "true_upper_range", "true_variance_range",
-    "variance_bounds", *sketch.__all__, *ternary.__all__,
+    "PairMoments", "HarmonicSeries", "kernel_reach", "Curve", "covariance", "layout_variance", "normalized_bessel",
+    *asymmetric.__all__,
+    *orthogonal.__all__,
+    *sketch.__all__,
+    *ternary.__all__,
 ]

@@ -127,6 +127,10 @@ class SketchEstimation:
         if left.norms is None or right.norms is None:
             remedy = "Encode with Sketch(store_norms=True), or give raw rows."
             raise fail(type(self).__name__, "normalized must be True for codes without norms", False, remedy)
+        # Rows of these lengths at this gamma are like rows of norm 1 at a gamma as many times larger.
+        longest = float(np.max(left.norms, initial=0.0)) * float(np.max(right.norms, initial=0.0))
+        if longest > 0.0:
+            warn_of_bias(left.bits, gamma * longest, stacklevel=4)
         K = scaled_fourier_product(left, right, gamma)
         if not return_std:
             return K

@@ -236,8 +236,8 @@ class Sketch(SketchEstimation, SketchState, Encoder):
 
     @property
     def _ops_refuse_not_finite(self) -> bool:
-        # The norm of a row is not finite when a value is not, and norms are looked at.
-        return True
+        # Norms are looked at, and one is not finite where a value is not; a dense layout multiplies before.
+        return self.projection_.signs is not None
 
     @property
     def _n_features_out(self) -> int:

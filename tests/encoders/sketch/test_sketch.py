@@ -1,0 +1,267 @@
+"""Sketch: levels of normalized projections, and the codebooks that read them."""
+
+import math
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lowtide as lt
+from lowtide.codes import row_bytes
+from lowtide.errors import (
+    BiasWarning,
+    CodeLayoutError,
+    FingerprintMismatchError,
+    ParameterError,
+    UnsuitableLayoutError,
+)
+from lowtide.quantizers import normal_steps
+from lowtide.theory import sketch_bias, sketch_bits_needed
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 30)) * RNG.uniform(0.1, 10, (40, 1))
+U = X / np.linalg.norm(X, axis=1, keepdims=True)
+LAYOUTS = ["hadamard", "orthogonal", "iid"]
+
+
+def sketch(**parameters):
+    return lt.Sketch(**{"n_components": 130, "random_state": 0, **parameters}).fit(X)
+
+
+@pytest.mark.parametrize("projection", LAYOUTS)
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 8])
+def test_levels_are_those_of_the_normalized_projections(bits, projection):
+    fitted = sketch(bits=bits, projection=projection)
+    Z = (U @ fitted.random_weights_).astype(np.float32)
+    expected = normal_steps(bits).levels(Z)
+    # A level may differ where a projection lies within float32's rounding of a border, 30 terms of a sum.
+    assert np.mean(fitted.encode(X).levels() != expected) < 2**bits * 1e-4
+    assert np.max(np.abs(fitted.encode(X).levels().astype(int) - expected)) <= 1
+
+
+@pytest.mark.parametrize("projection", LAYOUTS)
+def test_transform_is_the_normalized_projection(projection):
+    fitted = sketch(projection=projection)
+    np.testing.assert_allclose(fitted.transform(X), U @ fitted.random_weights_ / math.sqrt(130), atol=3e-6)
+
+
+@pytest.mark.parametrize("projection", LAYOUTS)
+def test_transform_with_gamma_is_cosines_and_sines(projection):
+    fitted = sketch(projection=projection, gamma=0.7)
+    phase = math.sqrt(1.4) * U @ fitted.random_weights_
+    expected = np.stack([np.cos(phase), np.sin(phase)], axis=2).reshape(40, 260) / math.sqrt(130)
+    np.testing.assert_allclose(fitted.transform(X), expected, atol=3e-6)
+    assert len(fitted.get_feature_names_out()) == 260
+
+
+@pytest.mark.parametrize("bits", [1, 4, 7])
+def test_codes_decode_to_unbiased_values_of_the_cosine(bits):
+    fitted = sketch(bits=bits)
+    steps = normal_steps(bits)
+    S = fitted.encode(X)
+    assert S.shape == (40, 130)
+    assert S.nbytes == 40 * row_bytes(130, bits)
+    np.testing.assert_allclose(S.codebook, steps.values / ((1 - steps.distortion) * math.sqrt(130)), rtol=1e-6)
+
+
+def test_fourier_uses_the_raw_levels_interleaved():
+    fitted = sketch(bits=2)
+    S = fitted.encode(X)
+    F = fitted.fourier(S, gamma=0.5)
+    mu = normal_steps(2).values
+    np.testing.assert_allclose(F.codebook, np.stack([np.cos(mu), np.sin(mu)], axis=1) / math.sqrt(130), rtol=1e-6)
+    assert F.shape == (40, 260)
+    np.testing.assert_array_equal(np.asarray(F)[:, ::2], F.codebook[S.levels(), 0])
+    # Rows of Fourier features have norm 1, so the kernel of a row with itself is 1.
+    np.testing.assert_allclose(np.sum(np.asarray(F) ** 2, axis=1), 1.0, rtol=1e-5)
+
+
+def test_a_number_for_gamma_gives_that_codebook_and_the_same_levels():
+    linear, fourier = sketch(), sketch(gamma=2.0)
+    assert fourier.encode(X) == linear.fourier(linear.encode(X), 2.0)
+    assert linear.fingerprint_ == fourier.fingerprint_
+    assert fourier.linear(fourier.encode(X)) == linear.encode(X)
+
+
+def test_fourier_shares_the_bytes():
+    S = sketch().encode(X)
+    for other in (lt.fourier_codes(S, 1.0), lt.linear_codes(S), lt.fourier_codes(lt.fourier_codes(S, 1.0), 2.0)):
+        assert np.shares_memory(other.packed, S.packed)
+
+
+def test_fourier_of_a_million_rows_allocates_no_more_than_the_codebook():
+    n, k = 1_000_000, 64
+    fitted = lt.Sketch(k, bits=4, random_state=0).fit(np.eye(3))
+    row = fitted.encode(np.eye(3)[:1]).packed
+    S = fitted._no_codes.with_rows(np.repeat(row, n, axis=0), np.ones(n, np.float32))
+    fitted.fourier(S, 0.5)  # what theory keeps of a gamma for the next call
+    tracemalloc.start()
+    fitted.fourier(S, 0.5)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # 16 levels of two float32 in a few copies, and Python's own objects: 32 MB of codes are not among them.
+    assert peak < 16 * 1024
+
+
+def test_rows_of_other_lengths_have_the_same_levels():
+    fitted = sketch()
+    assert fitted.encode(X) == fitted.encode(X * 2.0**10)
+    assert fitted.encode(X) == fitted.encode(X * 2.0**-10)
+
+
+@pytest.mark.parametrize("store_norms", [False, True])
+def test_zero_rows_encode_as_zeros(store_norms):
+    fitted = sketch(bits=3, store_norms=store_norms)
+    S = fitted.encode(np.zeros((2, 30)))
+    np.testing.assert_array_equal(S.levels(), 4)
+    np.testing.assert_array_equal(fitted.transform(np.zeros((2, 30))), 0.0)
+    if store_norms:
+        np.testing.assert_array_equal(S.norms, 0.0)
+
+
+def test_store_norms_keeps_the_lengths_of_rows():
+    S = sketch(store_norms=True).encode(X)
+    np.testing.assert_allclose(S.norms, np.linalg.norm(X, axis=1), rtol=1e-6)
+    assert S.nbytes == sketch().encode(X).nbytes + 4 * 40
+    assert sketch().encode(X).norms is None
+    assert sketch().fingerprint_ == sketch(store_norms=True).fingerprint_
+
+
+def test_linear_takes_the_norms_where_they_are_kept():
+    fitted = sketch(store_norms=True)
+    S = fitted.encode(X)
+    plain = np.asarray(fitted.linear(S, normalized=True))
+    np.testing.assert_allclose(np.asarray(fitted.linear(S)), plain * S.norms[:, None], rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(fitted.linear(S)), np.asarray(fitted.linear(S, normalized=False)))
+    with pytest.raises(ParameterError, match="normalized must be True for codes without norms"):
+        fitted.linear(sketch().encode(X), normalized=False)
+
+
+def test_fourier_says_why_it_cannot_use_norms():
+    fitted = sketch(store_norms=True)
+    S = fitted.encode(X)
+    with pytest.raises(ParameterError, match="each need a codebook of their own.*kernel_estimate"):
+        fitted.fourier(S, 0.5, normalized=False)
+    assert not fitted.fourier(S, 0.5).is_scaled
+
+
+def test_sparse_rows_and_other_types_give_the_same_codes():
+    fitted = sketch()
+    S = fitted.encode(X.astype(np.float32))
+    assert fitted.encode(sparse.csr_matrix(X.astype(np.float32))) == S
+    assert fitted.encode(np.asfortranarray(X.astype(np.float32))) == S
+    assert fitted.encode(X[:0].astype(np.float32)).shape == (0, 130)
+
+
+def test_bits_do_not_depend_on_the_batch():
+    fitted = sketch()
+    S = fitted.encode(X)
+    assert lt.concatenate([fitted.encode(X[i : i + 1]) for i in range(40)]) == S
+
+
+def test_one_bit_sketch_warns_where_its_bias_is_large_and_names_the_bits():
+    fitted = sketch(bits=1)
+    S = fitted.encode(X)
+    gamma = 2.0
+    assert sketch_bias(1, gamma) > 0.25
+    needed = sketch_bits_needed(gamma, 0.25)
+    with pytest.warns(BiasWarning, match=rf"gamma=2 .* 1-bit sketch .* bits={needed} would do"):
+        fitted.fourier(S, gamma)
+    with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
+        lt.fourier_codes(S, gamma)
+    with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
+        fitted.kernel_estimate(S, gamma=gamma)
+    with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
+        sketch(bits=1, gamma=gamma)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sketch(bits=needed, gamma=gamma)
+        fitted.fourier(S, 0.2)
+
+
+def test_a_gamma_beyond_eight_bits_names_another_encoder():
+    with pytest.warns(BiasWarning, match="No sketch of up to 8 bits would do.*RandomFeatures"):
+        lt.fourier_codes(sketch(bits=1).encode(X), 1e5)
+
+
+def test_warning_points_at_the_caller():
+    fitted = sketch(bits=1)
+    S = fitted.encode(X)
+    uses = (
+        lambda: lt.fourier_codes(S, 5.0),
+        lambda: fitted.fourier(S, 5.0),
+        lambda: fitted.kernel_estimate(S, gamma=5.0),
+    )
+    for use in uses:
+        with pytest.warns(BiasWarning) as found:
+            use()
+        assert [record.filename for record in found] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"bits": 0}, "bits must be an integer from 1 to 8"),
+        ({"bits": 9}, "bits must be an integer from 1 to 8"),
+        ({"bits": None}, "bits must be an integer from 1 to 8"),
+        ({"n_components": 0}, "n_components must be an integer of at least 1"),
+        ({"gamma": 0}, "gamma must be a finite number above 0"),
+        ({"gamma": "scale"}, "gamma must be a finite number above 0"),
+        ({"projection": "sparse"}, "projection must be one of"),
+    ],
+)
+def test_parameters_outside_their_limits_are_refused(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        sketch(**parameters)
+
+
+def test_haar_is_refused_and_orthogonal_named():
+    with pytest.raises(UnsuitableLayoutError, match="orthogonal"):
+        sketch(projection="haar")
+
+
+@pytest.mark.parametrize("gamma", [0, -1, np.nan, np.inf, "scale", None, True])
+def test_fourier_refuses_what_is_no_gamma(gamma):
+    with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
+        sketch().fourier(sketch().encode(X), gamma)
+
+
+def test_codes_of_other_encoders_are_refused():
+    S = sketch(random_state=1).encode(X)
+    fitted = sketch()
+    for use in (lambda: fitted.fourier(S, 1.0), lambda: fitted.linear(S), lambda: fitted.cosine_similarity(S)):
+        with pytest.raises(FingerprintMismatchError, match=f"{fitted.fingerprint_.hex()}.*{S.fingerprint.hex()}"):
+            use()
+    for quantizer, bits in (("lloyd_max", 4), ("phase", 2), ("uniform", 3)):
+        other = lt.RandomFeatures(n_components=130, quantizer=quantizer, bits=bits, random_state=0).fit(X)
+        codes = other.encode(X)
+        with pytest.raises(CodeLayoutError, match="codes must come from a Sketch"):
+            lt.fourier_codes(codes, 1.0)
+    with pytest.raises(ParameterError, match="codes must be Codes of a Sketch, got 'ndarray'"):
+        fitted.fourier(X, 1.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("projection", LAYOUTS)
+def test_rows_that_are_not_finite_are_refused(projection, bad):
+    fitted, rows = sketch(projection=projection), X.astype(np.float32)
+    rows[3, 7] = bad
+    for method in (fitted.encode, fitted.transform):
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            method(rows)
+
+
+@pytest.mark.parametrize("projection", LAYOUTS)
+def test_rows_too_long_for_float32_are_refused(projection):
+    fitted = sketch(projection=projection)
+    for method in (fitted.encode, fitted.transform):
+        with pytest.raises(ParameterError, match="Scale the columns first"):
+            method(np.full((2, 30), 3e38, np.float32))
+
+
+def test_same_seed_same_codes_and_more_bits_move_no_projection():
+    assert sketch().encode(X) == sketch().encode(X)
+    np.testing.assert_array_equal(sketch(bits=1).random_weights_, sketch(bits=8).random_weights_)
+    np.testing.assert_array_equal(sketch(bits=1).encode(X).levels(), sketch(bits=4).encode(X).levels() // 8)
