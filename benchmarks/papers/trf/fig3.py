@@ -1,8 +1,8 @@
 """Figs. 3 and 5 to 9: ridge regression over the regularization, ternary features of three sparsities against RFF.
 
-Ridge in its dual form with an intercept, that is with the centered kernel matrix, on classes -1 and 1. As in the paper m
-counts projections: RFF have a cosine and a sine of each, ternary features one trit. Rows of the digits are pixels; gamma
-is set so that tau is 1.348, which is what the paper's d0 = 0.39 means. Time is that of the features alone.
+Ridge in its dual form with an intercept, that is with the centered kernel matrix, on classes -1 and 1. As in the paper
+m counts projections: RFF have a cosine and a sine of each, ternary features one trit. Rows of the digits are pixels;
+gamma is set so that tau is 1.348, which is what the paper's d0 = 0.39 means. Time is that of the features alone.
 """
 
 from __future__ import annotations
