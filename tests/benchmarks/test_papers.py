@@ -24,6 +24,7 @@ REFUTED = {
         "equal_width_chi",
         "form_rff_printed",
     },
+    "trf.fig10": {"mixture_rff", "mixture_orf"},
 }
 
 

@@ -107,6 +107,14 @@ def test_fitted_encoder_says_which_case_was_taken(target, gamma, case):
     assert encoder.match_.map == match_moments(encoder.target_, encoder.tau_).map
 
 
+def test_least_diagonal_has_the_same_moments_with_less_noise():
+    target, least = fitted(gamma=1.0), fitted(gamma=1.0, diagonal="least")
+    assert max(map(abs, least.match_.residuals)) < 1e-9
+    assert least.match_.moments.d0 < 0.9 * target.match_.moments.d0
+    with pytest.raises(ParameterError, match="diagonal"):
+        fitted(diagonal="most")
+
+
 def test_weights_count_as_repeated_rows():
     weight = np.arange(90) % 3
     weighted = TernaryFeatures(n_components=64, random_state=0).fit(X, sample_weight=weight)

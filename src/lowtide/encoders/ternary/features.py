@@ -55,6 +55,9 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         Of target="rbf", exp(-gamma |x-y|^2), as in scikit-learn; the others take the columns in their own units.
     n_components : int, default=4096
         Features out.
+    diagonal : {"target", "least"}, default="target"
+        Which of the maps that match: the one whose d0, the weight of the kernel matrix's diagonal, is nearest to the
+        target's, or the one with the least. A diagonal is noise to a learner, and its regularization adds any.
     sparsity : float from 0 to 0.999 or "auto", default=0.9
         eps, the share of zeros in W. "auto" takes 0.9 or less, so that sums have 30 terms where there are as many
         columns.
@@ -111,12 +114,14 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         *,
         gamma: float | Literal["scale", "median"] = "scale",
         n_components: int = 4096,
+        diagonal: Literal["target", "least"] = "target",
         sparsity: float | Literal["auto"] = 0.9,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.target = target
         self.gamma = gamma
         self.n_components = n_components
+        self.diagonal = diagonal
         self.sparsity = sparsity
         self.random_state = random_state
 
@@ -144,7 +149,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         # Rounded, so that the order of a sum does not move thresholds.
         self.mean_ = spread.mean.astype(np.float32).astype(np.float64)
         self.tau_ = float(f"{self._scale**2 * spread.per_row:.10g}") or 1.0
-        self.match_ = match_moments(self.target_, self.tau_)
+        self.match_ = match_moments(self.target_, self.tau_, diagonal=self.diagonal)
         self._warn_when_one_level_is_all()
         self._draw()
         self.thresholds_ = Thresholds.of(self.match_.map, self.projection_, self.mean_, self._scale)
