@@ -15,6 +15,10 @@ _PARTS = {
     "offset": "dither",
     "packed": "packed rows",
     "codebook": "codebook",
+    "mean": "thresholds",
+    "map": "thresholds",
+    "upper": "thresholds",
+    "lower": "thresholds",
 }
 
 
