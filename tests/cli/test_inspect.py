@@ -75,6 +75,15 @@ def test_inspect_of_a_model_from_python_counts_its_columns():
     assert "4 columns, as they are" in said
 
 
+def test_inspect_says_what_is_in_ternary_features():
+    rows = [[0, 3, 1], [2, 0, 4], [5, 1, 1]]
+    lt.save(lt.TernaryFeatures("relu", n_components=64, sparsity=0.0, random_state=0).fit(rows), "t.lowtide")
+    said = lowtide("inspect", "t.lowtide").stdout
+    assert "TernaryFeatures(n_components=64, random_state=0, sparsity=0.0, target='relu')" in said
+    assert "3 columns, as they are" in said
+    assert "thresholds 1.08 kB" in said  # (2 x 64 + 3 + 4) x 8 bytes; W is a seed
+
+
 @pytest.mark.parametrize("name", ["flowers.csv", "cut.lowtide"])
 def test_inspect_of_another_file_is_one_line(inside, name):
     fitted()

@@ -59,10 +59,10 @@ class Codes:
 
     Notes
     -----
-    Memory is row_bytes a row. Levels of up to 4 bits are multiplied by table look-ups on the packed bits, one-bit Gram
-    matrices and dots by counting; the rest decodes one block at a time. Nothing allocates n times n_features floats
-    but np.asarray. Results agree with the same arithmetic on np.asarray(C) to rounding of the operands' type, and do
-    not depend on the thread count.
+    Memory is row_bytes a row. Levels of up to 4 bits are multiplied by table look-ups on the packed bits; Gram
+    matrices and dots of one bit and of trits, codebook (0, v, -v, 0), are counted; the rest decodes one block at a
+    time. Nothing allocates n times n_features floats but np.asarray. Results agree with the same arithmetic on
+    np.asarray(C) to rounding of the operands' type, and do not depend on the thread count.
 
     Examples
     --------

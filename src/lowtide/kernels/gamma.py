@@ -25,6 +25,7 @@ def resolve_gamma(
     norm: float,
     rng: np.random.Generator,
     sample_weight: NDArray[np.float64] | None = None,
+    owner: str = "RandomFeatures",
 ) -> float:
     """Return gamma as a number, rounded to ten digits so that the order of a sum does not move frequencies.
 
@@ -39,9 +40,9 @@ def resolve_gamma(
     0.5
     """
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
-        return check_positive("RandomFeatures", "gamma", gamma)
+        return check_positive(owner, "gamma", gamma)
     if not isinstance(gamma, str) or gamma not in ("scale", "median"):
-        raise fail("RandomFeatures", "gamma must be 'scale', 'median' or a number above 0", gamma)
+        raise fail(owner, "gamma must be 'scale', 'median' or a number above 0", gamma)
     spread = _spread(X, sample_weight) if gamma == "scale" else _median(X, norm, rng)
     weight = X.shape[1] if gamma == "scale" else (2.0 if norm == 2.0 else 1.0)
     scale = weight * (spread**2 if norm == 2.0 else spread)

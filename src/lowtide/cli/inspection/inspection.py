@@ -46,7 +46,7 @@ class Inspection:
                 ("classes", listed(thing.classes_.tolist(), most=12) if hasattr(thing, "classes_") else ""),
                 ("table", self._table()),
                 ("score", score_in(content["metadata"])),
-                ("features", encoder_summary(encoder) if hasattr(encoder, "kernel_") else ""),
+                ("features", self._features(encoder)),
                 ("projection", self._projection(encoder)),
                 ("fingerprint", self._fingerprint()),
                 ("bytes", ", ".join(sizes)),
@@ -79,6 +79,13 @@ class Inspection:
         if recipe.target is not None:
             parts.append(f"target {recipe.target!r}")
         return ", ".join(parts)
+
+    @staticmethod
+    def _features(encoder: Any) -> str:
+        """Say what the features are; those without a kernel of their own show their parameters."""
+        if encoder is None:
+            return ""
+        return encoder_summary(encoder) if hasattr(encoder, "kernel_") else " ".join(repr(encoder).split())
 
     @staticmethod
     def _projection(encoder: Any) -> str:

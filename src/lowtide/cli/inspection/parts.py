@@ -16,6 +16,10 @@ _PARTS = {
     "packed": "packed rows",
     "codebook": "codebook",
     "scale": "column factors",
+    "mean": "thresholds",
+    "map": "thresholds",
+    "upper": "thresholds",
+    "lower": "thresholds",
 }
 
 

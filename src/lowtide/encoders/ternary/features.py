@@ -236,7 +236,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
             return None
         # A stream of its own: "median" moves no entry of W.
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(self._seed).spawn(1)[0]))
-        return resolve_gamma(self.gamma, rows, 2.0, rng, weight)
+        return resolve_gamma(self.gamma, rows, 2.0, rng, weight, owner=type(self).__name__)
 
     def _fingerprint(self) -> bytes:
         """Hash the resolved configuration and what was drawn and solved; not the values."""
