@@ -26,6 +26,7 @@ Ops scalar_ops() {
   table.code_product_f64 = scalar::code_product;
   table.code_counts = scalar::code_counts;
   table.code_gram = scalar::code_gram;
+  table.code_scan = scalar::code_scan;
   return table;
 }
 
@@ -53,6 +54,7 @@ Ops avx2_ops() {
   table.code_product_f64 = avx2::code_product;
   table.code_counts = avx2::code_counts;
   table.code_gram = avx2::code_gram;
+  table.code_scan = avx2::code_scan;
 #endif
   return table;
 }
@@ -76,6 +78,7 @@ Ops avx512_ops() {
   table.code_product_f64 = avx512::code_product;
   table.code_counts = avx512::code_counts;
   table.code_gram = avx512::code_gram;
+  table.code_scan = avx512::code_scan;
 #endif
   return table;
 }
