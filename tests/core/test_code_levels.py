@@ -13,9 +13,10 @@ LEVELS = ["scalar", "avx2", "avx512"]
 OTHERS = [level for level in LEVELS[: LEVELS.index(_core.detected_isa()) + 1] if level != _core.isa()]
 
 
+@pytest.mark.parametrize("name", ["test_code_ops.py", "test_top_k.py"])
 @pytest.mark.parametrize("level", OTHERS)
-def test_code_ops_match_reference_at_level(level):
-    tests = Path(__file__).with_name("test_code_ops.py")
+def test_code_ops_match_reference_at_level(level, name):
+    tests = Path(__file__).with_name(name)
     environment = {**os.environ, "LOWTIDE_ISA": level}
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(tests)]

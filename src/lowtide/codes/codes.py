@@ -271,21 +271,12 @@ class Codes:
         scores : float32 array (q, k)
             Summed in float64, rounded once.
 
-        Raises
-        ------
-        FingerprintMismatchError
-            When query is codes of another encoder.
-        CodeLayoutError
-            When widths differ, a number is not finite, or there are no rows.
-
         Notes
         -----
-        No index is built or kept: the packed rows are read once for every 64 queries, and the result depends neither
-        on threads nor on the instruction set. One-bit codes against one-bit queries are counted, up to 65,535 levels.
-        Array queries on codes of 1, 2 or 4 bits and up to 512 bytes a row go through byte tables with a bound on their
-        error first; rows that the bound cannot rule out are scored in full. Anything else, and rows times their norms,
-        is multiplied by blocks of 16,384 rows. Memory beside the result: 2 MB, and 288 bytes a query, of 64 at a time,
-        for each four bits of a row.
+        No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
+        threads. One-bit codes against one-bit codes are counted. Arrays go through byte tables with a bound on their
+        error first, on 1, 2 or 4 bits and up to 512 bytes a row; what the bound cannot rule out is scored in full.
+        Anything else is multiplied by blocks. Never n times q numbers.
 
         Examples
         --------

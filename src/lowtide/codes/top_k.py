@@ -19,9 +19,9 @@ _OWNER = "Codes.top_k"
 # Limits of the compiled scans: bytes of a row for tables, levels for counts.
 _TABLE_BYTES = 512
 _COUNTED_LEVELS = 65535
-# Scores that the way by blocks holds at a time are at most their product: 8 MB of float64.
+# Scores that the way by blocks holds at a time are at most their product: 4 MB of float64.
 _BLOCK_QUERIES = 64
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 13
 
 
 def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -94,7 +94,8 @@ def _by_blocks(
             rows = slice(begin, begin + _BLOCK_ROWS)
             block = replace(codes, rows=codes.rows[rows], scale=None if codes.scale is None else codes.scale[rows])
             with np.errstate(over="ignore"):  # a sum past float32's range is infinite
-                products = sign * matmul(block, some).astype(np.float32)
+                products = matmul(block, some).astype(np.float32)
+            products *= sign
             best = [_merged(*kept, begin, products[:, q], k) for q, kept in enumerate(best)]
         for q, (found, values) in enumerate(best):
             indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
