@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 __all__ = ["Duel", "Outcome", "run"]
 
@@ -25,6 +26,8 @@ class Duel:
         Times each side is run, alternating.
     warm : bool
         Whether each side is run once before.
+    needs : str, optional
+        Module of the peer that may not be there; the row is then skipped.
     """
 
     name: str
@@ -34,6 +37,12 @@ class Duel:
     must: float
     repeats: int = 5
     warm: bool = True
+    needs: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Name of the module that the row needs and this environment does not have."""
+        return self.needs if self.needs is not None and find_spec(self.needs) is None else None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from lowtide.codes.layout import (
     stored_bits,
     unpack_levels,
 )
+from lowtide.codes.top_k import top_k
 from lowtide.codes.transposed import TransposedCodes
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 
@@ -266,6 +267,49 @@ class Codes:
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
         check_same_encoder("Codes.dot", self, other)
         return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
+
+    def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the k rows with the largest (or smallest) product with each query, and those products.
+
+        scores[q, j] = sum_f D[indices[q, j], f] query[q, f], best first, equal scores by lower index. Exact: what
+        sorting the columns of `C.dot(query)` or `C @ query.T` would give, without making them.
+
+        Parameters
+        ----------
+        query : Codes of the same encoder, or array (q, n_features)
+            Rows of the coded side, or weights on the decoded features (the full side, a model's coefficients), finite.
+        k : int from 1 to the number of rows
+        largest : bool, default=True
+            False gives the smallest products, smallest first.
+
+        Returns
+        -------
+        indices : int64 array (q, k)
+        scores : float32 array (q, k)
+            Summed in float64, rounded once.
+
+        Notes
+        -----
+        No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
+        threads. One-bit codes against one-bit codes are counted. Arrays go through byte tables with a bound on their
+        error first, on 1, 2 or 4 bits and up to 512 bytes a row; what the bound cannot rule out is scored in full.
+        Anything else is multiplied by blocks. Never n times q numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lowtide.codes import Codes, pack_levels
+        >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0], [1, 1, 1]]), bits=1)
+        >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
+        >>> C.top_k(np.array([[1.0, 10.0, 100.0]]), k=2)
+        (array([[2, 0]]), array([[111., 109.]], dtype=float32))
+        >>> C.top_k(C[:1], k=3)
+        (array([[0, 2, 1]]), array([[ 3.,  1., -1.]], dtype=float32))
+        """
+        if isinstance(query, Codes):
+            check_same_encoder("Codes.top_k", self, query)
+            query = query._rows
+        return top_k(self._rows, query, k, largest=largest)
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.

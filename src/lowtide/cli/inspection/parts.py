@@ -14,6 +14,7 @@ _PARTS = {
     "projection": "frequencies",
     "offset": "dither",
     "packed": "packed rows",
+    "norms": "norms",
     "codebook": "codebook",
     "scale": "column factors",
     "mean": "thresholds",
