@@ -24,8 +24,14 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
     names = np.array(["ebb", "flood", "slack"])[np.arange(30) % 3]
     classifier = lt.KernelClassifier(one_bit, loss="squared", C=10.0).fit(ROWS, names)
     regressor = lt.KernelRegressor(lt.RandomFeatures(**phase), alpha=0.5).fit(ROWS, ROWS[:, :2] ** 2)
+    sketch = lt.Sketch(40, bits=3, store_norms=True, random_state=6).fit(ROWS)
+    stored = sketch.encode(ROWS)
+    tuned = lt.KernelClassifier(sketch, C=10.0).fit(sketch.fourier(stored, 0.5), names)
     return {
         "encoder_hadamard": (one_bit, {}),
+        "encoder_sketch": (sketch, {}),
+        "codes_sketch": (sketch.linear(stored), {}),
+        "classifier_sketch": (tuned, {}),
         "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
         "classifier": (classifier, {}),
         "regressor_int8": (regressor, {"weights": "int8"}),
@@ -43,8 +49,10 @@ def seen(thing: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": type(thing).__name__}
     if isinstance(thing, lt.Codes):
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
+        if thing.norms is not None:
+            found |= {"norms": thing.norms.tolist(), "scaled": thing.is_scaled}
         return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
-    if isinstance(thing, (lt.RandomFeatures, lt.TernaryFeatures)):
+    if isinstance(thing, (lt.RandomFeatures, lt.Sketch, lt.TernaryFeatures)):
         found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
     if isinstance(thing, lt.KernelClassifier):

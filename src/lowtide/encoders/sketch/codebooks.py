@@ -30,7 +30,25 @@ def linear_codebook(bits: int, n_projections: int) -> Book:
 
 
 def fourier_codebook(bits: int, n_projections: int, gamma: float) -> Book:
-    """Return cos(sqrt(2 gamma) mu_i) and sin(sqrt(2 gamma) mu_i) over sqrt k, float32 (2^bits, 2)."""
+    """Return the codebook of one gamma: cos(sqrt(2 gamma) mu_i) and sin(sqrt(2 gamma) mu_i) over sqrt k.
+
+    Parameters
+    ----------
+    bits : int
+    n_projections : int
+        k.
+    gamma : float
+        Scikit-learn's, half the square of the One-Sketch paper's.
+
+    Returns
+    -------
+    ndarray of float32, shape (2^bits, 2)
+
+    Examples
+    --------
+    >>> fourier_codebook(1, 1, gamma=0.5).round(4).tolist()
+    [[0.6982, -0.7159], [0.6982, 0.7159]]
+    """
     phase = math.sqrt(2.0 * gamma) * normal_steps(bits).values
     return (np.stack([np.cos(phase), np.sin(phase)], axis=1) / math.sqrt(n_projections)).astype(np.float32)
 
