@@ -160,8 +160,11 @@ def check_sketch(owner: str, codes: Any) -> None:
         )
 
 
-def warn_of_bias(bits: int, gamma: float, stacklevel: int) -> None:
-    """Warn when a sketch's kernel at this gamma is far from the Gaussian one, and say which bits would do."""
+def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> None:
+    """Warn when a sketch's kernel at this gamma is far from the Gaussian one, and say which bits would do.
+
+    `where` says in words what the gamma is, when it is not the one that was asked for.
+    """
     bias = sketch_bias(bits, gamma)
     if bias <= _LARGEST_BIAS:
         return
@@ -172,7 +175,7 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int) -> None:
             "No sketch of up to 8 bits would do: lower gamma, or use RandomFeatures, whose codes are for one gamma."
         )
     warnings.warn(
-        f"At gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian one, more "
+        f"At {where}gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian one, more "
         f"than {_LARGEST_BIAS}. {remedy}",
         BiasWarning,
         stacklevel=stacklevel + 1,
