@@ -2,8 +2,8 @@
 One sketch, every bandwidth
 ===========================
 
-Random features must be made anew for every bandwidth that a search tries. A sketch stores quantized projections once, and
-each bandwidth is a codebook of a few numbers over the same bytes.
+Random features must be made anew for every bandwidth that a search tries. A sketch stores quantized projections once,
+and each bandwidth is a codebook of a few numbers over the same bytes.
 """
 
 import time

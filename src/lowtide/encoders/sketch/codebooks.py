@@ -175,8 +175,8 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> N
             "No sketch of up to 8 bits would do: lower gamma, or use RandomFeatures, whose codes are for one gamma."
         )
     warnings.warn(
-        f"At {where}gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian one, more "
-        f"than {_LARGEST_BIAS}. {remedy}",
+        f"At {where}gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian "
+        f"one, more than {_LARGEST_BIAS}. {remedy}",
         BiasWarning,
         stacklevel=stacklevel + 1,
     )
