@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from lowtide import CodePCA, RandomFeatures
+from lowtide import CodePCA, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import FingerprintMismatchError, ParameterError
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.solvers import principal_axes
@@ -49,6 +49,23 @@ def test_components_are_those_of_the_decoded_features(n, m, bits):
     np.testing.assert_allclose(model.explained_variance_, embedding.var(axis=0, ddof=1), rtol=1e-9)
     np.testing.assert_allclose(model.explained_variance_ratio_, values[:3] ** 2 / np.sum(values**2), rtol=1e-9)
     np.testing.assert_allclose(model.mean_, np.asarray(codes, dtype=np.float64).mean(axis=0), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        RandomFeatures(gamma=0.1, n_components=40, quantizer="phase", bits=3, random_state=0),
+        TernaryFeatures(gamma=0.1, n_components=40, sparsity=0.0, random_state=0),
+        Sketch(n_components=40, bits=4, gamma=0.5, random_state=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::lowtide.errors.LayoutWarning")
+def test_components_of_other_codes_are_theirs_too(features):
+    model = CodePCA(2, features=features, random_state=0)
+    found = model.fit_transform(X)
+    _, values, projected = dense(np.asarray(model.features_.encode(X), dtype=np.float64), 2)
+    np.testing.assert_allclose(np.abs(found), np.abs(projected), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_ratio_, values[:2] ** 2 / np.sum(values**2), rtol=1e-9)
 
 
 def test_embedding_is_that_of_kernel_pca_on_the_codes_kernel():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lowtide.errors import ParameterError
+from lowtide.testing import check_spec
 from lowtide.theory import (
     TARGETS,
     Bump,
@@ -117,6 +118,13 @@ def test_target_survives_its_configuration(name):
     target = resolve_target(name)
     assert TARGETS.from_config(target.to_config()) == target
     assert resolve_target(target) is target
+
+
+@pytest.mark.parametrize(
+    "activation", [*ROWS, FourierPair(), GivenMoments(0.1, 0.2), CallableActivation(np.tanh)], ids=repr
+)
+def test_activation_is_a_spec(activation):
+    check_spec(activation)
 
 
 def test_given_moments_stay_as_they_are():
