@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from lowtide import theory
-from lowtide.kernels import Gaussian, Kernel, Laplace
+from lowtide.kernels import CoshGaussian, Gaussian, Kernel, Laplace, MeasureKernel, ShiftGaussian, SinhGaussian
 from lowtide.maps import Normal
 from lowtide.quantizers import lloyd_max_distortion, lloyd_max_normal
 
@@ -175,6 +175,44 @@ def thm3_k(b: int, gamma: float, d: int, eps: float) -> float:
     return theory.sketch_features_printed(eps, d, sklearn_gamma(gamma), prop1_LQ(b, gamma))
 
 
+ASYMMETRIC = {"shift": ShiftGaussian, "sinh": SinhGaussian, "cosh": CoshGaussian}
+
+
+def ask_kernel_of_strength(kind: str, s: float, d: int, sigma: float = 1.0) -> MeasureKernel:
+    """A kernel whose vector lies along an axis and has the length of strength s."""
+    return ASYMMETRIC[kind](s * sigma * np.eye(d)[0] if kind == "shift" else s / sigma * np.eye(d)[0], sigma)
+
+
+def ask_masses(kind: str, s: float) -> dict[str, float]:
+    masses = ask_kernel_of_strength(kind, s, 3, 1.7).masses(3)
+    return {"mu_R_plus": masses.positive, "mu_R_minus": masses.negative, "mu_I_plus": masses.imaginary}
+
+
+def gauss_trig_segment(s: float, a: float, b: float) -> dict[str, float]:
+    value = theory.gauss_trig_segment(s, a, b)
+    return {"cos": value.real, "sin": value.imag}
+
+
+def ask_uniform(kind: str, s: float, d: int, sigma: float, l: float, eps: float, delta: float) -> dict[str, float]:  # noqa: E741
+    bound = theory.measure_bound(ask_kernel_of_strength(kind, s, d, sigma), d, l, eps, delta)
+    return {
+        "total_mass": bound.total_mass,
+        "sigma_mu_sq": bound.second_moment,
+        "alpha_mu": bound.alpha,
+        "M_real": bound.count,
+        "M": math.ceil(bound.count),
+    }
+
+
+def ask_variance_shift(sigma: float, r: list[float], delta: list[float]) -> dict[str, Any]:
+    kernel = ShiftGaussian(r, sigma)
+    return {
+        "three_block_M_var": theory.measure_variance(kernel, delta),
+        "phase_M_var": theory.measure_variance(kernel, delta, form="phase"),
+        "k": kernel.at(delta),
+    }
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lm_arcsine": lm_arcsine,
     "universal_Qk": theory.universal_Qk,
@@ -213,6 +251,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trf_thresholds": lambda tau, **named: trf_thresholds(activation(named["activation"], named.get("par")), tau),
     "trf_tau_limit": lambda case, par=None: theory.tau_limit(activation(case, par)),
     "trf_scaled": lambda tau, **named: trf_scaled(activation(named["activation"], named.get("par")), tau),
+    "ask_kernel": lambda kind, sigma, v, delta: ASYMMETRIC[kind](v, sigma).at(delta),
+    "ask_masses": ask_masses,
+    "E_abs_cos": theory.mean_abs_cos,
+    "E_abs_sin": theory.mean_abs_sin,
+    "gauss_trig_segment": gauss_trig_segment,
+    "ask_beta_d": lambda d: theory.measure_beta(d),
+    "ask_uniform_M": ask_uniform,
+    "ask_variance_shift": ask_variance_shift,
 }
 
 

@@ -6,22 +6,26 @@ import argparse
 import json
 import platform
 from dataclasses import asdict
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy
 import sklearn
 
 import lowtide
-from benchmarks.peers import arithmetic, encoding, learning, ternary
+from benchmarks.peers import arithmetic, encoding, learning, search, searching, ternary
 from benchmarks.peers.duel import Outcome, run
 from benchmarks.peers.notes import NOTES
 from lowtide import _core
 
-DUELS = {duel.name: duel for duel in (*encoding.DUELS, *arithmetic.DUELS, *learning.DUELS, *ternary.DUELS)}
+PARTS = (encoding, arithmetic, learning, searching, ternary, search)
+DUELS = {duel.name: duel for part in PARTS for duel in part.DUELS}
 
 
 def machine() -> dict[str, str]:
     """Describe what the figures were measured on."""
+    peers = {"faiss": metadata.version("faiss-cpu")} if find_spec("faiss") else {}
     return {
         "processor": platform.processor() or platform.machine(),
         "instruction set": _core.isa(),
@@ -29,6 +33,7 @@ def machine() -> dict[str, str]:
         "lowtide": lowtide.__version__,
         "numpy": numpy.__version__,
         "scikit-learn": sklearn.__version__,
+        **peers,
     }
 
 
@@ -63,6 +68,11 @@ def main() -> None:
     say("| row | lowtide | peer | lowtide | peer | ratio | range | must | met |\n" + "| --- " * 9 + "|")
     outcomes = []
     for name in [name for name in DUELS if name in wanted]:
+        if DUELS[name].missing:
+            say(
+                f"| {name} | skipped: {DUELS[name].missing} is not installed, see the group `bench` of pyproject.toml |"
+            )
+            continue
         outcomes.append(run(DUELS[name]))
         say(row(outcomes[-1]))
     notes = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 __all__ = ["Duel", "Outcome", "run"]
 
@@ -23,6 +24,10 @@ class Duel:
         Ratio peer time / lowtide time that the project promises.
     repeats : int
         Times each side is run, alternating.
+    warm : bool
+        Whether each side is run once before.
+    needs : str, optional
+        Module of the peer that may not be there; the row is then skipped.
     """
 
     name: str
@@ -31,6 +36,13 @@ class Duel:
     build: Callable[[], tuple[Callable[[], object], Callable[[], object]]]
     must: float
     repeats: int = 5
+    warm: bool = True
+    needs: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Name of the module that the row needs and this environment does not have."""
+        return self.needs if self.needs is not None and find_spec(self.needs) is None else None
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,8 @@ class Outcome:
 def run(duel: Duel) -> Outcome:
     """Warm both sides up, then time them in turn: what disturbs one disturbs the other."""
     ours, theirs = duel.build()
-    ours(), theirs()
+    if duel.warm:
+        ours(), theirs()
     times = [(_seconds(ours), _seconds(theirs)) for _ in range(duel.repeats)]
     mine, peers = zip(*times)
     ratios = [peer / own for own, peer in times]

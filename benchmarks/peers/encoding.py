@@ -29,6 +29,13 @@ def _against_sampler(n: int, d: int, feature_map: str = "cos_sin") -> tuple[Side
     return partial(ours.encode, X), partial(theirs.transform, X)
 
 
+def _sketch(n: int, d: int) -> tuple[Side, Side]:
+    X = _rows(n, d)
+    ours = lt.Sketch(COMPONENTS, bits=4, random_state=0).fit(X)
+    theirs = RBFSampler(gamma=1.0 / d, n_components=COMPONENTS, random_state=0).fit(X)
+    return partial(ours.encode, X), partial(theirs.transform, X)
+
+
 def _full_side(n: int, d: int) -> tuple[Side, Side]:
     X = _rows(n, d)
     ours = lt.RandomFeatures(gamma=1.0 / d, n_components=COMPONENTS, random_state=0).fit(X)
@@ -56,6 +63,7 @@ DUELS = [
     ),
     Duel("encode-wide", "1 bit, d=4096, m=4096, Hadamard", "RBFSampler", partial(_against_sampler, 5_000, 4096), 40),
     Duel("encode-narrow", "1 bit, d=64, m=4096, Hadamard", "RBFSampler", partial(_against_sampler, 20_000, 64), 8),
+    Duel("encode-sketch", "4-bit sketch, d=784, m=4096, Hadamard", "RBFSampler", partial(_sketch, 20_000, 784), 12),
     Duel("transform", "float32, d=784, m=4096, Hadamard", "RBFSampler", partial(_full_side, 20_000, 784), 1),
     # At most 1.2 times the time of the product alone.
     Duel("encode-dense", "1 bit, d=784, m=4096, iid", "X @ W", partial(_dense, 20_000, 784), 1 / 1.2),

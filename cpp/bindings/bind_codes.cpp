@@ -1,6 +1,8 @@
 #include "checks.hpp"
 #include "lowtide/code_counts.hpp"
 #include "lowtide/code_products.hpp"
+#include "lowtide/code_top_k.hpp"
+#include "lowtide/contingency.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -110,6 +112,36 @@ void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t 
   code_dot(a, b, out.data());
 }
 
+void check_best(const CodeMatrix& codes, std::size_t n_queries, const Matrix<std::int64_t>& indices,
+                const Matrix<float>& scores) {
+  require(indices.shape(1) >= 1 && indices.shape(1) <= codes.n_rows, "k must be from 1 to the number of rows");
+  check_shape(indices, n_queries, indices.shape(1), "indices must be (queries, k)");
+  check_shape(scores, n_queries, indices.shape(1), "scores must be (queries, k)");
+}
+
+void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries, bool largest,
+           Matrix<std::int64_t> indices, Matrix<float> scores) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
+  require(bits == 1 || bits == 2 || bits == 4, "code_top_k takes bits 1, 2 or 4");
+  require(n_levels * bits <= 8 * kTopKBytes, "code_top_k takes rows of at most 512 bytes");
+  require(queries.shape(1) == n_levels * codes.width, "queries must have n_levels * book width columns");
+  check_best(codes, queries.shape(0), indices, scores);
+  nb::gil_scoped_release nogil;
+  code_top_k(codes, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(), scores.data());
+}
+
+void top_k_codes(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t n_levels, bool largest,
+                 Matrix<std::int64_t> indices, Matrix<float> scores) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, 1, book);
+  const CodeMatrix queries = code_matrix(other, n_levels, 1, other_book);
+  require(n_levels <= kTopKCounts, "code_top_k_codes takes at most 65535 levels");
+  require(codes.width == queries.width, "both codebooks must have the same width");
+  require(row_contingency(codes, queries).is_symmetric(), "the product must depend on the number of equal bits alone");
+  check_best(codes, queries.n_rows, indices, scores);
+  nb::gil_scoped_release nogil;
+  code_top_k(codes, queries, indices.shape(1), largest, indices.data(), scores.data());
+}
+
 template <typename T>
 void bind_products(nb::module_& m) {
   m.def("decode", &decode<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(), "out"_a.noconvert());
@@ -130,6 +162,10 @@ void bind_codes(nb::module_& m) {
   m.def("unpack", &unpack, "rows"_a.noconvert(), "bits"_a, "out"_a.noconvert(), "The inverse of pack.");
   bind_products<float>(m);
   bind_products<double>(m);
+  m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
+  m.def("code_top_k_codes", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
+        "other_book"_a.noconvert(), "n_levels"_a, "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
 }
 
 }  // namespace lowtide

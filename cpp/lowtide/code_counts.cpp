@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/contingency.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -45,16 +46,6 @@ std::vector<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vecto
   return counts;
 }
 
-// sum over a, b of weight[a][b] N_ab, from the count of common ones and the counts of ones of either side.
-struct Contingency {
-  double weight[2][2];
-
-  double value(double n, double ones_a, double ones_b, double both) const {
-    return weight[1][1] * both + weight[1][0] * (ones_a - both) + weight[0][1] * (ones_b - both) +
-           weight[0][0] * (n - ones_a - ones_b + both);
-  }
-};
-
 // Writes one tile of counts and its mirror image.
 template <typename T>
 void write_tile(const CodeMatrix& codes, TilePair pair, const std::uint32_t* counts, const std::vector<double>& ones,
@@ -95,16 +86,6 @@ std::vector<double> ones_of_rows(const CodeMatrix& codes) {
   return ones;
 }
 
-Contingency row_contingency(const CodeMatrix& a, const CodeMatrix& b) {
-  Contingency table{};
-  for (std::size_t x = 0; x < 2; ++x)
-    for (std::size_t y = 0; y < 2; ++y)
-      for (std::size_t p = 0; p < a.width; ++p)
-        table.weight[x][y] +=
-            static_cast<double>(a.book[x * a.width + p]) * static_cast<double>(b.book[y * b.width + p]);
-  return table;
-}
-
 }  // namespace
 
 template <typename T>
@@ -129,6 +110,7 @@ void code_dot(const CodeMatrix& a, const CodeMatrix& b, T* out) {
   const auto n = static_cast<double>(a.n_levels);
   const auto ones_a = ones_of_rows(a), ones_b = ones_of_rows(b);
   const Contingency table = row_contingency(a, b);
+  const bool symmetric = table.is_symmetric();
   parallel_for(a.n_rows, kRowsA, [&](std::size_t begin, std::size_t end) {
     std::vector<std::uint32_t> counts(kRowsA * kRowsB);
     for (std::size_t i = begin; i < end; i += kRowsA) {
@@ -138,9 +120,11 @@ void code_dot(const CodeMatrix& a, const CodeMatrix& b, T* out) {
         std::fill(counts.begin(), counts.end(), 0);
         ops().code_counts(a.rows + i * words, i_end - i, b.rows + j * words, j_end - j, words, counts.data(), kRowsB);
         for (std::size_t x = i; x < i_end; ++x)
-          for (std::size_t y = j; y < j_end; ++y)
-            out[x * b.n_rows + y] =
-                static_cast<T>(table.value(n, ones_a[x], ones_b[y], counts[(x - i) * kRowsB + y - j]));
+          for (std::size_t y = j; y < j_end; ++y) {
+            const double both = counts[(x - i) * kRowsB + y - j];
+            out[x * b.n_rows + y] = static_cast<T>(symmetric ? table.at_distance(n, ones_a[x] + ones_b[y] - 2 * both)
+                                                             : table.value(n, ones_a[x], ones_b[y], both));
+          }
       }
     }
   });

@@ -5,6 +5,7 @@
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/ops/code_gram/code_gram.hpp"
 #include "lowtide/ops/code_matvec/code_matvec.hpp"
+#include "lowtide/ops/code_scan/code_scan.hpp"
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
 #include "lowtide/ops/decode/decode.hpp"
 #include "lowtide/ops/encode/encode.hpp"
@@ -45,6 +46,7 @@ struct Ops {
   TernaryOps ternary;
   TritSumsFn trit_sums;
   TritGramOp trit_gram;
+  ScanOp code_scan;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

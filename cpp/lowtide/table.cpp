@@ -29,6 +29,7 @@ Ops scalar_ops() {
   table.ternary = scalar::ternary;
   table.trit_sums = scalar::trit_sums;
   table.trit_gram = scalar::trit_gram;
+  table.code_scan = scalar::code_scan;
   return table;
 }
 
@@ -59,6 +60,7 @@ Ops avx2_ops() {
   table.ternary = avx2::ternary;
   table.trit_sums = avx2::trit_sums;
   table.trit_gram = avx2::trit_gram;
+  table.code_scan = avx2::code_scan;
 #endif
   return table;
 }
@@ -85,6 +87,7 @@ Ops avx512_ops() {
   table.ternary = avx512::ternary;
   table.trit_sums = avx512::trit_sums;
   table.trit_gram = avx512::trit_gram;
+  table.code_scan = avx512::code_scan;
 #endif
   return table;
 }

@@ -12,8 +12,16 @@ __version__ = "0.1.0"
 _STAGES = {
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
-    "lowtide.encoders": ("RandomFeatures", "Sketch", "TernaryFeatures", "fourier_codes", "linear_codes"),
-    "lowtide.learners": ("KernelClassifier", "KernelRegressor", "CodePCA", "SketchSearchCV", "compress"),
+    "lowtide.encoders": ("RandomFeatures", "Sketch", "TernaryFeatures", "AsymmetricFeatures"),
+    "lowtide.encoders.sketch": ("fourier_codes", "linear_codes"),
+    "lowtide.learners": (
+        "KernelClassifier",
+        "KernelRegressor",
+        "AsymmetricLSSVC",
+        "CodePCA",
+        "SketchSearchCV",
+        "compress",
+    ),
     "lowtide.persist": ("save", "load"),
     "lowtide.versions": ("show_versions",),
 }

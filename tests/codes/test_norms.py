@@ -43,7 +43,7 @@ def test_norms_change_nothing_until_asked():
     C = make()
     plain = Codes(C.packed, bits=3, n_levels=21, codebook=C.codebook, fingerprint=bytes(16))
     np.testing.assert_array_equal(np.asarray(C), np.asarray(plain))
-    assert not C.is_scaled
+    assert not C.is_times_norms
     assert C.nbytes == plain.nbytes + 4 * 37
     assert plain != C
 
@@ -69,7 +69,7 @@ def test_with_codebook_shares_norms_and_rows_are_no_longer_scaled():
     C = make().times_norms()
     other = C.with_codebook(np.zeros(8))
     assert other.norms is C.norms
-    assert not other.is_scaled
+    assert not other.is_times_norms
 
 
 def test_norms_are_read_only():

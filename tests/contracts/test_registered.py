@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lowtide import PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
-from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, Stable
+from lowtide import AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
+from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, ShiftGaussian, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS, Phase
@@ -115,3 +115,21 @@ def test_ternary_features_pass(parameters):
     # As many columns as it takes for sums to be close to normal.
     rows = np.random.default_rng(0).standard_normal((8, 400)) / 20
     check_encoder(TernaryFeatures(**{"n_components": 1024, "sparsity": 0.5, "random_state": 0, **parameters}), rows)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"form": "phase"},
+        {"kernel": "sinh", "allocation": "optimal", "bits": 3},
+        {"kernel": "sinh", "form": "phase", "quantizer": "phase", "bits": 2},
+        {"kernel": "cosh", "n_components": 1001},
+        {"kernel": "signed", "quantizer": "stochastic", "bits": 2},
+        {"kernel": Laplace(3.0), "bits": 5},
+        {"kernel": ShiftGaussian(0.2, 2.0), "projection": "orthogonal", "form": "auto"},
+    ],
+    ids=lambda p: "-".join(map(str, p)) or "default",
+)
+def test_asymmetric_features_pass(parameters):
+    check_encoder(AsymmetricFeatures(**{"n_components": 1024, "random_state": 0, **parameters}), X)

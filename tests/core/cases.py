@@ -90,6 +90,20 @@ def norms(X):
     return out
 
 
+def top_k(n, n_levels, n_queries, k):
+    """Indices and scores of random codes for random float queries and for codes."""
+    rng = np.random.default_rng([n, n_levels])
+    levels, others = (rng.integers(0, 2, (rows, n_levels)).astype(np.uint8) for rows in (n, n_queries))
+    book, Q = np.array([[-0.3], [0.3]], F), rng.normal(size=(n_queries, n_levels))
+    rows, queries = (np.empty((len(part), row_bytes(n_levels, 1)), np.uint8) for part in (levels, others))
+    _core.pack(levels, 1, rows)
+    _core.pack(others, 1, queries)
+    found = [np.empty((n_queries, k), kind) for kind in (np.int64, F, np.int64, F)]
+    _core.code_top_k(rows, n_levels, 1, book, Q, True, *found[:2])
+    _core.code_top_k_codes(rows, book, queries, book, n_levels, True, *found[2:])
+    return found
+
+
 def line_borders(quantizer_bits):
     """Positive borders of a quantizer with that many bits; projections of `draw` divided by 10 pass all of them."""
     return np.linspace(0, 2.5, 2 ** (quantizer_bits - 1) + 1)[1:-1].astype(F)
@@ -134,6 +148,9 @@ def rules():
 def all_outputs():
     """Every op on every shape, as named arrays: what two levels must agree on bit by bit."""
     found = {}
+    for shape in [(1, 3, 1, 1), (500, 200, 13, 9), (6000, 1000, 3, 20)]:
+        for part, array in enumerate(top_k(*shape)):
+            found[f"top_k/{shape}/{part}"] = array
     for s, shape in enumerate(SHAPES):
         inputs, p = draw(shape, seed=s), shape[-1]
         found[f"project/{s}"] = project(inputs)

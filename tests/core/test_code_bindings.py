@@ -9,8 +9,20 @@ ROWS = np.zeros((4, 8), np.uint8)
 BOOK = np.array([[-1.0], [1.0]], np.float32)
 
 
+WIDE = np.zeros((4, 520), np.uint8)
+HUGE = np.zeros((1, 8192), np.uint8)
+
+
 def f32(*shape):
     return np.zeros(shape, np.float32)
+
+
+def f64(*shape):
+    return np.zeros(shape)
+
+
+def i64(*shape):
+    return np.zeros(shape, np.int64)
 
 
 def unaligned():
@@ -38,6 +50,18 @@ def unaligned():
         ("code_rmatvec", (ROWS, 8, 8, f32(256, 1), f32(4, 1), f32(8, 1)), "1, 2, 3 or 4"),
         ("code_gram", (ROWS, 64, BOOK, f32(64, 63)), "out must be"),
         ("code_gram", (ROWS, 63, f32(4, 1), f32(63, 63)), "2\\^bits"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 63), True, i64(2, 1), f32(2, 1)), "queries must have"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(1, 1), f32(2, 1)), "indices must be"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 1), f32(2, 2)), "scores must be"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 5), f32(2, 5)), "k must be from 1"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 0), f32(2, 0)), "k must be from 1"),
+        ("code_top_k", (ROWS, 8, 8, f32(256, 1), f64(2, 8), True, i64(2, 1), f32(2, 1)), "1, 2 or 4"),
+        ("code_top_k", (WIDE, 4097, 1, BOOK, f64(2, 4097), True, i64(2, 1), f32(2, 1)), "512 bytes"),
+        ("code_top_k_codes", (ROWS, BOOK, ROWS, f32(2, 2), 64, True, i64(4, 1), f32(4, 1)), "same width"),
+        ("code_top_k_codes", (ROWS, BOOK, ROWS, BOOK + 1, 64, True, i64(4, 1), f32(4, 1)), "equal bits alone"),
+        ("code_top_k_codes", (ROWS, BOOK, ROWS, BOOK, 64, True, i64(3, 1), f32(4, 1)), "indices must be"),
+        ("code_top_k_codes", (ROWS, BOOK, ROWS, BOOK, 63, True, i64(4, 5), f32(4, 5)), "k must be from 1"),
+        ("code_top_k_codes", (HUGE, BOOK, HUGE, BOOK, 65536, True, i64(1, 1), f32(1, 1)), "65535"),
         ("code_dot", (ROWS, BOOK, np.zeros((2, 16), np.uint8), BOOK, 64, f32(4, 2)), "8 \\* ceil"),
         ("code_dot", (ROWS, BOOK, ROWS, f32(2, 2), 64, f32(4, 4)), "same width"),
         ("code_dot", (ROWS, BOOK, ROWS[:2], BOOK, 64, f32(4, 4)), "out must be"),

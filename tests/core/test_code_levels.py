@@ -13,10 +13,11 @@ LEVELS = ["scalar", "avx2", "avx512"]
 OTHERS = [level for level in LEVELS[: LEVELS.index(_core.detected_isa()) + 1] if level != _core.isa()]
 
 
-@pytest.mark.parametrize("file", ["test_code_ops.py", "test_ternary.py"])
+@pytest.mark.parametrize("file", ["test_code_ops.py", "test_ternary.py", "test_top_k.py"])
 @pytest.mark.parametrize("level", OTHERS)
 def test_code_ops_match_reference_at_level(level, file):
     tests = Path(__file__).with_name(file)
+
     environment = {**os.environ, "LOWTIDE_ISA": level}
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(tests)]

@@ -5,8 +5,8 @@ import functools
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
-from lowtide.kernels import Bessel, Gaussian, Stable
+from lowtide import AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
+from lowtide.kernels import Bessel, Gaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian, Stable
 
 FIXED_ORDER = [
     RandomFeatures(n_components=64),
@@ -15,6 +15,8 @@ FIXED_ORDER = [
     RandomFeatures(Gaussian(2.0), n_components=40, feature_map="cosine", quantizer=PeriodicMap([0, 0.4, -0.1j])),
     Sketch(n_components=64),
     Sketch(n_components=33, bits=1, gamma=0.1, store_norms=True),
+    AsymmetricFeatures(n_components=48, form="phase"),
+    AsymmetricFeatures(SignedMeasureKernel(), n_components=33, allocation="optimal", bits=2),
 ]
 DENSE = [
     RandomFeatures("laplacian", projection="iid", feature_map="cosine", n_components=33, bits=2),
@@ -23,6 +25,9 @@ DENSE = [
     RandomFeatures(Stable(alpha=1.5), projection="iid", n_components=32, bits=8),
     Sketch(n_components=32, projection="iid", bits=3),
     Sketch(n_components=32, projection="orthogonal", bits=6, gamma=0.5),
+    AsymmetricFeatures(n_components=48),
+    AsymmetricFeatures(SinhGaussian(0.1), n_components=50, form="auto", bits=4, quantizer="phase"),
+    AsymmetricFeatures(ShiftGaussian(0.1, 2.0), n_components=31, bits=None, allocation="optimal"),
 ]
 TERNARY = [
     TernaryFeatures(n_components=64, sparsity="auto"),

@@ -3,13 +3,25 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import CodePCA, KernelClassifier, KernelRegressor, RandomFeatures, Sketch, SketchSearchCV
+from lowtide import (
+    AsymmetricFeatures,
+    AsymmetricLSSVC,
+    CodePCA,
+    KernelClassifier,
+    KernelRegressor,
+    RandomFeatures,
+    Sketch,
+    SketchSearchCV,
+)
 
 CLASSIFIERS = [
     KernelClassifier(n_components=64),
     KernelClassifier(n_components=64, loss="logistic"),
     KernelClassifier(n_components=64, loss="squared_hinge"),
     KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
+    KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0)),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0), system="ridge"),
 ]
 REGRESSORS = [
     KernelRegressor(n_components=64),

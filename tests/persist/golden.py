@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import lowtide as lt
+from lowtide.encoders import Encoder
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 EXPECTED = DATA / "files.json"
@@ -21,6 +22,11 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return what the files hold, and how it is saved."""
     one_bit = lt.RandomFeatures(gamma=0.25, n_components=128, random_state=1).fit(ROWS)
     phase = {"projection": "iid", "quantizer": "phase", "bits": 3, "n_components": 64, "random_state": 2}
+    asymmetric = {
+        "kernel": lt.kernels.ShiftGaussian([0.5, 0.0, -0.25, 0.0, 1.0]),
+        "n_components": 96,
+        "random_state": 4,
+    }
     names = np.array(["ebb", "flood", "slack"])[np.arange(30) % 3]
     classifier = lt.KernelClassifier(one_bit, loss="squared", C=10.0).fit(ROWS, names)
     regressor = lt.KernelRegressor(lt.RandomFeatures(**phase), alpha=0.5).fit(ROWS, ROWS[:, :2] ** 2)
@@ -34,6 +40,10 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             lt.TernaryFeatures(gamma=0.05, n_components=70, sparsity=0.0, random_state=4).fit(ROWS),
             {},
         ),
+        "encoder_asymmetric": (lt.AsymmetricFeatures("sinh", n_components=130, random_state=3).fit(ROWS), {}),
+        "encoder_asymmetric_phase": (lt.AsymmetricFeatures(form="phase", bits=2, **asymmetric).fit(ROWS), {}),
+        "codes_scaled": (lt.AsymmetricFeatures(**asymmetric).fit(ROWS).encode(ROWS), {}),
+        "asymmetric_lssvc": (lt.AsymmetricLSSVC(lt.AsymmetricFeatures(**asymmetric)).fit(ROWS, names), {}),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
@@ -42,12 +52,16 @@ def seen(thing: Any) -> dict[str, Any]:
     """Return what a user sees of an object, as JSON has it."""
     found: dict[str, Any] = {"kind": type(thing).__name__}
     if isinstance(thing, lt.Codes):
+        found |= {} if thing.scale is None else {"scale": thing.scale.tolist()}
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
         return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
-    if isinstance(thing, (lt.RandomFeatures, lt.TernaryFeatures)):
+    if isinstance(thing, lt.AsymmetricFeatures):
+        found |= {"fingerprint_right": thing.fingerprint_right_.hex(), "form": thing.form_}
+        found["packed_right"] = thing.encode_right(ROWS).packed.tobytes().hex()
+    if isinstance(thing, Encoder):
         found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
-    if isinstance(thing, lt.KernelClassifier):
+    if isinstance(thing, (lt.KernelClassifier, lt.AsymmetricLSSVC)):
         found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
         return found | {"predicted": thing.predict(ROWS).tolist()}
     if isinstance(thing, lt.CodePCA):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import lowtide as lt
-from lowtide.kernels import Bessel, Laplace, Matern, Stable
+from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, SignedMeasureKernel, SinhGaussian, Stable, SymmetricPart
 from lowtide.persist.container import pack
 from lowtide.quantizers import LloydMax
 
@@ -36,12 +36,28 @@ ENCODERS: dict[str, dict[str, Any]] = {
 }
 
 
+ASYMMETRIC: dict[str, dict[str, Any]] = {
+    "default": {"n_components": 96},
+    "sinh_on_two_layouts": {"kernel": SinhGaussian([0.1, 0.5, -0.2, 0, 0.3], 1.5), "n_components": 101, "bits": 3},
+    "phase_form": {"kernel": "cosh", "form": "phase", "n_components": 64, "quantizer": "phase", "bits": 2},
+    "stochastic": {"kernel": "sinh", "form": "auto", "n_components": 64, "quantizer": "stochastic", "bits": 2},
+    "signed": {"kernel": SignedMeasureKernel([(2, Gaussian(3)), (-0.5, Laplace(2.0))]), "n_components": 64},
+    "symmetric_part": {"kernel": SymmetricPart(SinhGaussian(0.2)), "n_components": 64},
+    "symmetric": {"kernel": Bessel(0.8), "projection": "haar", "n_components": 64, "allocation": "optimal"},
+    "no_coded_side": {"n_components": 40, "bits": None},
+}
+
+
 def rows(n: int = 40, d: int = 5) -> np.ndarray:
     return np.random.default_rng(7).standard_normal((n, d))
 
 
 def encoder(name: str = "hadamard_1_bit") -> lt.RandomFeatures:
     return lt.RandomFeatures(**ENCODERS[name], random_state=3).fit(rows())
+
+
+def asymmetric(name: str = "default") -> lt.AsymmetricFeatures:
+    return lt.AsymmetricFeatures(**ASYMMETRIC[name], random_state=3).fit(rows())
 
 
 def classifier(labels: Any = None, **params: Any) -> lt.KernelClassifier:

@@ -8,7 +8,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from persist.samples import classifier, encoder, forged, packed, rows
+from persist.samples import asymmetric, classifier, encoder, forged, packed, rows
 
 import lowtide as lt
 from lowtide.encoders import Encoder, EstimatorState
@@ -26,6 +26,9 @@ SAMPLES = {
     "codes_with_norms": lambda: SKETCH.linear(SKETCH.fit(rows()).encode(rows())),
     "classifier_of_codes": lambda: classifier_of_sketch(),
     "ternary": lambda: lt.TernaryFeatures("relu", n_components=64, sparsity=0.0, random_state=0).fit(rows()),
+    "asymmetric": lambda: asymmetric("sinh_on_two_layouts"),
+    "lssvc": lambda: lt.AsymmetricLSSVC(asymmetric("default")).fit(rows(), np.arange(40) % 3),
+    "scaled_codes": lambda: asymmetric().encode(rows()),
 }
 
 
@@ -196,7 +199,7 @@ def test_strange_arrays_are_refused(sample, traced, fingerprints_forged):
     for name, array in read.arrays.items():
         for strange in _strange_forms(array):
             if (
-                name in ("weights", "intercept", "codebook")
+                name.removeprefix("codes.") in ("weights", "intercept", "codebook", "scale")
                 and strange.shape == array.shape
                 and np.isfinite(strange).all()
             ):

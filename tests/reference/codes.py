@@ -40,3 +40,10 @@ def trits(levels):
     for j in range(n_levels):
         out[:, j // 5] += levels[:, j] * np.uint8(3 ** (j % 5))
     return out
+
+
+def best_rows(products, k, largest=True):
+    """Indices and scores (q, k) of the best rows of (n, q) products rounded to float32; equal ones by lower index."""
+    scores = np.asarray(products, np.float64).astype(np.float32).T
+    indices = np.argsort(-scores if largest else scores, axis=1, kind="stable")[:, :k]
+    return indices, np.take_along_axis(scores, indices, axis=1)

@@ -38,16 +38,16 @@ def split(X: NDArray[np.float32], y: NDArray[Any], gammas: tuple[float, ...]) ->
 
 
 def compare(run: Run, data: dict[str, Data]) -> tuple[Figure, list[Outcome]]:
-    """Measure and judge every dataset, and draw them: a column each, a row for each number of bits."""
-    title = "Accuracy over bits of a row, b each a level (dashed: full features of as many projections)"
-    figure, axes = panels(len(BITS), len(data), title)
+    """Measure and judge every dataset, and draw them: a row each, a column for each number of bits."""
+    title = "Accuracy over the bits of a row, b a level (dashed: full features of as many projections as the sketch)"
+    figure, axes = panels(len(data), len(BITS), title)
     outcomes = []
     for i, (name, each) in enumerate(data.items()):
         run.progress(f"{name}: {len(each.X)} rows, {each.X.shape[1]} columns")
         outcome = measure_accuracy(run, each, run.settings["projections"], stream=i)
         run.settings[name] = _table(outcome)
         _judge(run, name, outcome)
-        _draw(axes[:, i], name, outcome)
+        _draw(axes[i], name, outcome)
         outcomes.append(outcome)
     axes[0, 0].legend(loc="lower right")
     return figure, outcomes
@@ -120,6 +120,6 @@ def _draw(axes: Any, name: str, outcome: Outcome) -> None:
                 error = accuracy.std(axis=0, ddof=1) / np.sqrt(len(accuracy))
                 axis.errorbar(bits * sizes, mean, error, fmt=mark, color=color, ms=3, lw=1, label=label)
         axis.set(title=f"{name}, b = {bits}", xscale="log", xlabel="bits a row", ylabel="accuracy")
-        ticks = bits * np.array(outcome.sizes[next(m for m in outcome.accuracy if m.name == "stocq")])
+        ticks = bits * np.unique([size for m, sizes in outcome.sizes.items() if m.bits == bits for size in sizes])
         axis.set_xticks(ticks, [str(t) for t in ticks])
         axis.minorticks_off()

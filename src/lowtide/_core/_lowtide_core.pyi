@@ -129,3 +129,23 @@ def trit_dot(
     n_levels: int,
     out: NDArray[np.floating[Any]],
 ) -> None: ...
+def code_top_k(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    queries: NDArray[np.float64],
+    largest: bool,
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
+) -> None: ...
+def code_top_k_codes(
+    rows: NDArray[np.uint8],
+    book: NDArray[np.float32],
+    other: NDArray[np.uint8],
+    other_book: NDArray[np.float32],
+    n_levels: int,
+    largest: bool,
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
+) -> None: ...

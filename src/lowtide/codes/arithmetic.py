@@ -23,7 +23,7 @@ _FEW_ROWS = 16
 class PackedRows:
     """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
 
-    `scale` (n,) multiplies the rows of D; None stands for ones.
+    `scale` multiplies the decoded columns, (n_levels * width,), `row_scale` the rows, (n,); None for ones.
     """
 
     rows: NDArray[np.uint8]
@@ -31,6 +31,7 @@ class PackedRows:
     bits: int
     book: NDArray[np.float32]
     scale: NDArray[np.float32] | None = None
+    row_scale: NDArray[np.float32] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,13 +87,15 @@ def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
     out = np.empty(codes.shape, dtype=dtype)
     _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
-    return _scaled(out, codes.scale)
+    return _scaled(out, codes.row_scale, codes.scale)
 
 
-def _scaled(values: NDArray[Any], scale: NDArray[np.float32] | None) -> NDArray[Any]:
-    """Multiply rows by their scales, in place."""
-    if scale is not None:
-        values *= scale[:, None]
+def _scaled(values: NDArray[Any], rows: NDArray[Any] | None, columns: NDArray[Any] | None) -> NDArray[Any]:
+    """Multiply rows and columns by their scales, in place."""
+    if rows is not None:
+        values *= rows[:, None]
+    if columns is not None:
+        values *= columns
     return values
 
 
@@ -105,7 +108,7 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
         rows = slice(begin, min(n, begin + size))
         block = buffer[: rows.stop - begin]
         _core.decode(codes.rows[rows], codes.n_levels, codes.bits, codes.book, block)
-        yield rows, _scaled(block, None if codes.scale is None else codes.scale[rows])
+        yield rows, _scaled(block, None if codes.row_scale is None else codes.row_scale[rows], codes.scale)
 
 
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
@@ -114,8 +117,9 @@ def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(decode(codes, W.dtype) @ W)
     out = np.empty((codes.shape[0], W.shape[1]), dtype=W.dtype)
     if codes.bits <= 4:
-        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(W), out)
-        return _scaled(out, codes.scale)
+        weighted = W if codes.scale is None else W * codes.scale[:, None]
+        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(weighted), out)
+        return _scaled(out, codes.row_scale, None)
     for rows, block in decoded_blocks(codes, W.dtype):
         np.matmul(block, W, out=out[rows])
     return out
@@ -125,9 +129,9 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
     """Return D' R for R (n, c)."""
     out = np.zeros((codes.shape[1], R.shape[1]), dtype=R.dtype)
     if codes.bits <= 4:
-        R = R if codes.scale is None else R * codes.scale.astype(R.dtype)[:, None]
+        R = R if codes.row_scale is None else R * codes.row_scale[:, None]
         _core.code_rmatvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(R), out)
-        return out
+        return _scaled(out, codes.scale, None)
     for rows, block in decoded_blocks(codes, R.dtype):
         out += block.T @ R[rows]
     return out
@@ -137,14 +141,15 @@ def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[
     """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in blocks."""
     n_features = codes.shape[1]
     value = codes.trit_value
-    if value is not None and weight is None and codes.scale is None:
+    counted = weight is None and codes.row_scale is None
+    if value is not None and counted:
         out = np.empty((n_features, n_features), dtype=dtype)
         _core.trit_gram(codes.rows, codes.n_levels, value, out)
-        return out
-    if codes.bits == 1 and weight is None and codes.scale is None:
+        return _scaled(out, codes.scale, codes.scale)
+    if codes.bits == 1 and counted:
         out = np.empty((n_features, n_features), dtype=dtype)
         _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
-        return out
+        return _scaled(out, codes.scale, codes.scale)
     syrk = blas.ssyrk if dtype == np.float32 else blas.dsyrk
     total = np.zeros((n_features, n_features), dtype=dtype, order="F")
     for rows, block in decoded_blocks(codes, dtype):
@@ -177,22 +182,17 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
     return lower
 
 
-def _scaled_both(values: NDArray[Any], codes: PackedRows, other: PackedRows) -> NDArray[Any]:
-    """Multiply rows by the scales of the one and columns by those of the other, in place."""
-    values = _scaled(values, codes.scale)
-    return values if other.scale is None else np.multiply(values, other.scale, out=values)
-
-
 def dot(codes: PackedRows, other: PackedRows, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns."""
     out = np.empty((codes.shape[0], other.shape[0]), dtype=dtype)
-    if codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
+    counted = codes.scale is None and other.scale is None
+    if counted and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
-        return _scaled_both(out, codes, other)
+        return _scaled(out, codes.row_scale, other.row_scale)
     values = codes.trit_value, other.trit_value
-    if values[0] is not None and values[1] is not None:
+    if counted and values[0] is not None and values[1] is not None:
         _core.trit_dot(codes.rows, values[0], other.rows, values[1], codes.n_levels, out)
-        return _scaled_both(out, codes, other)
+        return _scaled(out, codes.row_scale, other.row_scale)
     for rows, left in decoded_blocks(codes, dtype):
         for columns, right in decoded_blocks(other, dtype):
             np.matmul(left, right.T, out=out[rows, columns])

@@ -16,10 +16,12 @@ from lowtide.codes.layout import (
     check_codebook,
     check_norms,
     check_padding,
+    check_scale,
     row_bytes,
     stored_bits,
     unpack_levels,
 )
+from lowtide.codes.top_k import top_k
 from lowtide.codes.transposed import TransposedCodes
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 
@@ -29,7 +31,7 @@ __all__ = ["Codes"]
 class Codes:
     """Packed integer levels with a codebook, and arithmetic on the packed bits.
 
-    With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p], w = 1 or 2 values a level:
+    With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p] scale[j w + p], w = 1 or 2 values a level:
     `C @ W` = D W, `C.T @ R` = D' R, `C.gram()` = D' D, `C.dot(O)` = D O'.
 
     Parameters
@@ -45,6 +47,8 @@ class Codes:
         Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
     fingerprint : bytes of length 16
         Which encoder made the codes.
+    scale : array (n_levels * w,), optional
+        Factors of the decoded columns, for encoders whose columns differ in weight; None for ones.
     norms : array (n,), optional
         A finite length of at least 0 a row, kept beside the packed bits in float32; D takes no notice of it until
         `times_norms`.
@@ -94,6 +98,7 @@ class Codes:
         n_levels: int,
         codebook: ArrayLike,
         fingerprint: bytes,
+        scale: ArrayLike | None = None,
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
@@ -101,10 +106,18 @@ class Codes:
         if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
             raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
         self._norms = None if norms is None else check_norms(norms, len(rows))
-        self._assign(rows, int(bits), int(n_levels), check_codebook(codebook, int(bits)), fingerprint)
+        book = check_codebook(codebook, int(bits))
+        factors = check_scale(scale, int(n_levels) * (1 if book.ndim == 1 else 2))
+        self._assign(rows, int(bits), int(n_levels), book, fingerprint, factors)
 
     def _assign(
-        self, rows: NDArray[np.uint8], bits: int, n_levels: int, book: NDArray[np.float32], fingerprint: bytes
+        self,
+        rows: NDArray[np.uint8],
+        bits: int,
+        n_levels: int,
+        book: NDArray[np.float32],
+        fingerprint: bytes,
+        scale: NDArray[np.float32] | None,
     ) -> None:
         """Set the attributes but the norms from parts that are known to be good."""
         self._packed = rows.view()
@@ -113,21 +126,21 @@ class Codes:
         width = 1 if book.ndim == 1 else book.shape[1]
         stored = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
         stored[: len(book)] = book.reshape(-1, width)
-        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored)
+        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored, scale)
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
         """Return other packed rows of the same encoder, with this codebook and norms of their own.
 
         Padding bits are taken to be zero.
         """
-        if self.is_scaled and norms is None:
+        if self.is_times_norms and norms is None:
             raise CodeLayoutError("Codes: rows that are times their norms must have norms, got none. Give norms.")
         new = object.__new__(Codes)
         new._bits, new._codebook, new._fingerprint = self._bits, self._codebook, self._fingerprint
         new._packed = aligned_rows(packed, self._packed.shape[1]).view()
         new._packed.flags.writeable = False
         new._norms = None if norms is None else check_norms(norms, len(new._packed))
-        new._rows = replace(self._rows, rows=new._packed, scale=new._norms if self.is_scaled else None)
+        new._rows = replace(self._rows, rows=new._packed, row_scale=new._norms if self.is_times_norms else None)
         return new
 
     @property
@@ -151,6 +164,11 @@ class Codes:
         return self._codebook
 
     @property
+    def scale(self) -> NDArray[np.float32] | None:
+        """Factors of the decoded columns, read-only, or None for ones."""
+        return self._rows.scale
+
+    @property
     def fingerprint(self) -> bytes:
         """Which encoder made the codes, 16 bytes."""
         return self._fingerprint
@@ -171,9 +189,9 @@ class Codes:
         return self._norms
 
     @property
-    def is_scaled(self) -> bool:
+    def is_times_norms(self) -> bool:
         """Whether rows decode to their values times their norms."""
-        return self._rows.scale is not None
+        return self._rows.row_scale is not None
 
     @property
     def nbytes(self) -> int:
@@ -250,14 +268,58 @@ class Codes:
         check_same_encoder("Codes.dot", self, other)
         return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
 
+    def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the k rows with the largest (or smallest) product with each query, and those products.
+
+        scores[q, j] = sum_f D[indices[q, j], f] query[q, f], best first, equal scores by lower index. Exact: what
+        sorting the columns of `C.dot(query)` or `C @ query.T` would give, without making them.
+
+        Parameters
+        ----------
+        query : Codes of the same encoder, or array (q, n_features)
+            Rows of the coded side, or weights on the decoded features (the full side, a model's coefficients), finite.
+        k : int from 1 to the number of rows
+        largest : bool, default=True
+            False gives the smallest products, smallest first.
+
+        Returns
+        -------
+        indices : int64 array (q, k)
+        scores : float32 array (q, k)
+            Summed in float64, rounded once.
+
+        Notes
+        -----
+        No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
+        threads. One-bit codes against one-bit codes are counted. Arrays go through byte tables with a bound on their
+        error first, on 1, 2 or 4 bits and up to 512 bytes a row; what the bound cannot rule out is scored in full.
+        Anything else is multiplied by blocks. Never n times q numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lowtide.codes import Codes, pack_levels
+        >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0], [1, 1, 1]]), bits=1)
+        >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
+        >>> C.top_k(np.array([[1.0, 10.0, 100.0]]), k=2)
+        (array([[2, 0]]), array([[111., 109.]], dtype=float32))
+        >>> C.top_k(C[:1], k=3)
+        (array([[0, 2, 1]]), array([[ 3.,  1., -1.]], dtype=float32))
+        """
+        if isinstance(query, Codes):
+            check_same_encoder("Codes.top_k", self, query)
+            query = query._rows
+        return top_k(self._rows, query, k, largest=largest)
+
     def with_codebook(self, codebook: ArrayLike) -> Codes:
-        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); fingerprint kept.
+        """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.
 
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
-        new = object.__new__(Codes)
+        new, book = object.__new__(Codes), check_codebook(codebook, self._bits)
         new._norms = self._norms
-        new._assign(self._packed, self._bits, self.n_levels, check_codebook(codebook, self._bits), self._fingerprint)
+        scale = check_scale(self.scale, self.n_levels * (1 if book.ndim == 1 else 2))
+        new._assign(self._packed, self._bits, self.n_levels, book, self._fingerprint, scale)
         return new
 
     def times_norms(self) -> Codes:
@@ -265,7 +327,7 @@ class Codes:
         if self._norms is None:
             raise CodeLayoutError("Codes: norms must be kept for rows to be multiplied by them, got none.")
         new = self.with_codebook(self._codebook)
-        new._rows = replace(new._rows, scale=self._norms)
+        new._rows = replace(new._rows, row_scale=self._norms)
         return new
 
     def levels(self) -> NDArray[np.uint8]:
@@ -279,14 +341,15 @@ class Codes:
             yield self[begin : begin + size]
 
     def __eq__(self, other: object) -> bool:
-        """Whether bits, width, codebook, fingerprint and every level are the same."""
+        """Whether bits, width, codebook, scale, fingerprint and every level are the same."""
         if not isinstance(other, Codes):
             return NotImplemented
         return (
             (self._bits, self.n_levels, self._fingerprint) == (other._bits, other.n_levels, other._fingerprint)
             and np.array_equal(self._codebook, other._codebook)
+            and same_scale(self, other)
             and np.array_equal(self._packed, other._packed)
-            and self.is_scaled == other.is_scaled
+            and self.is_times_norms == other.is_times_norms
             and (self._norms is None) == (other._norms is None)
             and (self._norms is None or other._norms is None or np.array_equal(self._norms, other._norms))
         )
@@ -295,25 +358,30 @@ class Codes:
         """Return what a file keeps: a spec, ready for JSON, and arrays."""
         spec: dict[str, Any] = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
         arrays: dict[str, NDArray[Any]] = {"packed": self._packed, "codebook": self._codebook}
-        if self._norms is None:
-            return spec, arrays
-        return {**spec, "scaled": self.is_scaled}, {**arrays, "norms": self._norms}
+        # Said in the spec too, so that a file that lost its factors or norms is not read without them.
+        if self.scale is not None:
+            spec["scaled"], arrays["scale"] = True, self.scale
+        if self._norms is not None:
+            spec["times_norms"], arrays["norms"] = self.is_times_norms, self._norms
+        return spec, arrays
 
     @classmethod
     def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
         """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
         layout = arrays["packed"], spec["bits"], spec["n_levels"], arrays["codebook"]
         fingerprint = bytes.fromhex(spec["fingerprint"])
-        if "scaled" not in spec and "norms" not in arrays:
-            return _rebuild(*layout, fingerprint)
-        norms, scaled = arrays["norms"], spec["scaled"]
-        if norms.dtype != np.float32 or not isinstance(scaled, bool):
-            raise CodeLayoutError(f"Codes: norms must be float32, scaled true or false, got {norms.dtype}, {scaled!r}.")
-        return _rebuild(*layout, fingerprint, norms, scaled)
+        if spec.get("scaled", False) is not ("scale" in arrays):
+            raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
+        if ("times_norms" in spec) is not ("norms" in arrays):
+            raise CodeLayoutError(f"Codes: norms must be as the spec says, got {sorted(arrays)}.")
+        scale, norms, times_norms = arrays.get("scale"), arrays.get("norms"), spec.get("times_norms", False)
+        if (norms is not None and norms.dtype != np.float32) or not isinstance(times_norms, bool):
+            raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
+        return _rebuild(*layout, fingerprint, scale, norms, times_norms)
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         parts = self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint
-        return _rebuild, (*parts, self._norms, self.is_scaled)
+        return _rebuild, (*parts, self.scale, self._norms, self.is_times_norms)
 
     def __repr__(self) -> str:
         n, n_features = self.shape
@@ -335,17 +403,27 @@ def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
         )
 
 
+def same_scale(left: Codes, right: Codes) -> bool:
+    """Return whether the decoded columns of both have the same factors."""
+    if left.scale is None or right.scale is None:
+        return left.scale is right.scale
+    return np.array_equal(left.scale, right.scale)
+
+
 def _rebuild(
     packed: NDArray[np.uint8],
     bits: int,
     n_levels: int,
     codebook: NDArray[np.float32],
     fingerprint: bytes,
+    scale: NDArray[np.float32] | None = None,
     norms: NDArray[np.float32] | None = None,
-    scaled: bool = False,
+    times_norms: bool = False,
 ) -> Codes:
-    codes = Codes(packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, norms=norms)
-    return codes.times_norms() if scaled else codes
+    codes = Codes(
+        packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, scale=scale, norms=norms
+    )
+    return codes.times_norms() if times_norms else codes
 
 
 def _row_key(key: Any) -> Any:

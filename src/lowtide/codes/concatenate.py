@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes.codes import Codes, check_same_encoder
+from lowtide.codes.codes import Codes, check_same_encoder, same_scale
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["concatenate"]
@@ -44,7 +44,7 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
     first = parts[0]
     for part in parts[1:]:
         check_same_encoder("concatenate", first, part)
-        if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook):
+        if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook) or not same_scale(part, first):
             raise CodeLayoutError(
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."
@@ -55,7 +55,7 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
 def _norms(parts: list[Codes]) -> NDArray[np.float32] | None:
     """Return the norms of all rows, or None when none are kept."""
     kept = [part.norms for part in parts if part.norms is not None]
-    if len(kept) not in (0, len(parts)) or len({part.is_scaled for part in parts}) > 1:
+    if len(kept) not in (0, len(parts)) or len({part.is_times_norms for part in parts}) > 1:
         raise CodeLayoutError(
             "concatenate: all parts must have norms and be times them, or none of them, got both. "
             "Encode all with one store_norms."

@@ -141,3 +141,17 @@ def check_norms(norms: ArrayLike, n_rows: int) -> NDArray[np.float32]:
         )
     values.flags.writeable = False
     return values
+
+
+def check_scale(scale: ArrayLike | None, n_features: int) -> NDArray[np.float32] | None:
+    """Return a read-only float32 copy of the factors of the decoded columns, or None."""
+    if scale is None:
+        return None
+    with np.errstate(over="ignore"):  # as above
+        factors = np.array(scale, dtype=np.float32)
+    if factors.shape != (n_features,) or not np.isfinite(factors).all():
+        raise CodeLayoutError(
+            f"Codes: scale must be {n_features} finite numbers, one a decoded column, got shape {factors.shape}."
+        )
+    factors.flags.writeable = False
+    return factors

@@ -1,5 +1,6 @@
 """The transformers, each with a full and a coded side."""
 
+from lowtide.encoders.asymmetric import AsymmetricFeatures
 from lowtide.encoders.base import Encoder
 from lowtide.encoders.random_features import RandomFeatures
 from lowtide.encoders.sketch import Sketch, fourier_codebook, fourier_codes, linear_codes
@@ -8,6 +9,7 @@ from lowtide.encoders.ternary import TernaryFeatures
 
 __all__ = [
     "ENCODERS",
+    "AsymmetricFeatures",
     "Encoder",
     "EstimatorState",
     "RandomFeatures",
@@ -18,5 +20,6 @@ __all__ = [
     "linear_codes",
 ]
 
+_ENCODERS = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
 # What a file may name as an encoder.
-ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in (RandomFeatures, Sketch, TernaryFeatures)}
+ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

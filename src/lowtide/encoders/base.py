@@ -64,6 +64,15 @@ class Encoder(EstimatorState, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @abstractmethod
     def _n_features_out(self) -> int: ...
 
+    def _embed(self, rows: Any) -> NDArray[np.float32]:
+        """Return what a linear model on the full side learns on: that side, unless there is an `embed`."""
+        return self._transform(rows)
+
+    @property
+    def _n_embedded(self) -> int:
+        """Columns of `_embed`."""
+        return self._n_features_out
+
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later."""
         if not reset:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_positive, fail
+from lowtide.encoders.quantizing import count_levels
 from lowtide.encoders.state import Arrays, EstimatorState
 from lowtide.kernels import KERNELS
 from lowtide.maps import FEATURE_MAPS
@@ -15,7 +16,7 @@ from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS
 from lowtide.spec import Registry
 
-__all__ = ["DrawnState"]
+__all__ = ["DrawnState", "kept_offset"]
 
 
 class DrawnState(EstimatorState):
@@ -63,9 +64,11 @@ class DrawnState(EstimatorState):
         if spec["quantizer"] is not None:
             self.quantizer_spec_ = QUANTIZERS.from_config(spec["quantizer"])
             self.quantizer_ = self.quantizer_spec_.restore(self.feature_map_, cls._arrays_of("quantizer", arrays))
-        self._n_levels = self._count_levels(self._n_components)
+        self._n_levels = count_levels(
+            cls.__name__, self.quantizer_spec_, self.quantizer_, self.feature_map_, self._n_components
+        )
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
-        self._offset = _kept_offset(arrays["offset"], self.feature_map_.n_frequencies(self._n_components))
+        self._offset = kept_offset(cls.__name__, arrays["offset"], self.feature_map_.n_frequencies(self._n_components))
         self._layout = PROJECTIONS.from_config(spec["projection"])
         self.projection_ = self._layout.restore(
             self.kernel_, self.n_features_in_, len(self._offset), cls._arrays_of("projection", arrays)
@@ -75,7 +78,8 @@ class DrawnState(EstimatorState):
         return self
 
 
-def _kept_offset(kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
+def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
+    """Return kept dither as an array of its own, or refuse it."""
     if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
-        raise fail("RandomFeatures", f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
+        raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
     return np.array(kept)

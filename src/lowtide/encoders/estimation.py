@@ -69,8 +69,8 @@ class KernelEstimation:
         std : ndarray of float32, shape (n, n_y), with return_std
         """
         Y = X if Y is None else Y
-        sides = self._actual_sides(X, Y, sides)
-        K = _product(self._side(X, sides[0]), self._side(Y, sides[1]))
+        sides = check_sides(self, X, Y, sides)
+        K = product(self._side(X, sides[0]), self._side(Y, sides[1]))
         curves = self._curves(sides) if return_std or normalize else None
         scale = curves.value_at_zero if curves is not None and normalize else 1.0
         if curves is None or not return_std:
@@ -83,7 +83,7 @@ class KernelEstimation:
     ) -> NDArray[np.float64]:
         """Return what `kernel_estimate` of raw rows converges to as components grow, float64 (n, n_y)."""
         Y = X if Y is None else Y
-        curves = self._curves(self._actual_sides(X, Y, sides))
+        curves = self._curves(check_sides(self, X, Y, sides))
         value = curves.mean(self._exact_distance(X, Y))
         return value / curves.value_at_zero if normalize else value
 
@@ -96,20 +96,8 @@ class KernelEstimation:
         or above the value at 0 gives 0, one at or below the branch's infimum NaN: the points are too far apart to tell.
         """
         Y = X if Y is None else Y
-        sides = self._actual_sides(X, Y, sides)
+        sides = check_sides(self, X, Y, sides)
         return self._curves(sides).distance(self.kernel_estimate(X, Y, sides=sides))
-
-    def _actual_sides(self, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
-        """Check the two names, let Codes be codes, and refuse codes that do not exist."""
-        check_is_fitted(self)
-        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-            check_option(type(self).__name__, "sides", sides, ("(left, right), each 'full' or 'codes'",))
-        for side in sides:
-            check_option(type(self).__name__, "each of sides", side, ("full", "codes"))
-        left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
-        if "codes" in (left, right):
-            self._coded_side()  # type: ignore[attr-defined]
-        return left, right
 
     def _side(self, X: Any, side: Side) -> Any:
         if isinstance(X, Codes):
@@ -143,7 +131,21 @@ class KernelEstimation:
         return distances(left, right, self.kernel_.norm)
 
 
-def _product(left: Any, right: Any) -> NDArray[np.float32]:
+def check_sides(encoder: Any, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
+    """Check the two names, let Codes be codes, and refuse codes that do not exist."""
+    check_is_fitted(encoder)
+    owner = type(encoder).__name__
+    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
+        check_option(owner, "sides", sides, ("(left, right), each 'full' or 'codes'",))
+    for side in sides:
+        check_option(owner, "each of sides", side, ("full", "codes"))
+    left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
+    if "codes" in (left, right):
+        encoder._coded_side()
+    return left, right
+
+
+def product(left: Any, right: Any) -> NDArray[np.float32]:
     """Return left right' whichever of the two is packed."""
     if isinstance(left, Codes):
         return left.dot(right) if isinstance(right, Codes) else left @ np.ascontiguousarray(right.T)

@@ -23,11 +23,12 @@ from lowtide.encoders.precision import (
     warn_when_float32_loses_the_signal,
     warn_when_phases_lose_their_fraction,
 )
+from lowtide.encoders.quantizing import count_levels, resolve_quantizer
 from lowtide.encoders.rows import check_within_float32
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, Projection
-from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
+from lowtide.quantizers import DrawnQuantizer, Quantizer
 
 __all__ = ["RandomFeatures"]
 
@@ -136,11 +137,13 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         )
         self.kernel_, self.gamma_ = self._resolve_kernel(rows, for_gamma, weight)
         self.feature_map_ = FEATURE_MAPS.resolve(self.feature_map)
-        self.quantizer_spec_ = self._resolve_quantizer()
+        self.quantizer_spec_ = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
         self.quantizer_: DrawnQuantizer | None = None
         if self.quantizer_spec_ is not None:
             self.quantizer_ = self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
-        self._n_levels = self._count_levels(n_components)
+        self._n_levels = count_levels(
+            "RandomFeatures", self.quantizer_spec_, self.quantizer_, self.feature_map_, n_components
+        )
         n_frequencies = self.feature_map_.n_frequencies(n_components)
         self._layout = PROJECTIONS.resolve(self.projection)
         self.projection_ = self._layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)
@@ -208,25 +211,6 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         family = KERNELS[self.kernel]
         gamma = resolve_gamma(self.gamma, rows, family().norm, rng, weight)
         return family.from_gamma(gamma), gamma
-
-    def _resolve_quantizer(self) -> Quantizer | None:
-        """Return the quantizer with its bits, or None when there is no coded side."""
-        if self.bits is None:
-            return None
-        if isinstance(self.quantizer, Quantizer):
-            return copy(self.quantizer)
-        check_integer("RandomFeatures", "bits", self.bits, 1, 8, "For float features alone: bits=None.")
-        return quantizer_by_name(self.quantizer, self.bits)
-
-    def _count_levels(self, n_components: int) -> int:
-        """Return the levels of a row: a level holds one component, or both of a frequency."""
-        if self.quantizer_ is None:
-            return 0
-        per_level = self.feature_map_.width // len(self.quantizer_.shifts)
-        if n_components % per_level:
-            need = f"n_components must be a multiple of {per_level} with {self.quantizer_spec_!r}"
-            raise fail("RandomFeatures", need, n_components)
-        return n_components // per_level
 
     def _fingerprint(self, layout: Projection) -> bytes:
         """Hash the resolved configuration and what was drawn; not the codebook."""

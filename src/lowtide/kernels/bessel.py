@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from lowtide._checks import check_positive
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import Kernel
+from lowtide.kernels.measure import FrequencyLaw
 from lowtide.kernels.sphere import normalized_bessel
 
 __all__ = ["Bessel"]
@@ -55,6 +56,10 @@ class Bessel(Kernel):
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return 1/scale."""
         return 1.0 / self.scale
+
+    def second_moment(self, n_features: int) -> float:
+        """Return 1/scale^2."""
+        return 1.0 / self.scale**2
 
     def mean_projection(self, n_features: int) -> float:
         """Return E|u_1| / scale for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))."""

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv, gammaln
 
 from lowtide._checks import check_positive
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import Kernel
+from lowtide.kernels.measure import FrequencyLaw
 
 __all__ = ["Gaussian"]
 
@@ -54,6 +55,16 @@ class Gaussian(Kernel):
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return sqrt(2) Gamma((d+1)/2) / (sigma Gamma(d/2))."""
         return math.sqrt(2.0) * math.exp(gammaln((n_features + 1) / 2) - gammaln(n_features / 2)) / self.bandwidth
+
+    def second_moment(self, n_features: int) -> float:
+        """Return d / sigma^2."""
+        return n_features / self.bandwidth**2
+
+    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return the normal density at rows of W."""
+        z = np.asarray(W, dtype=np.float64) * self.bandwidth
+        scale = (self.bandwidth / math.sqrt(2 * math.pi)) ** z.shape[-1]
+        return np.asarray(scale * np.exp(-0.5 * np.sum(z * z, axis=-1)))
 
     def mean_projection(self, n_features: int) -> float:
         """Return sqrt(2/pi) / sigma."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_positive
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import Kernel
+from lowtide.kernels.measure import FrequencyLaw
 
 __all__ = ["Laplace"]
 
@@ -57,6 +58,15 @@ class Laplace(Kernel):
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return infinity: a Cauchy variable has no mean."""
         return math.inf
+
+    def second_moment(self, n_features: int) -> float:
+        """Return infinity."""
+        return math.inf
+
+    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return the product of Cauchy densities at rows of W."""
+        z = np.asarray(W, dtype=np.float64) * self.bandwidth
+        return np.asarray(np.prod(self.bandwidth / (math.pi * (1.0 + z * z)), axis=-1))
 
     def mean_projection(self, n_features: int) -> float:
         """Return infinity: a Cauchy variable has no mean."""

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gammaln, kve
 
 from lowtide._checks import check_positive, fail
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import Kernel
 from lowtide.kernels.gaussian import Gaussian
+from lowtide.kernels.measure import FrequencyLaw
 
 __all__ = ["Matern"]
 
@@ -101,6 +102,18 @@ class Matern(Kernel):
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return E|omega|, infinite for nu <= 1/2."""
         return self._mean_mixing() * Gaussian(self.length_scale).mean_frequency_norm(n_features)
+
+    def second_moment(self, n_features: int) -> float:
+        """Return d nu / ((nu - 1) length_scale^2), infinite for nu <= 1."""
+        return n_features * self.nu / ((self.nu - 1.0) * self.length_scale**2) if self.nu > 1.0 else math.inf
+
+    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return the multivariate t density at rows of W."""
+        z = np.asarray(W, dtype=np.float64) * self.length_scale
+        d, freedom = z.shape[-1], 2.0 * self.nu
+        log_scale = gammaln((freedom + d) / 2) - gammaln(self.nu) - d / 2 * math.log(freedom * math.pi)
+        tail = np.log1p(np.sum(z * z, axis=-1) / freedom) * (freedom + d) / 2
+        return np.asarray(self.length_scale**d * np.exp(log_scale - tail))
 
     def mean_projection(self, n_features: int) -> float:
         """Return E|omega . u|, infinite for nu <= 1/2."""

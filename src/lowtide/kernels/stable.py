@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gamma
 
 from lowtide._checks import check_interval, check_positive
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import Kernel
+from lowtide.kernels.measure import FrequencyLaw
 
 __all__ = ["Stable"]
 
@@ -81,6 +82,10 @@ class Stable(Kernel):
         rate = (self.alpha - 1.0) / 2.0
         left = n_features * moment * math.exp(rate * start) / rate
         return (left + middle) / (math.sqrt(4.0 * math.pi) * self.scale)
+
+    def second_moment(self, n_features: int) -> float:
+        """Return 2 d / scale^2 at alpha = 2, infinity below."""
+        return 2.0 * n_features / self.scale**2 if self.alpha == 2.0 else math.inf
 
     def mean_projection(self, n_features: int) -> float:
         """Return d^(1/alpha - 1/2) (2/pi) Gamma(1 - 1/alpha) / scale, infinite at alpha = 1."""

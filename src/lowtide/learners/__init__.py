@@ -1,5 +1,6 @@
 """Estimators on one side of an encoder: what replaces a kernel machine."""
 
+from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compression import (
@@ -13,6 +14,7 @@ from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
 
 __all__ = [
+    "AsymmetricLSSVC",
     "CodePCA",
     "CompressedClassifier",
     "CompressedDetector",

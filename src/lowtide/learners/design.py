@@ -84,17 +84,19 @@ class CodedDesign:
 class FullDesign:
     """Float features of rows, computed again for every product.
 
-    `method` is the encoder's that makes them of validated rows: "_encode" for a coded side that is not packed.
+    `method` is the encoder's that makes them of validated rows: "_encode" for a coded side that is not packed,
+    "_transform" or "_transform_right" for one side of two.
     """
 
     encoder: Encoder
     rows: Any
-    method: str = "_transform"
+    method: str = "_embed"
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        return int(self.rows.shape[0]), self.encoder._n_features_out
+        columns = self.encoder._n_embedded if self.method == "_embed" else self.encoder._n_features_out
+        return int(self.rows.shape[0]), columns
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield slices of rows and their features, a few megabytes at a time."""

@@ -47,8 +47,6 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     features_: Encoder | None
     _weights: Array
     intercept_: Array
-    # Zero rows of the Codes that were fitted on; None when the encoder made them.
-    _trained_codes: Codes | None = None
 
     def _start(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Array, Array | None]:
         """Validate, settle the encoder and the sides; return rows or Codes, targets, and weights (None: all ones)."""
@@ -156,8 +154,17 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             remedy = "Give their encoder as features."
             raise fail(owner, "predict_on must be 'codes' when fitted on Codes alone", "full", remedy)
         self._train_on, self._predict_on = sides["train_on"], sides["predict_on"]
+        if self._train_on != self._predict_on and self._n_columns_of("full") != self._n_columns_of("codes"):
+            need = f"train_on and predict_on must be one side for {type(self.features_).__name__}, whose embedding has "
+            raise fail(owner, f"{need}columns of its own", (self._train_on, self._predict_on))
         if self.features_ is not None:
             self._fingerprint = self.features_.fingerprint_
+
+    def _n_columns_of(self, side: str) -> int | None:
+        """Return how many weights a side has; None when there is no encoder to ask."""
+        if self.features_ is None:
+            return None
+        return self.features_._n_embedded if side == "full" else self.features_._n_features_out
 
     def _design(self, X: Any, side: str) -> Design:
         """Return rows or Codes as the matrix of one side."""
@@ -181,10 +188,10 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         if trained is None:
             trained = codes if self.features_ is None else getattr(self.features_, "_no_codes", codes)
         same = codes.codebook is trained.codebook or np.array_equal(codes.codebook, trained.codebook)
-        if same and codes.is_scaled == trained.is_scaled:
+        if same and codes.is_times_norms == trained.is_times_norms:
             return codes
         book = codes.with_codebook(trained.codebook)
-        return book.times_norms() if trained.is_scaled else book
+        return book.times_norms() if trained.is_times_norms else book
 
     def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
         """Return both sides of the rows with their targets; one object where the two sides are one.

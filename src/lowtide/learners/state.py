@@ -27,6 +27,8 @@ class MachineState(EstimatorState):
 
     _fitted_numbers: ClassVar[tuple[str, ...]] = ()
     features_: Encoder | None
+    # Zero rows of the Codes that were fitted on; None when the encoder made them.
+    _trained_codes: Codes | None = None
 
     def _state(self: Any) -> tuple[dict[str, Any], Arrays]:
         self._check_fitted_to_save("_weights")
@@ -49,7 +51,7 @@ class MachineState(EstimatorState):
             arrays |= self._prefixed("features", drawn)
         if self._trained_codes is not None:
             spec["codes"], parts = self._trained_codes._state()
-            arrays["codebook"] = parts["codebook"]
+            arrays |= self._prefixed("codes", {name: parts[name] for name in ("codebook", "scale") if name in parts})
         return spec, arrays
 
     @classmethod
@@ -72,7 +74,7 @@ class MachineState(EstimatorState):
         self._set_names(spec["feature_names"])
         self._fingerprint = bytes.fromhex(spec["fingerprint"])
         if "codes" in spec:
-            self._trained_codes = _no_rows(spec["codes"], arrays["codebook"])
+            self._trained_codes = _no_rows(spec["codes"], self._arrays_of("codes", arrays))
         self._keep(np.array(arrays["weights"]), np.array(arrays["intercept"]))
         self._take_own_state(spec, arrays)
         self._check_consistent()
@@ -122,13 +124,13 @@ class MachineState(EstimatorState):
         """Raise when the parts of a file do not belong together."""
         owner, features, shape = type(self).__name__, self.features_, self._weights.shape
         columns = self._n_columns(len(self.classes_)) if hasattr(self, "classes_") else shape[-1]
-        rows = shape[0] if features is None or self._trained_codes is not None else features._n_features_out
+        trained = self._trained_codes
+        rows = shape[0] if features is None or trained is not None else self._n_columns_of(self._predict_on)
         if shape != (rows, columns) or self.intercept_.shape != (columns,) or len(self._fingerprint) != 16:
             got = f"weights {shape}, intercept {self.intercept_.shape}"
             raise fail(owner, f"weights must be ({rows}, {columns}) with an intercept a column", got)
         if not np.isfinite(self._weights).all() or not np.isfinite(self.intercept_).all():
             raise fail(owner, "weights must be finite", "NaN or infinity")
-        trained = self._trained_codes
         if trained is not None and (trained.fingerprint, trained.shape[1]) != (self._fingerprint, shape[0]):
             raise fail(owner, f"weights must have a row a column of the codes, {trained.shape[1]}", shape[0])
         within = (self.n_features_in_, self._fingerprint)
@@ -136,11 +138,11 @@ class MachineState(EstimatorState):
             raise fail(owner, "the encoder must be the one that the weights are for", features)
 
 
-def _no_rows(spec: dict[str, Any], codebook: NDArray[Any]) -> Codes:
+def _no_rows(spec: dict[str, Any], arrays: Arrays) -> Codes:
     """Return zero rows of the codes that weights are for."""
     empty = np.empty((0, row_bytes(spec["n_levels"], spec["bits"])), dtype=np.uint8)
-    none = {"norms": np.empty(0, dtype=np.float32)} if "scaled" in spec else {}
-    return Codes._from_state(spec, {"packed": empty, "codebook": codebook, **none})
+    none = {"norms": np.empty(0, dtype=np.float32)} if "times_norms" in spec else {}
+    return Codes._from_state(spec, {"packed": empty, **arrays, **none})
 
 
 def _encoder_kind(encoder: Any) -> str:

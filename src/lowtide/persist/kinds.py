@@ -8,6 +8,7 @@ from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.learners import (
+    AsymmetricLSSVC,
     CodePCA,
     CompressedClassifier,
     CompressedDetector,
@@ -22,6 +23,7 @@ KINDS: dict[str, Any] = {
     **ENCODERS,
     "KernelClassifier": KernelClassifier,
     "KernelRegressor": KernelRegressor,
+    "AsymmetricLSSVC": AsymmetricLSSVC,
     "CompressedClassifier": CompressedClassifier,
     "CompressedRegressor": CompressedRegressor,
     "CompressedDetector": CompressedDetector,

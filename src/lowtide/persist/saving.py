@@ -22,7 +22,7 @@ def save(
 
     Parameters
     ----------
-    object : RandomFeatures, KernelClassifier, KernelRegressor, CodePCA, what `lowtide.compress` gives, or Codes
+    object : an encoder, a learner, CodePCA, what `lowtide.compress` gives, or Codes
         Fitted. What holds a callable, such as `PeriodicMap(f)` of a function, is refused.
     path : str or path-like
         Replaced when it is there. The customary ending is ".lowtide".

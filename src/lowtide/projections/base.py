@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import UnsuitableLayoutError
-from lowtide.kernels import Kernel
+from lowtide.kernels import Frequencies
 from lowtide.spec import Spec
 
 __all__ = ["Blocks", "DrawnProjection", "Projection"]
@@ -33,19 +33,21 @@ class Projection(Spec):
 
     laws: ClassVar[frozenset[str]]
 
-    def draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DrawnProjection:
+    def draw(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DrawnProjection:
         """Return frozen frequencies; refuse a kernel whose law does not fit the layout."""
         self._check_law(kernel)
         return self._draw(kernel, n_features, n_frequencies, rng)
 
     def restore(
-        self, kernel: Kernel, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]
     ) -> DrawnProjection:
         """Return the frequencies whose `arrays()` were kept; refuse arrays of other shapes before using them."""
         self._check_law(kernel)
         return self._restore(n_features, n_frequencies, arrays)
 
-    def _check_law(self, kernel: Kernel) -> None:
+    def _check_law(self, kernel: Frequencies) -> None:
         if kernel.law not in self.laws:
             raise UnsuitableLayoutError(
                 f"{type(self).__name__} needs {_describe(self.laws)}, got {kernel!r} with {_LAWS[kernel.law]}. "
@@ -54,7 +56,7 @@ class Projection(Spec):
 
     @abstractmethod
     def _draw(
-        self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> DrawnProjection: ...
 
     @abstractmethod
@@ -103,6 +105,7 @@ _LAWS = {
     "gaussian_mixture": "frequencies that are normal vectors times a scalar",
     "sphere": "frequencies on a sphere of the input's dimension",
     "independent": "frequency coordinates drawn one by one",
+    "joint": "frequencies of a law that only independent draws can carry",
 }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide.kernels import Kernel
+from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, Projection, block_sizes
 from lowtide.projections.kept import kept_array
 
@@ -41,7 +41,7 @@ class Hadamard(Projection):
     laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture"})
 
     def _draw(
-        self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> HadamardProjection:
         n_blocks, dimension = _shape(n_features, n_frequencies)
         signs = rng.integers(0, 2, (n_blocks, _ROUNDS, dimension), dtype=np.int8)

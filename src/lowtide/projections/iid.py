@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.kernels import Kernel
+from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, Projection
 from lowtide.projections.dense import DenseProjection
 from lowtide.projections.kept import kept_array
@@ -27,9 +27,11 @@ class Iid(Projection):
     (3, 8)
     """
 
-    laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture", "sphere", "independent"})
+    laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture", "sphere", "independent", "joint"})
 
-    def _draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DenseProjection:
+    def _draw(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
         blocks = Blocks("iid", n_features, (1,) * n_frequencies)
         return DenseProjection.of(kernel.sample(rng, n_features, n_frequencies), blocks)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.kernels import Kernel
+from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, Projection, block_sizes
 from lowtide.projections.dense import DenseProjection
 from lowtide.projections.haar import haar_columns
@@ -34,7 +34,9 @@ class Orthogonal(Projection):
 
     laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture"})
 
-    def _draw(self, kernel: Kernel, n_features: int, n_frequencies: int, rng: np.random.Generator) -> DenseProjection:
+    def _draw(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
         directions, sizes = haar_columns(rng, n_features, n_frequencies)
         lengths = kernel.length_quantile(rng.random(n_frequencies), n_features)
         return DenseProjection.of(directions * lengths, Blocks("free", n_features, sizes))

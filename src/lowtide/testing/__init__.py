@@ -4,6 +4,7 @@ from lowtide.testing.encoder import check_encoder
 from lowtide.testing.feature_map import check_feature_map
 from lowtide.testing.kernel import check_kernel
 from lowtide.testing.learner import check_learner
+from lowtide.testing.measure_kernel import check_measure_kernel
 from lowtide.testing.projection import check_projection
 from lowtide.testing.quantizer import check_quantizer
 from lowtide.testing.spec import check_spec
@@ -13,6 +14,7 @@ __all__ = [
     "check_feature_map",
     "check_kernel",
     "check_learner",
+    "check_measure_kernel",
     "check_projection",
     "check_quantizer",
     "check_spec",

@@ -114,13 +114,21 @@ def _check_estimates(fitted: Any, X: Any) -> None:
     half = len(X) // 2
     for sides in (("full", "full"), ("codes", "full"), ("full", "codes"), ("codes", "codes")):
         K, std = fitted.kernel_estimate(X[:half], X[half:], sides=sides, return_std=True)
-        arrays = [
-            fitted.transform(r) if s == "full" else np.asarray(fitted.encode(r))
-            for s, r in zip(sides, (X[:half], X[half:]))
-        ]
-        product = np.allclose(K, arrays[0].astype(np.float64) @ arrays[1].T, rtol=0, atol=1e-4)
+        left, right = _side_arrays(fitted, X[:half], X[half:], sides)
+        product = np.allclose(K, left @ right.T, rtol=0, atol=1e-4)
         claim(product, fitted, f"kernel_estimate must be the product of the sides {sides}")
         gap = np.abs(K - fitted.expected_kernel(X[:half], X[half:], sides=sides))
         claim(std >= 0, fitted, "standard errors must not be negative")
         worst = float(np.max(gap - STANDARD_ERRORS * std))
         claim(worst <= 1e-5, fitted, f"estimates of {sides} must lie within {STANDARD_ERRORS:g} standard errors")
+
+
+def _side_arrays(fitted: Any, X: Any, Y: Any, sides: tuple[str, str]) -> tuple[Any, Any]:
+    """Return what stands left and right; an encoder with a right map of its own is asked for it."""
+    full = (fitted.transform, getattr(fitted, "transform_right", fitted.transform))
+    coded = (fitted.encode, getattr(fitted, "encode_right", fitted.encode))
+    left, right = (
+        np.asarray((full if side == "full" else coded)[i](rows), dtype=np.float64)
+        for i, (side, rows) in enumerate(zip(sides, (X, Y)))
+    )
+    return left, right

@@ -144,7 +144,7 @@ def test_fourier_says_why_it_cannot_use_norms():
     S = fitted.encode(X)
     with pytest.raises(ParameterError, match="each need a codebook of their own.*kernel_estimate"):
         fitted.fourier(S, 0.5, normalized=False)
-    assert not fitted.fourier(S, 0.5).is_scaled
+    assert not fitted.fourier(S, 0.5).is_times_norms
 
 
 def test_sparse_rows_and_other_types_give_the_same_codes():

@@ -86,8 +86,10 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
     Notes
     -----
     With m = 2 n_components features, g gammas, s strengths and f folds the squared loss costs g n m^2 for Gram matrices
-    and g s f m^3 / 3 for factorizations, and keeps f + 3 matrices of m^2 numbers. Other losses, class weights, and
-    scorers that want probabilities are fitted one by one, on the same sketch.
+    and g s f m^3 / 3 for factorizations, spread over threads, and keeps 2 f + 3 matrices of m^2 numbers. Above 512
+    features these are float32, and a score may differ from a single fit's by a row in some thousand; the best model is
+    fitted exactly. Other losses, class weights, and scorers that want probabilities are fitted one by one, on the same
+    sketch.
 
     Examples
     --------

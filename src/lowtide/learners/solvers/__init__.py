@@ -4,6 +4,7 @@ from lowtide.learners.solvers.lbfgs import Objective, Solution, minimize
 from lowtide.learners.solvers.minibatch import MinibatchSteps
 from lowtide.learners.solvers.normal_equations import NormalEquations, RidgeSolution
 from lowtide.learners.solvers.principal import PrincipalAxes, principal_axes
+from lowtide.learners.solvers.two_sided import TwoSidedSolution, TwoSidedSystem
 
 __all__ = [
     "MinibatchSteps",
@@ -12,6 +13,8 @@ __all__ = [
     "PrincipalAxes",
     "RidgeSolution",
     "Solution",
+    "TwoSidedSolution",
+    "TwoSidedSystem",
     "minimize",
     "principal_axes",
 ]

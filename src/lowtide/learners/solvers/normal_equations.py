@@ -11,7 +11,7 @@ from scipy.linalg import blas, lapack
 
 from lowtide.learners.design import Design
 
-__all__ = ["Factor", "NormalEquations", "RidgeSolution"]
+__all__ = ["CenteredSystem", "Factor", "NormalEquations", "RidgeSolution"]
 
 Array = NDArray[Any]
 
@@ -110,13 +110,11 @@ class NormalEquations:
             coef += factor.solve(design.rmatmul(residual * weights[:, None]) - alpha * coef)
         return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor)
 
-    def solve_path(self, alphas: Array, *, fit_intercept: bool = True) -> tuple[Array, Array]:
-        """Return weights (len(alphas), m, k) and intercepts (len(alphas), k): a Cholesky factorization an alpha."""
+    def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
+        """Return the equations of centered rows, to be solved for many alphas."""
         gram, row_mean = self._centered(fit_intercept)
         target_mean = self.target_sum / self.weight if fit_intercept else np.zeros_like(self.target_sum)
-        right = self.cross - np.outer(row_mean, self.target_sum)
-        coefs = np.stack([Factor(gram.copy(order="F"), alpha).solve(right) for alpha in alphas])
-        return coefs, target_mean - row_mean @ coefs
+        return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
 
     def _factorize(self, alpha: float, fit_intercept: bool) -> tuple[Factor, Array]:
         """Factorize the Gram matrix of centered rows plus alpha I."""
@@ -134,6 +132,24 @@ class NormalEquations:
         return gram, row_mean
 
 
+@dataclass(frozen=True)
+class CenteredSystem:
+    """(gram + alpha I) w = right of centered rows; safe to solve from several threads."""
+
+    gram: Array
+    right: Array
+    row_mean: Array
+    target_mean: Array
+
+    def solve(self, alpha: float) -> tuple[Array, Array]:
+        """Return weights (m, k) and intercepts (k,): in the type of gram, or float64 where that cannot hold alpha."""
+        factor = Factor(self.gram.copy(order="F"), alpha)
+        if factor.alpha != alpha and self.gram.dtype == np.float32:
+            factor = Factor(np.asfortranarray(self.gram, dtype=np.float64), alpha)
+        coef = factor.solve(self.right)
+        return coef, self.target_mean - self.row_mean @ coef
+
+
 class Factor:
     """The Cholesky factor of gram + alpha I, in place of gram; alpha is raised where rounding made it indefinite."""
 
@@ -145,6 +161,7 @@ class Factor:
             np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
             self._factor, info = potrf(gram, lower=True, overwrite_a=True, clean=False)
             if info == 0:
+                self.alpha = alpha
                 return
             # The factorization wrote over the lower triangle only.
             gram = np.asfortranarray(np.triu(self._factor, 1) + np.triu(self._factor, 1).T)

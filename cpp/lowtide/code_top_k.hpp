@@ -1,0 +1,30 @@
+// The k best rows of a packed code matrix for each query. Exact: a first pass over byte tables drops only rows whose
+// upper bound is below the k-th best score so far, and every other row is scored in double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lowtide/code_products.hpp"
+
+namespace lowtide {
+
+// Rows wider than this take other ways: the sums of the first pass must stay below 2^16 (floats, in steps of a table;
+// counts, in bits), and its bound grows with the width while the spread of scores grows with the root of it.
+constexpr std::size_t kTopKBytes = 512;
+constexpr std::size_t kTopKCounts = 65535;
+
+// For each of n_queries rows of Q (n_queries, n_levels * width), finite and within the range of float: the k rows with
+// the largest (or smallest) score (float) sum_j D[i][j] Q[q][j], the sum in double, best first, equal scores by lower
+// index, into indices and scores (n_queries, k). bits 1, 2 or 4; n_levels * bits <= 8 kTopKBytes; 1 <= k <= n_rows.
+// The same bits at every instruction-set level and thread count.
+// Buffers: 64 queries at a time, 36 bytes * 8 a nibble of a row for each; 128 KB and 64 k 16 bytes a thread.
+void code_top_k(const CodeMatrix& codes, const double* Q, std::size_t n_queries, std::size_t k, bool largest,
+                std::int64_t* indices, float* scores);
+
+// The same for queries that are packed 1-bit rows with equal n_levels <= kTopKCounts and width. Both codebooks together
+// must make the product depend on the number of differing bits alone (`is_symmetric`), scores are those of code_dot.
+void code_top_k(const CodeMatrix& codes, const CodeMatrix& queries, std::size_t k, bool largest, std::int64_t* indices,
+                float* scores);
+
+}  // namespace lowtide

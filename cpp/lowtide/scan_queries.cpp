@@ -1,0 +1,161 @@
+#include "lowtide/scan_queries.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lowtide/contingency.hpp"
+#include "lowtide/layout.hpp"
+#include "lowtide/ops/code_scan/code_scan.hpp"
+#include "lowtide/parallel.hpp"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kLargestSum = 65535;
+// Four rounded table entries may add up to two steps more than their exact sum does.
+constexpr double kStepsOfRun = 253.0;
+
+// values[f][v]: what the f-th feature of a nibble is when the nibble is v.
+std::vector<double> nibble_values(const CodeMatrix& codes) {
+  const unsigned per = 4 / codes.bits, mask = (1u << codes.bits) - 1;
+  std::vector<double> values(per * codes.width * 16);
+  for (unsigned l = 0; l < per; ++l)
+    for (std::size_t p = 0; p < codes.width; ++p)
+      for (unsigned v = 0; v < 16; ++v)
+        values[(l * codes.width + p) * 16 + v] = codes.book[(v >> (l * codes.bits) & mask) * codes.width + p];
+  return values;
+}
+
+// Step of the bytes: the widest run of nibbles takes all of it. Ranges: largest less least entry of each nibble.
+double step_of(const std::vector<double>& ranges) {
+  double widest = 0;
+  for (std::size_t g = 0; g < ranges.size(); g += 2 * kScanFine) {
+    double run = 0;
+    for (std::size_t i = g; i < std::min(g + 2 * kScanFine, ranges.size()); ++i) run += ranges[i];
+    widest = std::max(widest, run);
+  }
+  const double step = widest / kStepsOfRun;
+  return step > std::numeric_limits<double>::min() ? step : 1.0;
+}
+
+}  // namespace
+
+std::vector<QueryGroup> query_groups(std::size_t n_queries) {
+  std::vector<QueryGroup> groups;
+  std::size_t first = 0;
+  for (std::size_t count = kScanQueries; count > 0; count /= 2)
+    for (; n_queries - first >= count; first += count) groups.push_back({first, count});
+  return groups;
+}
+
+ByteTables::ByteTables(std::size_t n_queries, std::size_t n_nibbles)
+    : groups_(query_groups(n_queries)),
+      n_nibbles_(n_nibbles),
+      data_(make_buffer<std::uint8_t>(n_queries * n_nibbles * 16)) {}
+
+FloatQueries::FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign)
+    : row_words_(words_per_row(codes.n_levels, codes.bits)),
+      n_bytes_((codes.n_levels * codes.bits + 7) / 8),
+      bytes_(n_queries, 2 * n_bytes_),
+      tables_(make_buffer<double>(n_queries * row_words_ * 256)),
+      steps_(n_queries) {
+  const std::size_t n_features = codes.n_levels * codes.width;
+  const auto values = nibble_values(codes);
+  parallel_for(bytes_.groups().size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const QueryGroup& group = bytes_.groups()[i];
+      for (std::size_t q = group.first; q < group.first + group.count; ++q)
+        fill(group, q, values, Q + q * n_features, n_features, sign);
+    }
+  });
+}
+
+std::size_t FloatQueries::run() const { return kScanFine; }
+
+void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vector<double>& values,
+                        const double* weights, std::size_t n_features, double sign) {
+  const std::size_t n_values = values.size() / 16, n_nibbles = 2 * n_bytes_;
+  double* tables = tables_.get() + q * row_words_ * 256;
+  std::fill(tables, tables + row_words_ * 256, 0.0);
+  for (std::size_t f = 0; f < n_features; ++f)
+    for (std::size_t v = 0; v < 16; ++v)
+      tables[f / n_values * 16 + v] += values[f % n_values * 16 + v] * (sign * weights[f]);
+  std::vector<double> ranges(n_nibbles);
+  double offset = 0, sizes = 0;
+  for (std::size_t g = 0; g < n_nibbles; ++g) {
+    const auto [least, largest] = std::minmax_element(tables + g * 16, tables + g * 16 + 16);
+    ranges[g] = *largest - *least;
+    offset += *least;
+    sizes += std::max(std::abs(*least), std::abs(*largest));
+  }
+  const double step = step_of(ranges);
+  for (std::size_t g = 0; g < n_nibbles; ++g) {
+    const double* table = tables + g * 16;
+    const double least = *std::min_element(table, table + 16);
+    std::uint8_t* bytes = bytes_.entries(group, q, g);
+    double error = -std::numeric_limits<double>::infinity();
+    for (std::size_t v = 0; v < 16; ++v) {
+      const double steps = std::floor((table[v] - least) / step + 0.5);
+      bytes[v] = static_cast<std::uint8_t>(steps);
+      error = std::max(error, table[v] - least - step * steps);
+    }
+    offset += error;
+  }
+  // A term passes at most n_nibbles sums here and in the score, and a few more roundings; sizes bounds them all.
+  offset += 4 * static_cast<double>(n_nibbles + 8) * std::numeric_limits<double>::epsilon() * sizes;
+  steps_[q] = {offset, step};
+}
+
+std::uint16_t FloatQueries::limit(std::size_t q, float worst) const {
+  const double steps = (static_cast<double>(worst) - steps_[q].offset) / steps_[q].step;
+  if (!(steps > 1)) return 0;
+  // One step to spare for the rounding of this line.
+  return static_cast<std::uint16_t>(std::min(steps - 1, static_cast<double>(kLargestSum)));
+}
+
+float FloatQueries::score(std::size_t q, const std::uint64_t* row, std::uint16_t /*sum*/) const {
+  // Four chains of additions in a fixed order: the sum depends on the row and the query alone.
+  const double* table = tables_.get() + q * row_words_ * 256;
+  double total[4] = {};
+  for (std::size_t w = 0; w < row_words_; ++w) {
+    std::uint64_t word = row[w];
+    for (int s = 0; s < 4; ++s, word >>= 16, table += 64)
+      for (std::size_t i = 0; i < 4; ++i) total[i] += table[16 * i + (word >> (4 * i) & 15)];
+  }
+  return static_cast<float>((total[0] + total[1]) + (total[2] + total[3]));
+}
+
+CodeQueries::CodeQueries(const CodeMatrix& codes, const CodeMatrix& queries, double sign)
+    : n_bytes_((codes.n_levels + 7) / 8), bytes_(queries.n_rows, 2 * n_bytes_), scores_(codes.n_levels + 1) {
+  const Contingency table = row_contingency(codes, queries);
+  const auto n = static_cast<double>(codes.n_levels);
+  const bool count_equal = sign * (table.weight[1][1] - table.weight[0][1]) >= 0;
+  for (std::size_t count = 0; count <= codes.n_levels; ++count) {
+    const auto c = static_cast<double>(count);
+    scores_[count] = static_cast<float>(sign * table.at_distance(n, count_equal ? n - c : c));
+  }
+  for (const QueryGroup& group : bytes_.groups())
+    for (std::size_t q = group.first; q < group.first + group.count; ++q) fill(queries, group, q, count_equal);
+}
+
+std::size_t CodeQueries::run() const { return kScanCounts; }
+
+void CodeQueries::fill(const CodeMatrix& queries, const QueryGroup& group, std::size_t q, bool count_equal) {
+  static constexpr std::uint8_t kOnes[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+  const std::uint64_t* row = queries.rows + q * words_per_row(queries.n_levels, 1);
+  for (std::size_t g = 0; g < 2 * n_bytes_; ++g) {
+    const unsigned nibble = row[g / 16] >> (4 * (g % 16)) & 15;
+    const std::size_t left = queries.n_levels > 4 * g ? queries.n_levels - 4 * g : 0;
+    const unsigned used = left >= 4 ? 15u : (1u << left) - 1;
+    std::uint8_t* bytes = bytes_.entries(group, q, g);
+    for (unsigned v = 0; v < 16; ++v) bytes[v] = kOnes[(count_equal ? ~(v ^ nibble) : v ^ nibble) & used];
+  }
+}
+
+std::uint16_t CodeQueries::limit(std::size_t, float worst) const {
+  const auto first = std::upper_bound(scores_.begin(), scores_.end(), worst) - scores_.begin();
+  return static_cast<std::uint16_t>(std::min<std::size_t>(static_cast<std::size_t>(first), kLargestSum));
+}
+
+}  // namespace lowtide

@@ -1,0 +1,85 @@
+// What the scan of code_top_k asks of queries: byte tables, a limit below which no row can be taken, an exact score.
+//
+// Both kinds count so that larger is better; `sign` is -1 when the smallest scores are wanted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lowtide/buffer.hpp"
+#include "lowtide/code_products.hpp"
+
+namespace lowtide {
+
+// Queries [first, first + count) whose tables lie side by side; count is one that code_scan takes.
+struct QueryGroup {
+  std::size_t first, count;
+};
+
+std::vector<QueryGroup> query_groups(std::size_t n_queries);
+
+// Byte tables of all groups: entry v of nibble g for query q.
+class ByteTables {
+ public:
+  ByteTables(std::size_t n_queries, std::size_t n_nibbles);
+
+  const std::vector<QueryGroup>& groups() const { return groups_; }
+  const std::uint8_t* of(const QueryGroup& group) const { return data_.get() + group.first * n_nibbles_ * 16; }
+  std::uint8_t* entries(const QueryGroup& group, std::size_t q, std::size_t g) {
+    return data_.get() + (group.first * n_nibbles_ + g * group.count + q - group.first) * 16;
+  }
+
+ private:
+  std::vector<QueryGroup> groups_;
+  std::size_t n_nibbles_;
+  Buffer<std::uint8_t> data_;
+};
+
+// Weights on the decoded features. The score is a sum of double tables; the bytes are those tables in steps:
+//   table[g][v] = least[g] + step * byte[g][v] + error,   score <= offset + step * sum of bytes,
+//   offset = sum over g of (least[g] + largest error of g) + a bound on the rounding of all of this in double.
+class FloatQueries {
+ public:
+  FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign);
+
+  std::size_t n_bytes() const { return n_bytes_; }
+  std::size_t run() const;
+  const ByteTables& bytes() const { return bytes_; }
+  std::uint16_t limit(std::size_t q, float worst) const;
+  float score(std::size_t q, const std::uint64_t* row, std::uint16_t sum) const;
+
+ private:
+  struct Steps {
+    double offset, step;
+  };
+
+  void fill(const QueryGroup& group, std::size_t q, const std::vector<double>& values, const double* weights,
+            std::size_t n_features, double sign);
+
+  std::size_t row_words_, n_bytes_;
+  ByteTables bytes_;
+  Buffer<double> tables_;  // [query][16 row_words][16]
+  std::vector<Steps> steps_;
+};
+
+// Packed 1-bit rows under a symmetric contingency table: the bytes count equal bits, or different ones.
+class CodeQueries {
+ public:
+  CodeQueries(const CodeMatrix& codes, const CodeMatrix& queries, double sign);
+
+  std::size_t n_bytes() const { return n_bytes_; }
+  std::size_t run() const;
+  const ByteTables& bytes() const { return bytes_; }
+  std::uint16_t limit(std::size_t q, float worst) const;
+  float score(std::size_t, const std::uint64_t*, std::uint16_t sum) const { return scores_[sum]; }
+
+ private:
+  void fill(const CodeMatrix& queries, const QueryGroup& group, std::size_t q, bool count_equal);
+
+  std::size_t n_bytes_;
+  ByteTables bytes_;
+  std::vector<float> scores_;  // of each count, never falling
+};
+
+}  // namespace lowtide

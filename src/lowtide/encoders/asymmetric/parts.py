@@ -1,0 +1,91 @@
+"""Drawn blocks side by side: features and codes of all of them in as few passes as their layouts allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.codes import pack_levels, row_bytes, stored_bits, unpack_levels
+from lowtide.encoders.fused import encode_rows, feature_rows, projected_rows
+from lowtide.kernels import MeasureBlock
+from lowtide.projections import Blocks, DenseProjection, DrawnProjection, Iid, Projection
+from lowtide.quantizers import DrawnQuantizer
+
+__all__ = ["Parts", "block_layout"]
+
+_SHIFTS = (0.0, -0.25)
+
+
+def block_layout(block: MeasureBlock, wish: Projection) -> Projection:
+    """Return the layout that is wished for where the block's law can be laid out so, else independent draws."""
+    return wish if block.frequencies.law in wish.laws else Iid()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Projections one after the other, dense neighbors as one matrix, and how many columns each has."""
+
+    projections: tuple[DrawnProjection, ...]
+    n_columns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, drawn: list[DrawnProjection], n_features_out: int) -> Parts:
+        """Return the parts of drawn blocks; the last has one column less where a sine was dropped."""
+        merged: list[DrawnProjection] = []
+        for projection in drawn:
+            last = merged[-1] if merged else None
+            if isinstance(projection, DenseProjection) and isinstance(last, DenseProjection):
+                matrix = np.ascontiguousarray(np.hstack([last.matrix, projection.matrix]))
+                sizes = (1,) * matrix.shape[1]
+                merged[-1] = DenseProjection(matrix, Blocks("iid", matrix.shape[0], sizes))
+            else:
+                merged.append(projection)
+        columns = [2 * projection.n_frequencies for projection in merged]
+        columns[-1] -= sum(columns) - n_features_out
+        return cls(tuple(merged), tuple(columns))
+
+    def _offsets(self, offset: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        return np.split(offset, np.cumsum([p.n_frequencies for p in self.projections])[:-1])
+
+    def features(self, rows: Any, offset: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return cosine and sine of every phase times the scale of its column, float32 (n, n_features_out)."""
+        pieces = []
+        for projection, own, n in zip(self.projections, self._offsets(offset), self.n_columns):
+            piece = feature_rows(rows, projection, np.ascontiguousarray(own), _SHIFTS, n)
+            pieces.append(piece)
+        amplitude = np.repeat(np.sqrt(2.0 / np.array(self.n_columns)), self.n_columns)
+        out = pieces[0] if len(pieces) == 1 else np.hstack(pieces)
+        out *= (scale / amplitude).astype(np.float32)
+        return out
+
+    def encode(
+        self, rows: Any, offset: NDArray[np.float32], quantizer: DrawnQuantizer, per_level: int
+    ) -> NDArray[np.uint8]:
+        """Return packed levels of every phase, uint8 (n, row bytes)."""
+        levels = [n // per_level for n in self.n_columns]
+        packed = [
+            encode_rows(rows, projection, np.ascontiguousarray(own), quantizer, n)
+            for projection, own, n in zip(self.projections, self._offsets(offset), levels)
+        ]
+        return packed[0] if len(packed) == 1 else _joined(packed, levels, quantizer.bits or 1)
+
+    def phases(self, rows: Any) -> NDArray[np.float32]:
+        """Return phases in turns without dither, (n, n_frequencies)."""
+        return np.hstack([projected_rows(rows, projection) for projection in self.projections])
+
+
+def _joined(packed: list[NDArray[np.uint8]], n_levels: list[int], bits: int) -> NDArray[np.uint8]:
+    """Return rows of packed levels side by side: whole bytes as they are, others by unpacking."""
+    stored, total = stored_bits(bits), sum(n_levels)
+    if any(n * stored % 8 for n in n_levels[:-1]):
+        return pack_levels(np.hstack([unpack_levels(p, bits, n) for p, n in zip(packed, n_levels)]), bits)
+    out = np.zeros((len(packed[0]), row_bytes(total, bits)), dtype=np.uint8)
+    start = 0
+    for rows, n in zip(packed, n_levels):
+        size = -(-n * stored // 8)
+        out[:, start : start + size] = rows[:, :size]
+        start += size
+    return out

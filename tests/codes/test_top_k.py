@@ -1,0 +1,213 @@
+"""The best rows of codes are what sorting all their products gives, by whichever way they are found."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from codes.drawn import draw_codes
+from reference import codes as reference
+
+import lowtide as lt
+from lowtide.codes import Codes, pack_levels
+from lowtide.errors import CodeLayoutError, FingerprintMismatchError, ParameterError
+
+# (rows, levels, bits, width): counted and looked up (1, 2 and 4 bits), by blocks (3 and 8 bits, 600 bytes a row).
+CASES = [(1, 1, 1, 1), (70, 65, 1, 1), (130, 70, 1, 2), (90, 63, 2, 1), (33, 7, 4, 2), (80, 65, 3, 1), (90, 31, 8, 2)]
+CASES += [(20, 4800, 1, 1), (90, 31, 5, 1)]
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_end = pytest.mark.parametrize("largest", [True, False])
+
+
+def exact_codes(n, n_levels, bits, width=1, *, seed=0):
+    """Codes whose products with multiples of 2^-12 have no rounding in float64."""
+    C = draw_codes(n, n_levels, bits, width, seed=seed)
+    return C.with_codebook(np.round(C.codebook * 64) / 64)
+
+
+def exact_queries(q, n_features, seed=0):
+    return np.round(np.random.default_rng(seed).normal(size=(q, n_features)) * 4096) / 4096
+
+
+def assert_best(found, products, k, largest=True):
+    indices, scores = reference.best_rows(products, k, largest)
+    assert (found[0].dtype, found[1].dtype) == (np.int64, np.float32)
+    np.testing.assert_array_equal(found[0], indices)
+    np.testing.assert_array_equal(found[1], scores)
+
+
+@each_end
+@each_case
+def test_top_k_of_arrays_sorts_the_product_with_them(case, largest):
+    C, Q = exact_codes(*case), exact_queries(5, case[1] * case[3])
+    for k in {1, min(7, len(C)), len(C)}:
+        assert_best(C.top_k(Q, k, largest=largest), np.asarray(C, dtype=float) @ Q.T, k, largest)
+
+
+@each_end
+@each_case
+def test_top_k_of_codes_sorts_their_dot(case, largest):
+    C, other = exact_codes(*case), exact_codes(6, *case[1:], seed=1)
+    other = other.with_codebook(other.codebook * np.float32(-0.5))
+    k = min(4, len(C))
+    assert_best(C.top_k(other, k, largest=largest), C.dot(other, dtype=np.float64), k, largest)
+
+
+@each_end
+@pytest.mark.parametrize("n_levels", [1, 64, 1000])
+def test_top_k_of_one_bit_codes_has_the_scores_of_dot_to_the_bit(n_levels, largest):
+    C, other = (draw_codes(5000, n_levels, 1, seed=seed).with_codebook([-0.0331, 0.0331]) for seed in (0, 1))
+    assert_best(C.top_k(other[:20], 30, largest=largest), C.dot(other[:20]), 30, largest)
+
+
+def test_top_k_of_real_weights_agrees_with_the_product_to_rounding():
+    C, Q = draw_codes(3000, 500, 1), np.random.default_rng(0).normal(size=(10, 500)).astype(np.float32)
+    indices, scores = C.top_k(Q, 25)
+    D, Q64 = np.asarray(C), Q.astype(float)
+    exact = np.asarray(reference.product(D, Q64.T), float)
+    bound = reference.product_bound(D, Q64.T, 502).max() + np.finfo(np.float32).eps * np.abs(exact).max()
+    np.testing.assert_allclose(scores, np.take_along_axis(exact.T, indices, 1), rtol=0, atol=bound)
+    np.testing.assert_allclose(scores, np.sort(exact.T, axis=1)[:, :-26:-1], rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 8])
+def test_top_k_of_rows_times_their_norms_takes_them_in(bits):
+    C, norms = exact_codes(200, 40, bits), np.arange(200) % 7
+    scaled = Codes(
+        C.packed, bits=bits, n_levels=40, codebook=C.codebook, fingerprint=C.fingerprint, norms=norms
+    ).times_norms()
+    Q = exact_queries(3, 40)
+    assert_best(scaled.top_k(Q, 9), np.asarray(scaled, dtype=float) @ Q.T, 9)
+    assert_best(C.top_k(scaled[:5], 9), np.asarray(C, dtype=float) @ np.asarray(scaled[:5], dtype=float).T, 9)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 8])
+def test_top_k_of_columns_with_factors_takes_them_in(bits):
+    C = exact_codes(200, 40, bits)
+    scaled = Codes(
+        C.packed,
+        bits=bits,
+        n_levels=40,
+        codebook=C.codebook,
+        fingerprint=C.fingerprint,
+        scale=np.arange(np.asarray(C[:1]).size) % 5,
+    )
+    Q = np.random.default_rng(0).integers(-8, 9, (3, C.shape[1])).astype(float)
+    assert_best(scaled.top_k(Q, 9), np.asarray(scaled, dtype=float) @ Q.T, 9)
+    assert_best(scaled.top_k(scaled[:5], 9), np.asarray(scaled, dtype=float) @ np.asarray(scaled[:5], dtype=float).T, 9)
+
+
+@pytest.mark.parametrize("bits", [1, 3])
+def test_ties_go_to_the_lower_index(bits):
+    C = exact_codes(4, 9, bits)[np.tile([2, 0, 2, 1, 2], 300)]
+    for query in (C[:1], np.asarray(C[:1], dtype=float)):
+        indices, scores = C.top_k(query, 8)
+        assert len(np.unique(scores)) == 1
+        np.testing.assert_array_equal(indices[0], [0, 2, 4, 5, 7, 9, 10, 12])
+
+
+@each_end
+def test_scores_of_zero_have_no_sign(largest):
+    for bits in (1, 3):
+        scores = exact_codes(3, 9, bits).top_k(-np.zeros((1, 9)), 2, largest=largest)[1]
+        assert not np.signbit(scores).any()
+
+
+def test_blocks_of_rows_and_queries_do_not_show(monkeypatch):
+    monkeypatch.setattr("lowtide.codes.top_k._BLOCK_ROWS", 10)
+    monkeypatch.setattr("lowtide.codes.top_k._BLOCK_QUERIES", 3)
+    C, Q = exact_codes(95, 20, 3)[np.arange(95) // 2], exact_queries(8, 20)
+    for k in (1, 9, 25, 95):
+        assert_best(C.top_k(Q, k), np.asarray(C, dtype=float) @ Q.T, k)
+
+
+def test_more_queries_than_are_taken_at_once():
+    C, Q = exact_codes(300, 30, 1), exact_queries(131, 30)
+    assert_best(C.top_k(Q, 5), np.asarray(C, dtype=float) @ Q.T, 5)
+    assert_best(C.top_k(C[:131], 5), C.dot(C[:131], dtype=np.float64), 5)
+
+
+def test_slices_unaligned_bytes_and_other_layouts_of_queries_are_taken():
+    C, Q = exact_codes(300, 100, 1), exact_queries(3, 100)
+    expected = reference.best_rows(np.asarray(C[7:], dtype=float) @ Q.T, 4)
+    memory = np.zeros(C.packed.size + 1, np.uint8)[1:].reshape(C.packed.shape)
+    memory[:] = C.packed
+    moved = Codes(memory, bits=1, n_levels=100, codebook=C.codebook, fingerprint=C.fingerprint)
+    readonly = Q.copy()
+    readonly.flags.writeable = False
+    for codes, query in [
+        (C[7:], np.asfortranarray(Q)),
+        (moved[7:], np.repeat(Q, 2, axis=1)[:, ::2]),
+        (C[7:], Q.astype(">f8")),
+        (C[7:], readonly),
+    ]:
+        np.testing.assert_array_equal(codes.top_k(query, 4)[0], expected[0])
+
+
+def test_encoded_rows_find_themselves_first():
+    X = np.random.default_rng(0).normal(size=(400, 10)).astype(np.float32)
+    enc = lt.RandomFeatures(gamma=0.1, n_components=256, random_state=0).fit(X)
+    C = enc.encode(X)
+    for query in (C[:50], enc.transform(X[:50])):
+        np.testing.assert_array_equal(C.top_k(query, 1)[0][:, 0], range(50))
+
+
+def test_no_queries_give_empty_results():
+    C = draw_codes(5, 9, 1)
+    for query in (np.empty((0, 9)), C[:0]):
+        indices, scores = C.top_k(query, 2)
+        assert indices.shape == scores.shape == (0, 2)
+    assert draw_codes(5, 9, 3).top_k(np.empty((0, 9)), 2)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("k", [0, 6, -1, 2.0, True, None, "3"])
+def test_k_that_cannot_be_had_is_refused(k):
+    with pytest.raises(ParameterError, match="k must be an integer from 1 to 5, got"):
+        draw_codes(5, 9, 1).top_k(np.ones((1, 9)), k)
+
+
+def test_codes_without_rows_are_refused():
+    with pytest.raises(CodeLayoutError, match="must have rows to choose from"):
+        draw_codes(0, 9, 1).top_k(np.ones((1, 9)), 1)
+
+
+@pytest.mark.parametrize("bits", [1, 3])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e39])
+def test_numbers_that_are_not_finite_are_refused(bad, bits):
+    Q = np.ones((2, 9))
+    Q[1, 4] = bad
+    with pytest.raises(CodeLayoutError, match="query must be finite"):
+        draw_codes(5, 9, bits).top_k(Q, 1)
+
+
+@pytest.mark.parametrize("query", [np.ones(9), np.ones((2, 8)), np.ones((2, 9, 1)), np.float64(1)])
+def test_queries_of_another_shape_are_refused(query):
+    with pytest.raises(CodeLayoutError, match=r"shape \(q, 9\)"):
+        draw_codes(5, 9, 1).top_k(query, 1)
+
+
+@pytest.mark.parametrize(
+    "query", [np.ones((2, 9), complex), np.array([["a"] * 9]), None, np.ones((1, 9), np.longdouble)]
+)
+def test_queries_of_another_type_are_refused(query):
+    with pytest.raises(CodeLayoutError, match="query must be Codes, float32, float64 or integers"):
+        draw_codes(5, 9, 1).top_k(query, 1)
+
+
+def test_codes_of_another_encoder_or_width_are_refused():
+    C = draw_codes(5, 9, 1)
+    with pytest.raises(FingerprintMismatchError, match="Codes.top_k: codes must come from one encoder"):
+        C.top_k(draw_codes(2, 9, 1, fingerprint=b"f" * 16), 1)
+    with pytest.raises(CodeLayoutError, match="Codes.top_k: codes must have equal widths"):
+        C.top_k(draw_codes(2, 10, 1), 1)
+
+
+@pytest.mark.parametrize("bits", [1, 3])
+def test_the_products_are_never_held_together(bits):
+    levels = np.random.default_rng(0).integers(0, 2, (60_000, 20))
+    C = Codes(pack_levels(levels, bits), bits=bits, n_levels=20, codebook=np.arange(2.0**bits), fingerprint=bytes(16))
+    Q = exact_queries(128, 20)
+    tracemalloc.start()
+    C.top_k(Q, 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60_000 * 128 * 4 / 2
