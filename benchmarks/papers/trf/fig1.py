@@ -128,7 +128,7 @@ def draw_plot(results: dict[str, dict[str, Floats]], budgets: list[int]) -> Figu
 
 def measure(run: Run) -> Figure:
     budgets = run.size([256, 512, 1024, 2048], [256, 512])
-    run.settings |= {"n": run.size(4000, 300), "n_test": run.size(4000, 300), "draws": run.size(4, 3)}
+    run.settings |= {"n": run.size(3000, 300), "n_test": run.size(4000, 300), "draws": 3}
     run.settings |= {"bits": budgets, "tau": 1.0, "bits_a_trit": BITS_A_TRIT, "loss": "squared"}
     results = {}
     for where, whole in datasets(run).items():
