@@ -134,7 +134,7 @@ void top_k_codes(CodeRows rows, Book book, CodeRows other, Book other_book, std:
                  Matrix<std::int64_t> indices, Matrix<float> scores) {
   const CodeMatrix codes = code_matrix(rows, n_levels, 1, book);
   const CodeMatrix queries = code_matrix(other, n_levels, 1, other_book);
-  require(n_levels <= kTopKCounts, "code_top_k_codes takes at most 65535 levels");
+  require(n_levels <= kTopKCounts, "code_top_k takes at most 65535 levels");
   require(codes.width == queries.width, "both codebooks must have the same width");
   require(row_contingency(codes, queries).is_symmetric(), "the product must depend on the number of equal bits alone");
   check_best(codes, queries.n_rows, indices, scores);
@@ -164,7 +164,7 @@ void bind_codes(nb::module_& m) {
   bind_products<double>(m);
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
-  m.def("code_top_k_codes", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
+  m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
         "other_book"_a.noconvert(), "n_levels"_a, "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
 }
 

@@ -78,9 +78,11 @@ void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vecto
   const std::size_t n_values = values.size() / 16, n_nibbles = 2 * n_bytes_;
   double* tables = tables_.get() + q * row_words_ * 256;
   std::fill(tables, tables + row_words_ * 256, 0.0);
-  for (std::size_t f = 0; f < n_features; ++f)
-    for (std::size_t v = 0; v < 16; ++v)
-      tables[f / n_values * 16 + v] += values[f % n_values * 16 + v] * (sign * weights[f]);
+  for (std::size_t f = 0, g = 0; f < n_features; ++g)
+    for (std::size_t i = 0; i < n_values && f < n_features; ++i, ++f) {
+      const double weight = sign * weights[f];
+      for (std::size_t v = 0; v < 16; ++v) tables[g * 16 + v] += values[i * 16 + v] * weight;
+    }
   std::vector<double> ranges(n_nibbles);
   double offset = 0, sizes = 0;
   for (std::size_t g = 0; g < n_nibbles; ++g) {
@@ -89,15 +91,15 @@ void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vecto
     offset += *least;
     sizes += std::max(std::abs(*least), std::abs(*largest));
   }
-  const double step = step_of(ranges);
+  const double step = step_of(ranges), per_step = 1 / step;
   for (std::size_t g = 0; g < n_nibbles; ++g) {
     const double* table = tables + g * 16;
     const double least = *std::min_element(table, table + 16);
     std::uint8_t* bytes = bytes_.entries(group, q, g);
     double error = -std::numeric_limits<double>::infinity();
     for (std::size_t v = 0; v < 16; ++v) {
-      const double steps = std::floor((table[v] - least) / step + 0.5);
-      bytes[v] = static_cast<std::uint8_t>(steps);
+      const auto steps = static_cast<std::uint8_t>((table[v] - least) * per_step + 0.5);
+      bytes[v] = steps;
       error = std::max(error, table[v] - least - step * steps);
     }
     offset += error;

@@ -100,7 +100,7 @@ def top_k(n, n_levels, n_queries, k):
     _core.pack(others, 1, queries)
     found = [np.empty((n_queries, k), kind) for kind in (np.int64, F, np.int64, F)]
     _core.code_top_k(rows, n_levels, 1, book, Q, True, *found[:2])
-    _core.code_top_k_codes(rows, book, queries, book, n_levels, True, *found[2:])
+    _core.code_top_k(rows, book, queries, book, n_levels, True, *found[2:])
     return found
 
 

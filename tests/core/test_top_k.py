@@ -39,7 +39,7 @@ def search(rows, n_levels, bits, book, Q, k, largest=True):
 
 def search_codes(rows, book, other, other_book, n_levels, k, largest=True):
     indices, scores = np.full((len(other), k), -1, np.int64), np.full((len(other), k), np.nan, np.float32)
-    _core.code_top_k_codes(rows, book, other, other_book, n_levels, largest, indices, scores)
+    _core.code_top_k(rows, book, other, other_book, n_levels, largest, indices, scores)
     return indices, scores
 
 

@@ -30,8 +30,14 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
     names = np.array(["ebb", "flood", "slack"])[np.arange(30) % 3]
     classifier = lt.KernelClassifier(one_bit, loss="squared", C=10.0).fit(ROWS, names)
     regressor = lt.KernelRegressor(lt.RandomFeatures(**phase), alpha=0.5).fit(ROWS, ROWS[:, :2] ** 2)
+    sketch = lt.Sketch(40, bits=3, store_norms=True, random_state=6).fit(ROWS)
+    stored = sketch.encode(ROWS)
+    tuned = lt.KernelClassifier(sketch, C=10.0).fit(sketch.fourier(stored, 0.5), names)
     return {
         "encoder_hadamard": (one_bit, {}),
+        "encoder_sketch": (sketch, {}),
+        "codes_sketch": (sketch.linear(stored), {}),
+        "classifier_sketch": (tuned, {}),
         "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
         "classifier": (classifier, {}),
         "regressor_int8": (regressor, {"weights": "int8"}),
@@ -54,6 +60,8 @@ def seen(thing: Any) -> dict[str, Any]:
     if isinstance(thing, lt.Codes):
         found |= {} if thing.scale is None else {"scale": thing.scale.tolist()}
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
+        if thing.norms is not None:
+            found |= {"norms": thing.norms.tolist(), "times_norms": thing.is_times_norms}
         return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
     if isinstance(thing, lt.AsymmetricFeatures):
         found |= {"fingerprint_right": thing.fingerprint_right_.hex(), "form": thing.form_}

@@ -53,6 +53,7 @@ def test_golden_asymmetric_encoder_has_its_features_to_rounding(name):
     ("name", "key", "method"),
     [
         ("classifier", "scores", "decision_function"),
+        ("classifier_sketch", "scores", "decision_function"),
         ("regressor_int8", "predicted", "predict"),
         ("code_pca", "embedding", "transform"),
     ],
@@ -61,7 +62,8 @@ def test_golden_model_has_its_scores_to_rounding(name, key, method):
     model = lt.load(DATA / f"{name}.lowtide")
     expected = FILES[name][key]
     found = getattr(model, method)(ROWS)
-    features = np.abs(np.asarray(model.features_.encode(ROWS), dtype=np.float64))
+    codes = model.features_.encode(ROWS)
+    features = np.abs(np.asarray(lt.fourier_codes(codes, 0.5) if "sketch" in name else codes, dtype=np.float64))
     # One rounding a term of a float64 sum, of weights that are in the file; the codebook is float32.
     bound = (features @ np.abs(model.coef_.T)).max() * (2.0**-24 + model.coef_.shape[1] * 2.0**-52)
     np.testing.assert_allclose(found, expected, rtol=0, atol=bound)

@@ -82,7 +82,7 @@ class Method:
 
 METHODS = (
     Method("sketch", 1, columns=1),
-    *[Method("sketch", bits, columns=2) for bits in (2, 4)],
+    *[Method("sketch", bits, columns=2) for bits in (2, 4, 6)],
     *[Method(name, bits, columns=1) for name in ("stocq", "lloyd_max") for bits in (1, 2, 4)],
     Method("full", None, columns=2),
 )

@@ -150,7 +150,7 @@ def draw_plot(every: list[Curves]) -> Figure:
 
 def measure(run: Run) -> Figure:
     run.settings |= {"p": run.size(512, 64), "n": run.size(1024, 160), "n_test": run.size(512, 160)}
-    run.settings |= {"draws": run.size(5, 4), "tau_digits": TAU_DIGITS, "strengths": STRENGTHS.tolist()}
+    run.settings |= {"draws": 4, "tau_digits": TAU_DIGITS, "strengths": STRENGTHS.tolist()}
     n, n_test, mixture = run.settings["n"], run.settings["n_test"], Mixture(run.settings["p"])
     pixels = seven_or_nine(digits(run))
 

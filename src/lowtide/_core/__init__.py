@@ -10,7 +10,6 @@ from lowtide._core._lowtide_core import (
     code_matvec,
     code_rmatvec,
     code_top_k,
-    code_top_k_codes,
     decode,
     detected_isa,
     encode,
@@ -32,12 +31,30 @@ from lowtide._core._lowtide_core import (
 )
 from lowtide._core.threads import register_if_imported
 
-# fmt: off
 __all__ = [
-    "code_dot", "code_gram", "code_matvec", "code_rmatvec", "code_top_k", "code_top_k_codes", "decode",
-    "detected_isa", "encode", "encode_stochastic", "features", "isa", "isa_complaint", "norms", "pack", "project",
-    "set_thread_count", "ternary_encode", "thread_count", "threshold", "trit_dot", "trit_gram", "turns", "unpack",
+    "code_dot",
+    "code_gram",
+    "code_matvec",
+    "code_rmatvec",
+    "code_top_k",
+    "decode",
+    "detected_isa",
+    "encode",
+    "encode_stochastic",
+    "features",
+    "isa",
+    "isa_complaint",
+    "norms",
+    "pack",
+    "project",
+    "set_thread_count",
+    "ternary_encode",
+    "thread_count",
+    "threshold",
+    "trit_dot",
+    "trit_gram",
+    "turns",
+    "unpack",
 ]
-# fmt: on
 
 register_if_imported()

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +129,7 @@ def trit_dot(
     n_levels: int,
     out: NDArray[np.floating[Any]],
 ) -> None: ...
+@overload
 def code_top_k(
     rows: NDArray[np.uint8],
     n_levels: int,
@@ -139,7 +140,8 @@ def code_top_k(
     indices: NDArray[np.int64],
     scores: NDArray[np.float32],
 ) -> None: ...
-def code_top_k_codes(
+@overload
+def code_top_k(
     rows: NDArray[np.uint8],
     book: NDArray[np.float32],
     other: NDArray[np.uint8],

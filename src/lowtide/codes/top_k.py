@@ -30,7 +30,7 @@ def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDAr
     if isinstance(query, PackedRows):
         if _is_counted(codes, query):
             indices, scores = _empty(query.shape[0], k)
-            _core.code_top_k_codes(
+            _core.code_top_k(
                 codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores
             )
             return indices, scores

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import lowtide as lt
-from lowtide.errors import FingerprintMismatchError, ParameterError
+from lowtide.errors import BiasWarning, FingerprintMismatchError, ParameterError
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((25, 20)) * RNG.uniform(0.3, 2.0, (25, 1))
@@ -113,3 +113,9 @@ def test_unfitted_and_foreign_inputs_are_refused():
         sketch().kernel_estimate(sketch(random_state=2).encode(X), gamma=1.0)
     with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
         sketch().kernel_estimate(X, gamma=-1.0)
+
+
+def test_long_rows_are_warned_of_in_terms_of_rows_of_norm_one():
+    fitted = sketch(bits=1)
+    with pytest.warns(BiasWarning, match=r"gamma=0.1 of rows as long as these, which is for rows of norm 1 gamma=\d"):
+        fitted.kernel_estimate(10 * X, Y, gamma=0.1)

@@ -30,7 +30,25 @@ def linear_codebook(bits: int, n_projections: int) -> Book:
 
 
 def fourier_codebook(bits: int, n_projections: int, gamma: float) -> Book:
-    """Return cos(sqrt(2 gamma) mu_i) and sin(sqrt(2 gamma) mu_i) over sqrt k, float32 (2^bits, 2)."""
+    """Return the codebook of one gamma: cos(sqrt(2 gamma) mu_i) and sin(sqrt(2 gamma) mu_i) over sqrt k.
+
+    Parameters
+    ----------
+    bits : int
+    n_projections : int
+        k.
+    gamma : float
+        Scikit-learn's, half the square of the One-Sketch paper's.
+
+    Returns
+    -------
+    ndarray of float32, shape (2^bits, 2)
+
+    Examples
+    --------
+    >>> fourier_codebook(1, 1, gamma=0.5).round(4).tolist()
+    [[0.6982, -0.7159], [0.6982, 0.7159]]
+    """
     phase = math.sqrt(2.0 * gamma) * normal_steps(bits).values
     return (np.stack([np.cos(phase), np.sin(phase)], axis=1) / math.sqrt(n_projections)).astype(np.float32)
 
@@ -142,8 +160,11 @@ def check_sketch(owner: str, codes: Any) -> None:
         )
 
 
-def warn_of_bias(bits: int, gamma: float, stacklevel: int) -> None:
-    """Warn when a sketch's kernel at this gamma is far from the Gaussian one, and say which bits would do."""
+def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> None:
+    """Warn when a sketch's kernel at this gamma is far from the Gaussian one, and say which bits would do.
+
+    `where` says in words what the gamma is, when it is not the one that was asked for.
+    """
     bias = sketch_bias(bits, gamma)
     if bias <= _LARGEST_BIAS:
         return
@@ -154,8 +175,8 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int) -> None:
             "No sketch of up to 8 bits would do: lower gamma, or use RandomFeatures, whose codes are for one gamma."
         )
     warnings.warn(
-        f"At gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian one, more "
-        f"than {_LARGEST_BIAS}. {remedy}",
+        f"At {where}gamma={gamma:.4g} the kernel of a {bits}-bit sketch is up to {bias:.2f} away from the Gaussian "
+        f"one, more than {_LARGEST_BIAS}. {remedy}",
         BiasWarning,
         stacklevel=stacklevel + 1,
     )

@@ -130,7 +130,8 @@ class SketchEstimation:
         # Rows of these lengths at this gamma are like rows of norm 1 at a gamma as many times larger.
         longest = float(np.max(left.norms, initial=0.0)) * float(np.max(right.norms, initial=0.0))
         if longest > 0.0:
-            warn_of_bias(left.bits, gamma * longest, stacklevel=4)
+            where = f"gamma={gamma:.4g} of rows as long as these, which is for rows of norm 1 "
+            warn_of_bias(left.bits, gamma * longest, stacklevel=4, where=where)
         K = scaled_fourier_product(left, right, gamma)
         if not return_std:
             return K

@@ -77,7 +77,7 @@ class Sketch(SketchEstimation, SketchState, Encoder):
 
     References
     ----------
-    Li and Li, Quantization algorithms for random Fourier features (One-Sketch-For-All).
+    Li and Li, One-Sketch-for-All: non-linear random features from compressed linear measurements.
 
     Examples
     --------

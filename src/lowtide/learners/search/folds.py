@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def ridge_scores(
         found.fit_seconds[a, i] = shared + time.perf_counter() - begin
         return solution
 
-    solutions = _spread(solve, *np.indices(shape).reshape(2, -1).tolist())
+    solutions = _side_by_side(solve, codes.shape[1], *np.indices(shape).reshape(2, -1).tolist())
     for i, (_, test) in enumerate(splits):
         start = time.perf_counter()
         coefs, intercepts = zip(*solutions[i :: len(splits)])
@@ -82,17 +83,24 @@ def ridge_scores(
     return found
 
 
-def _spread(task: Callable[..., Any], *arguments: list[int]) -> list[Any]:
-    """Run tasks on as many threads as BLAS has, each with one thread of BLAS.
+def _side_by_side(task: Callable[..., Any], n_features: int, *arguments: list[int]) -> list[Any]:
+    """Run factorizations on as many threads as BLAS has, each with one thread of BLAS.
 
-    A factorization of some thousand columns waits for its own threads a hundred times; whole ones side by side never.
+    Split over threads a factorization waits for them a hundred times; whole ones side by side never. Those of a few
+    hundred columns are over before a thread has started.
     """
-    blas = ThreadpoolController().select(user_api="blas")
-    n_threads = max((library["num_threads"] for library in blas.info()), default=1)
-    if n_threads == 1:
-        return list(map(task, *arguments))
-    with blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(task, *arguments))
+    n_threads = max((library["num_threads"] for library in _blas().info()), default=1)
+    with _blas().limit(limits=1):
+        if n_threads == 1 or n_features <= _EXACT_FEATURES:
+            return list(map(task, *arguments))
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(task, *arguments))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the linear algebra libraries of this process; looking for them takes some milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _training_sums(codes: Codes, targets: Array, splits: list[Split]) -> Iterator[NormalEquations]:

@@ -36,6 +36,11 @@ _GAMMAS = np.logspace(-1.5, 1.5, 16)
 _STRENGTHS = {"C": np.logspace(-1, 3, 5), "alpha": 0.5 / np.logspace(-1, 3, 5)}
 
 
+def _plain(value: Any) -> Any:
+    """Return a number of numpy's as Python's, which prints as what it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _best_can(name: str) -> Any:
     """Return a check that the model has a method."""
     return available_if(lambda self: hasattr(self._best() if hasattr(self, "best_params_") else self._model(), name))
@@ -220,7 +225,8 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         gammas = [check_positive("SketchSearchCV", "each gamma", gamma) for gamma in np.ravel(grid["gamma"])]
         if not gammas:
             raise fail("SketchSearchCV", "param_grid must have at least one gamma", gammas)
-        return gammas, list(ParameterGrid({name: list(values) for name, values in others.items()}))
+        plain = {name: [_plain(value) for value in values] for name, values in others.items()}
+        return gammas, list(ParameterGrid(plain))
 
     def _take(self, X: Any, y: Any) -> tuple[Codes, Array]:
         """Return codes of all rows and their targets, validated; settle the sketch."""

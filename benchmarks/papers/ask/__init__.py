@@ -1,0 +1,1 @@
+"""The figures and the table of AsK-RFF, measured again."""

@@ -1,0 +1,65 @@
+"""The linear machine of the paper's classification: squared hinge, one against the rest, by Newton's method.
+
+It has the minimum of LIBLINEAR's default solver with a bias (a column of ones), |w|^2/2 + C sum max(0, 1 - y f)^2,
+and reaches it in a few Gram matrices of the rows within the margin, which is quicker for few columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["accuracy", "choose_strength", "fit_linear"]
+
+Floats = NDArray[np.float64]
+GRID = (2.0**-5, 2.0**-2, 2.0, 2.0**5)
+
+
+def fit_linear(F: NDArray[Any], y: NDArray[Any], C: float, max_iter: int = 30) -> Floats:
+    """Return weights (columns + 1, classes) of rows F (n, columns)."""
+    rows = np.column_stack([F, np.ones(len(F))]).astype(np.float32)
+    classes = np.unique(y)
+    targets = np.where(y[:, None] == classes[None, :], 1.0, -1.0)
+    gram = (rows.T @ rows).astype(np.float64)
+    start = np.linalg.solve(2 * C * gram + np.eye(len(gram)), 2 * C * (rows.T @ targets.astype(np.float32)))
+    return np.stack([_newton(rows, targets[:, i], C, start[:, i], max_iter) for i in range(len(classes))], axis=1)
+
+
+def _newton(rows: NDArray[np.float32], y: Floats, C: float, w: Floats, max_iter: int) -> Floats:
+    margin = y * (rows @ w.astype(np.float32))
+    for _ in range(max_iter):
+        inside = margin < 1
+        active = rows[inside]
+        hessian = 2 * C * (active.T @ active).astype(np.float64) + np.eye(len(w))
+        # The minimum of the quadratic that holds while the same rows stay inside; halfway to it when they do not.
+        goal = np.linalg.solve(hessian, 2 * C * (active.T @ y[inside].astype(np.float32)).astype(np.float64))
+        step, far, before = goal - w, y * (rows @ goal.astype(np.float32)), _objective(w, margin, C)
+        size = 1.0
+        while _objective(w + size * step, (1 - size) * margin + size * far, C) > before and size > 1e-3:
+            size /= 2
+        w, margin = w + size * step, (1 - size) * margin + size * far
+        if before - _objective(w, margin, C) < 1e-6 * before:
+            break
+    return w
+
+
+def _objective(w: Floats, margin: NDArray[Any], C: float) -> float:
+    return float(w @ w / 2 + C * np.sum(np.maximum(1 - margin, 0.0) ** 2))
+
+
+def accuracy(weights: Floats, F: NDArray[Any], y: NDArray[Any], classes: NDArray[Any]) -> float:
+    """Return the share of rows whose largest score is that of their class, in percent."""
+    scores = F @ weights[:-1].astype(np.float32) + weights[-1]
+    return float(100 * np.mean(classes[np.argmax(scores, axis=1)] == y))
+
+
+def choose_strength(F: NDArray[Any], y: NDArray[Any], rng: np.random.Generator, n_rows: int) -> float:
+    """Return the C of the paper's range that does best on a fifth of at most n_rows rows."""
+    order = rng.permutation(len(F))[:n_rows]
+    cut = len(order) * 4 // 5
+    train, test = order[:cut], order[cut:]
+    classes = np.unique(y[train])
+    scores = [accuracy(fit_linear(F[train], y[train], C), F[test], y[test], classes) for C in GRID]
+    return GRID[int(np.argmax(np.round(scores, 6)))]
