@@ -102,8 +102,8 @@ def accuracy_trits() -> Note:
     X_train, X_test, y_train, y_test = mnist()
     encoders = {
         "full": lt.RandomFeatures(gamma=GAMMA, n_components=4096, bits=None, random_state=0),
-        "trits": lt.TernaryFeatures(gamma=GAMMA / 2, n_components=4096, diagonal="least", random_state=0),
-        "twice": lt.TernaryFeatures(gamma=GAMMA / 2, n_components=8192, diagonal="least", random_state=0),
+        "trits": lt.TernaryFeatures(gamma=GAMMA, n_components=4096, random_state=0),
+        "twice": lt.TernaryFeatures(gamma=GAMMA, n_components=8192, random_state=0),
     }
     scores = {}
     for name, encoder in encoders.items():

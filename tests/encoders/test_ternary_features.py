@@ -104,11 +104,14 @@ def test_fitted_encoder_says_which_case_was_taken(target, gamma, case):
     encoder = fitted(target, gamma=gamma)
     assert encoder.match_.case == case
     assert max(map(abs, encoder.match_.residuals)) < 1e-9
-    assert encoder.match_.map == match_moments(encoder.target_, encoder.tau_).map
+    diagonal = "target" if case == "exact" else "least"
+    assert encoder.match_.map == match_moments(encoder.target_, encoder.tau_, diagonal=diagonal).map
+    nearest = fitted(target, gamma=gamma, diagonal="target")
+    assert nearest.match_.map == match_moments(encoder.target_, encoder.tau_).map
 
 
 def test_least_diagonal_has_the_same_moments_with_less_noise():
-    target, least = fitted(gamma=1.0), fitted(gamma=1.0, diagonal="least")
+    target, least = fitted(gamma=1.0, diagonal="target"), fitted(gamma=1.0)
     assert max(map(abs, least.match_.residuals)) < 1e-9
     assert least.match_.moments.d0 < 0.9 * target.match_.moments.d0
     with pytest.raises(ParameterError, match="diagonal"):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from lowtide._checks import check_integer, check_interval, fail
+from lowtide._checks import check_integer, check_interval, check_option, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.base import Encoder
 from lowtide.encoders.fingerprint import fingerprint
@@ -26,7 +26,7 @@ from lowtide.encoders.ternary.trits import trit_rows
 from lowtide.errors import LayoutWarning
 from lowtide.kernels import resolve_gamma
 from lowtide.projections import SparseTernary
-from lowtide.theory import Activation, FourierPair, match_moments, resolve_target
+from lowtide.theory import Activation, FourierPair, TernaryMatch, match_moments, resolve_target
 
 __all__ = ["TernaryFeatures"]
 
@@ -55,9 +55,10 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         Of target="rbf", exp(-gamma |x-y|^2), as in scikit-learn; the others take the columns in their own units.
     n_components : int, default=4096
         Features out.
-    diagonal : {"target", "least"}, default="target"
-        Which of the maps that match: the one whose d0, the weight of the kernel matrix's diagonal, is nearest to the
-        target's, or the one with the least. A diagonal is noise to a learner, and its regularization adds any.
+    diagonal : {"least", "target"}, default="least"
+        Which map, where thresholds alone do not match and there is a choice: the one with the least d0, the weight of
+        the kernel matrix's diagonal, or the one whose d0 is nearest to the target's. A diagonal is noise to a learner,
+        and its regularization adds any.
     sparsity : float from 0 to 0.999 or "auto", default=0.9
         eps, the share of zeros in W. "auto" takes 0.9 or less, so that sums have 30 terms where there are as many
         columns.
@@ -114,7 +115,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         *,
         gamma: float | Literal["scale", "median"] = "scale",
         n_components: int = 4096,
-        diagonal: Literal["target", "least"] = "target",
+        diagonal: Literal["least", "target"] = "least",
         sparsity: float | Literal["auto"] = 0.9,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -149,7 +150,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         # Rounded, so that the order of a sum does not move thresholds.
         self.mean_ = spread.mean.astype(np.float32).astype(np.float64)
         self.tau_ = float(f"{self._scale**2 * spread.per_row:.10g}") or 1.0
-        self.match_ = match_moments(self.target_, self.tau_, diagonal=self.diagonal)
+        self.match_ = self._solve()
         self._warn_when_one_level_is_all()
         self._draw()
         self.thresholds_ = Thresholds.of(self.match_.map, self.projection_, self.mean_, self._scale)
@@ -219,6 +220,14 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
                 stacklevel=3,
             )
         return sparsity
+
+    def _solve(self) -> TernaryMatch:
+        """Return the map: exact thresholds, of several those nearest in d0, or else the scaled or even map."""
+        diagonal = check_option("TernaryFeatures", "diagonal", self.diagonal, ("least", "target"))
+        nearest = match_moments(self.target_, self.tau_)
+        if nearest.case == "exact" or diagonal == "target":
+            return nearest
+        return match_moments(self.target_, self.tau_, diagonal=diagonal)
 
     def _warn_when_one_level_is_all(self) -> None:
         """Warn when features are constant on nearly all rows: the target's kernel is then one of near neighbors."""
