@@ -152,18 +152,15 @@ void encode_stochastic(const Input& X, const Signs& signs, const Floats& scale, 
   });
 }
 
-LineRule line_rule(const Floats& borders, unsigned bits) {
+LineRule checked_line_rule(const Floats& borders, unsigned bits) {
   const std::size_t k = borders.shape(0);
   check_aligned(borders, "borders must be aligned to its items: pass a copy");
   require(k <= max_line_borders && ((k + 1) & k) == 0, "there must be 2^i - 1 borders, at most 127");
   require(2 * (k + 1) <= (std::size_t{1} << bits), "bits must hold two levels more than twice the borders");
-  LineRule rule{};
-  rule.n_borders = static_cast<unsigned>(k);
-  while ((1u << rule.n_steps) <= k) ++rule.n_steps;
-  for (std::size_t i = 0; i <= max_line_borders; ++i) rule.borders[i] = i < k ? borders.data()[i] : HUGE_VALF;
   for (std::size_t i = 0; i < k; ++i)
-    require(rule.borders[i] > (i == 0 ? 0.0f : rule.borders[i - 1]), "borders must be positive and ascend");
-  return rule;
+    require(std::isfinite(borders.data()[i]) && borders.data()[i] > (i == 0 ? 0.0f : borders.data()[i - 1]),
+            "borders must be positive and ascend");
+  return line_rule(borders.data(), static_cast<unsigned>(k));
 }
 
 // A row that is too short to be normalized counts as zero.
@@ -176,7 +173,7 @@ void threshold(const Input& X, const Signs& signs, const Floats& scale, const Fl
   check_aligned(norms, "norms must be aligned to its items: pass a copy");
   require(norms.shape(0) == rows.n, "norms must have an entry a row of X");
   check_out(out, rows, n_levels, bits);
-  const LineRule rule = line_rule(borders, bits);
+  const LineRule rule = checked_line_rule(borders, bits);
   nb::gil_scoped_release nogil;
   for_each_slice(rows, [&](const Slice& s) {
     const float *a = scale.data() + s.first, factor = inverse_length(norms.data()[s.row]);

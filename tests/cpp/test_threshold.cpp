@@ -30,14 +30,15 @@ Input draw(std::size_t n) {
   return input;
 }
 
-LineRule rule_of(unsigned n_steps) {
-  LineRule rule{};
-  rule.n_steps = n_steps;
-  rule.n_borders = (1u << n_steps) - 1;
-  for (unsigned i = 0; i <= lowtide::max_line_borders; ++i)
-    rule.borders[i] =
-        i < rule.n_borders ? 2.0f * static_cast<float>(i + 1) / static_cast<float>(rule.n_borders + 1) : HUGE_VALF;
-  return rule;
+// Equal steps, or steps that grow from tiny ones, so that many borders share a cell.
+LineRule rule_of(unsigned n_steps, bool uneven) {
+  const unsigned n = (1u << n_steps) - 1;
+  std::vector<float> borders(n);
+  for (unsigned i = 0; i < n; ++i) {
+    const float share = static_cast<float>(i + 1) / static_cast<float>(n + 1);
+    borders[i] = 2.0f * (uneven ? share * share * share : share);
+  }
+  return lowtide::line_rule(borders.data(), n);
 }
 
 std::vector<std::uint8_t> levels_at(Isa level, const Input& in, float factor, const LineRule& rule) {
@@ -53,8 +54,9 @@ const std::size_t sizes[] = {1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130, 10
 LOWTIDE_TEST(threshold_levels_gives_the_bytes_of_scalar_at_every_level) {
   for (std::size_t n : sizes) {
     const Input in = draw(n);
-    for (unsigned n_steps = 0; n_steps <= 7; ++n_steps) {
-      const LineRule rule = rule_of(n_steps);
+    for (unsigned kind = 0; kind < 16; ++kind) {
+      const unsigned n_steps = kind / 2;
+      const LineRule rule = rule_of(n_steps, kind % 2 == 1);
       for (float factor : {0.0f, 0.7f, 1.0f}) {
         const auto truth = levels_at(Isa::scalar, in, factor, rule);
         for (Isa level : lowtide::check::runnable_levels())
@@ -69,7 +71,7 @@ LOWTIDE_TEST(threshold_levels_gives_the_bytes_of_scalar_at_every_level) {
 LOWTIDE_TEST(threshold_bits_is_threshold_levels_packed_at_every_level) {
   for (std::size_t n : sizes) {
     const Input in = draw(n);
-    const auto levels = levels_at(Isa::scalar, in, 0.7f, rule_of(0));
+    const auto levels = levels_at(Isa::scalar, in, 0.7f, rule_of(0, false));
     std::vector<std::uint64_t> truth(lowtide::words_per_row(n, 1));
     lowtide::scalar::pack(levels.data(), n, 1, truth.data());
     for (Isa level : lowtide::check::runnable_levels()) {

@@ -1,6 +1,6 @@
 // The magnitude is searched among the positive borders and the sign flips all bits of the level: up to 7 borders, so
-// 4-bit levels, sit in one register, from which vpermps picks; the first halving is a compare with a broadcast. Longer
-// ones are searched with gathers. Bound by the vector ports, some 14 instructions for 8 levels of 4 bits. Tail: the
+// 4-bit levels, sit in one register, from which vpermps picks; the first halving is a compare with a broadcast. Among
+// more, a gather says how many lie in lower cells and another looks at the next. Bound by the vector ports, some 14 instructions for 8 levels of 4 bits. Tail: the
 // last few projections through a padded copy.
 #include <immintrin.h>
 
@@ -27,18 +27,22 @@ inline __m256i step(__m256i c, __m256 border, __m256 magnitude, int size) {
   return _mm256_add_epi32(c, _mm256_and_si256(reached, _mm256_set1_epi32(size)));
 }
 
-constexpr int by_gathers = -1;
+constexpr int by_cells = -1;
+
+inline __m256i count_by_cells(__m256 magnitude, const LineRule& rule) {
+  const __m256 last = _mm256_set1_ps(static_cast<float>(rule.n_cells - 1));
+  const __m256 cell = _mm256_mul_ps(magnitude, _mm256_set1_ps(rule.cells));
+  // What is not a number counts as 0.
+  const __m256 valid = _mm256_and_ps(cell, _mm256_cmp_ps(cell, cell, _CMP_ORD_Q));
+  __m256i c = _mm256_i32gather_epi32(rule.start, _mm256_cvttps_epi32(_mm256_min_ps(valid, last)), 4);
+  for (unsigned i = 0; i < rule.most; ++i) c = step(c, _mm256_i32gather_ps(rule.borders, c, 4), magnitude, 1);
+  return c;
+}
 
 template <int Steps>
 inline __m256i count(__m256 magnitude, const LineRule& rule) {
+  if (Steps == by_cells) return count_by_cells(magnitude, rule);
   __m256i c = _mm256_setzero_si256();
-  if (Steps == by_gathers) {
-    for (int size = 1 << rule.n_steps >> 1; size > 0; size >>= 1) {
-      const __m256i at = _mm256_add_epi32(c, _mm256_set1_epi32(size - 1));
-      c = step(c, _mm256_i32gather_ps(rule.borders, at, 4), magnitude, size);
-    }
-    return c;
-  }
   constexpr int first = Steps > 0 ? 1 << Steps >> 1 : 0;
   if (first > 0) c = step(c, _mm256_broadcast_ss(rule.borders + first - 1), magnitude, first);
 #pragma GCC unroll 2
@@ -94,7 +98,7 @@ void threshold_levels(const float* v, std::size_t n, const float* scale, float f
     case 1: return groups<1>(v, n, scale, factor, rule, levels);
     case 2: return groups<2>(v, n, scale, factor, rule, levels);
     case 3: return groups<3>(v, n, scale, factor, rule, levels);
-    default: return groups<by_gathers>(v, n, scale, factor, rule, levels);
+    default: return groups<by_cells>(v, n, scale, factor, rule, levels);
   }
 }
 

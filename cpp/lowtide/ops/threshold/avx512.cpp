@@ -1,6 +1,6 @@
 // Up to 15 positive borders, so 5-bit levels, sit in one register, from which vpermps picks; the first halving is a
-// compare with a broadcast, and the sign flips all bits of the level under a mask. Longer ones are searched with
-// gathers. Bound by the vector ports, some 13 instructions for 16 levels of 4 bits. Tail: the last few projections
+// compare with a broadcast, and the sign flips all bits of the level under a mask. Among more, a gather says how many
+// lie in lower cells and another looks at the next. Bound by the vector ports, some 13 instructions for 16 levels of 4 bits. Tail: the last few projections
 // through a padded copy.
 #include <immintrin.h>
 
@@ -26,18 +26,22 @@ inline __m512i step(__m512i c, __m512 border, __m512 magnitude, int size) {
   return _mm512_mask_add_epi32(c, _mm512_cmp_ps_mask(border, magnitude, _CMP_LE_OQ), c, _mm512_set1_epi32(size));
 }
 
-constexpr int by_gathers = -1;
+constexpr int by_cells = -1;
+
+inline __m512i count_by_cells(__m512 magnitude, const LineRule& rule) {
+  const __m512 last = _mm512_set1_ps(static_cast<float>(rule.n_cells - 1));
+  const __m512 cell = _mm512_mul_ps(magnitude, _mm512_set1_ps(rule.cells));
+  // What is not a number counts as 0.
+  const __m512 valid = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(cell, cell, _CMP_ORD_Q), cell);
+  __m512i c = _mm512_i32gather_epi32(_mm512_cvttps_epi32(_mm512_min_ps(valid, last)), rule.start, 4);
+  for (unsigned i = 0; i < rule.most; ++i) c = step(c, _mm512_i32gather_ps(c, rule.borders, 4), magnitude, 1);
+  return c;
+}
 
 template <int Steps>
 inline __m512i count(__m512 magnitude, const LineRule& rule) {
+  if (Steps == by_cells) return count_by_cells(magnitude, rule);
   __m512i c = _mm512_setzero_si512();
-  if (Steps == by_gathers) {
-    for (int size = 1 << rule.n_steps >> 1; size > 0; size >>= 1) {
-      const __m512i at = _mm512_add_epi32(c, _mm512_set1_epi32(size - 1));
-      c = step(c, _mm512_i32gather_ps(at, rule.borders, 4), magnitude, size);
-    }
-    return c;
-  }
   constexpr int first = Steps > 0 ? 1 << Steps >> 1 : 0;
   if (first > 0) c = step(c, _mm512_set1_ps(rule.borders[first - 1]), magnitude, first);
 #pragma GCC unroll 3
@@ -92,7 +96,7 @@ void threshold_levels(const float* v, std::size_t n, const float* scale, float f
     case 2: return groups<2>(v, n, scale, factor, rule, levels);
     case 3: return groups<3>(v, n, scale, factor, rule, levels);
     case 4: return groups<4>(v, n, scale, factor, rule, levels);
-    default: return groups<by_gathers>(v, n, scale, factor, rule, levels);
+    default: return groups<by_cells>(v, n, scale, factor, rule, levels);
   }
 }
 

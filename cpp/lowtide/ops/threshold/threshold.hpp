@@ -14,13 +14,23 @@
 namespace lowtide {
 
 constexpr unsigned max_line_borders = 127;
+constexpr unsigned max_line_cells = 512;
 
-// The positive borders, laid out for search.
+// The positive borders, laid out for search: by halving, or by cells of equal width. |u| lies in cell
+// k = min(floor(|u| * cells), n_cells - 1), and start[k] borders in lower ones; multiplying by a number keeps order, so
+// those are reached, and of the others at most `most` can be, which lie in the same cell.
 struct LineRule {
   unsigned n_borders;
   unsigned n_steps;                                 // halvings of the search: 2^n_steps = n_borders + 1
-  alignas(64) float borders[max_line_borders + 1];  // infinite from n_borders on
+  alignas(64) float borders[max_line_borders + 1];  // no numbers from n_borders on: never reached
+  float cells;
+  unsigned n_cells;
+  unsigned most;
+  std::int32_t start[max_line_cells];
 };
+
+// The rule of n_borders positive, ascending borders, their number one less than a power of two.
+LineRule line_rule(const float* borders, unsigned n_borders);
 
 // levels: (n,) bytes.
 using ThresholdLevelsFn = void (*)(const float* v, std::size_t n, const float* scale, float factor,
