@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kLargestSum = 65535;
 // Four rounded table entries may add up to two steps more than their exact sum does.
 constexpr double kStepsOfRun = 253.0;
+// Runs wider than this many times the middle one are cut.
+constexpr double kWidest = 4.0;
 
 // values[f][v]: what the f-th feature of a nibble is when the nibble is v.
 std::vector<double> nibble_values(const CodeMatrix& codes) {
@@ -27,16 +29,38 @@ std::vector<double> nibble_values(const CodeMatrix& codes) {
   return values;
 }
 
-// Step of the bytes: the widest run of nibbles takes all of it. Ranges: largest less least entry of each nibble.
+constexpr std::size_t kRun = 2 * kScanFine;  // nibbles that share a byte sum
+
+// Step of the bytes from the ranges of the nibbles' tables, largest less least entry: the widest run of nibbles takes
+// all that a byte can hold, unless it is far wider than the others, which would then be left with few steps.
 double step_of(const std::vector<double>& ranges) {
-  double widest = 0;
-  for (std::size_t g = 0; g < ranges.size(); g += 2 * kScanFine) {
+  std::vector<double> runs;
+  for (std::size_t g = 0; g < ranges.size(); g += kRun) {
     double run = 0;
-    for (std::size_t i = g; i < std::min(g + 2 * kScanFine, ranges.size()); ++i) run += ranges[i];
-    widest = std::max(widest, run);
+    for (std::size_t i = g; i < std::min(g + kRun, ranges.size()); ++i) run += ranges[i];
+    if (run > 0) runs.push_back(run);
   }
-  const double step = widest / kStepsOfRun;
+  if (runs.empty()) return 1.0;
+  std::sort(runs.begin(), runs.end());
+  const double step = std::min(runs.back(), kWidest * runs[runs.size() / 2]) / kStepsOfRun;
   return step > std::numeric_limits<double>::min() ? step : 1.0;
+}
+
+// Cuts the widest ranges of each run until it fits a byte.
+void cut_ranges(std::vector<double>& ranges, double step) {
+  for (std::size_t g = 0; g < ranges.size(); g += kRun) {
+    const std::size_t end = std::min(g + kRun, ranges.size());
+    std::vector<double> order(ranges.begin() + static_cast<std::ptrdiff_t>(g),
+                              ranges.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(order.begin(), order.end());
+    // Ranges in rising order are kept whole while an equal share of what is left can hold them.
+    double left = kStepsOfRun * step, share = left / static_cast<double>(order.size());
+    for (std::size_t i = 0; i < order.size() && order[i] <= share; ++i) {
+      left -= order[i];
+      share = i + 1 < order.size() ? left / static_cast<double>(order.size() - i - 1) : order[i];
+    }
+    for (std::size_t i = g; i < end; ++i) ranges[i] = std::min(ranges[i], share);
+  }
 }
 
 }  // namespace
@@ -83,26 +107,27 @@ void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vecto
       const double weight = sign * weights[f];
       for (std::size_t v = 0; v < 16; ++v) tables[g * 16 + v] += values[i * 16 + v] * weight;
     }
-  std::vector<double> ranges(n_nibbles);
+  std::vector<double> ranges(n_nibbles), tops(n_nibbles);
   double offset = 0, sizes = 0;
   for (std::size_t g = 0; g < n_nibbles; ++g) {
     const auto [least, largest] = std::minmax_element(tables + g * 16, tables + g * 16 + 16);
     ranges[g] = *largest - *least;
-    offset += *least;
+    tops[g] = *largest;
     sizes += std::max(std::abs(*least), std::abs(*largest));
   }
   const double step = step_of(ranges), per_step = 1 / step;
+  cut_ranges(ranges, step);
   for (std::size_t g = 0; g < n_nibbles; ++g) {
     const double* table = tables + g * 16;
-    const double least = *std::min_element(table, table + 16);
+    const double base = tops[g] - ranges[g];
     std::uint8_t* bytes = bytes_.entries(group, q, g);
     double error = -std::numeric_limits<double>::infinity();
     for (std::size_t v = 0; v < 16; ++v) {
-      const auto steps = static_cast<std::uint8_t>((table[v] - least) * per_step + 0.5);
+      const auto steps = static_cast<std::uint8_t>(std::max(0.0, table[v] - base) * per_step + 0.5);
       bytes[v] = steps;
-      error = std::max(error, table[v] - least - step * steps);
+      error = std::max(error, table[v] - base - step * steps);
     }
-    offset += error;
+    offset += base + error;
   }
   // A term passes at most n_nibbles sums here and in the score, and a few more roundings; sizes bounds them all.
   offset += 4 * static_cast<double>(n_nibbles + 8) * std::numeric_limits<double>::epsilon() * sizes;

@@ -37,8 +37,10 @@ class ByteTables {
 };
 
 // Weights on the decoded features. The score is a sum of double tables; the bytes are those tables in steps:
-//   table[g][v] = least[g] + step * byte[g][v] + error,   score <= offset + step * sum of bytes,
-//   offset = sum over g of (least[g] + largest error of g) + a bound on the rounding of all of this in double.
+//   table[g][v] = base[g] + step * byte[g][v] + error,   score <= offset + step * sum of bytes,
+//   offset = sum over g of (base[g] + largest error of g) + a bound on the rounding of all of this in double.
+// Entries below the base have byte 0: a few very large weights must not leave the others without steps, and rows that
+// lack them are overrated, not lost.
 class FloatQueries {
  public:
   FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign);

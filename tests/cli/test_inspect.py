@@ -1,6 +1,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from cli.samples import FAST, flower_csv, lowtide, rent_csv
 
@@ -100,3 +101,16 @@ def test_inspect_shows_no_text_of_a_stranger_that_could_move_the_cursor():
     said = lowtide("inspect", "m.lowtide").stdout
     assert "perfect" not in said
     assert "\x1b" not in said
+
+
+def test_inspect_says_what_is_in_files_of_kernels_with_a_direction(inside):
+    rows, classes = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    encoder = lt.AsymmetricFeatures("sinh", n_components=64, random_state=0).fit(rows)
+    machine = lt.AsymmetricLSSVC(encoder, C=0.5, system="ridge").fit(rows, classes)
+    for name, thing in (("e", encoder), ("c", encoder.encode(rows)), ("m", machine)):
+        lt.save(thing, f"{name}.lowtide")
+    said = {name: lowtide("inspect", f"{name}.lowtide").stdout for name in "ecm"}
+    assert "AsymmetricFeatures(kernel='sinh', n_components=64, random_state=0)" in said["e"]
+    assert "codes: 20 rows of 64 levels of 1 bit" in said["c"]
+    assert "column factors 256 bytes" in said["c"]
+    assert "AsymmetricLSSVC, system ridge, C = 0.5" in said["m"]

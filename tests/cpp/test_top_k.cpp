@@ -138,6 +138,16 @@ LOWTIDE_TEST(byte_tables_bound_every_score) {
   }
   const FloatQueries queries(codes, Q.data(), 3, 1.0);
   for (const QueryGroup& group : queries.bytes().groups())
+    for (std::size_t q = 0; q < group.count; ++q)
+      for (std::size_t g = 0; g < 2 * queries.n_bytes(); g += 2 * kScanFine) {
+        unsigned most = 0;
+        for (std::size_t i = g; i < std::min(g + 2 * kScanFine, 2 * queries.n_bytes()); ++i) {
+          const std::uint8_t* entries = queries.bytes().of(group) + (i * group.count + q) * 16;
+          most += *std::max_element(entries, entries + 16);
+        }
+        CHECK(most <= 255, std::to_string(g));
+      }
+  for (const QueryGroup& group : queries.bytes().groups())
     for (std::size_t q = group.first; q < group.first + group.count; ++q)
       for (std::size_t i = 0; i < n_rows; ++i) {
         unsigned sum = 0;

@@ -48,8 +48,8 @@ def sampling_time(kernel: lt.kernels.MeasureKernel, d: int, M: int) -> float:
 
 
 def measure(run: Run) -> Figure:
-    factors = run.size((0.5, 1, 2, 4, 8), (1, 4))
-    run.settings |= {"trials": run.size(5, 4), "rows": run.size(4000, 300), "C": C, "M/d": list(factors)}
+    factors = run.size((0.25, 0.5, 1, 2, 4), (1, 4))
+    run.settings |= {"trials": run.size(5, 4), "rows": run.size(3000, 300), "C": C, "M/d": list(factors)}
     data = datasets(run)
     figure, axes = panels(2, len(data), "Accuracy above, seconds to draw the frequencies below")
     for i, (name, part) in enumerate(data.items()):

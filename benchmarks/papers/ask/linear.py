@@ -40,7 +40,7 @@ def _newton(rows: NDArray[np.float32], y: Floats, C: float, w: Floats, max_iter:
         while _objective(w + size * step, (1 - size) * margin + size * far, C) > before and size > 1e-3:
             size /= 2
         w, margin = w + size * step, (1 - size) * margin + size * far
-        if before - _objective(w, margin, C) < 1e-6 * before:
+        if before - _objective(w, margin, C) < 1e-5 * before:
             break
     return w
 

@@ -43,26 +43,30 @@ def maps(d: int, M: int, seed: int) -> dict[str, Map]:
     return found
 
 
+def one_trial(run: Run, data: Data, stream: int, trial: int, chosen: dict[str, float]) -> dict[str, float]:
+    """Return the test accuracy of every map in one trial; a map without a C in `chosen` gets one on training rows."""
+    d, seed = data.X.shape[1], run.seeds(run.settings["trials"], stream)[trial]
+    rng = np.random.default_rng([run.seed, stream, trial])
+    train, test = data.split(rng)
+    classes, parts = np.unique(data.y[train]), np.array_split(test, 8)
+    found = {}
+    for name, embed in maps(d, 2 * d, seed).items():
+        F = embed(data.X[train])
+        if name not in chosen:
+            chosen[name] = choose_strength(F, data.y[train], rng, run.settings["rows to choose C"])
+        weights = fit_linear(F, data.y[train], chosen[name])
+        right = [accuracy(weights, embed(data.X[part]), data.y[part], classes) for part in parts]
+        found[name] = float(np.average(right, weights=[len(part) for part in parts]))
+    run.progress(f"trial {trial + 1}: " + ", ".join(f"{name} {value:.2f}" for name, value in found.items()))
+    return found
+
+
 def accuracies(run: Run, data: Data, stream: int) -> dict[str, Floats]:
-    """Return test accuracies by map, one a trial; C is chosen once a map, on training rows of the first trial."""
-    d, chosen = data.X.shape[1], {}
-    found: dict[str, list[float]] = {}
-    for trial, seed in enumerate(run.seeds(run.settings["trials"], stream)):
-        rng = np.random.default_rng([run.seed, stream, trial])
-        train, test = data.split(rng)
-        classes = np.unique(data.y[train])
-        for name, embed in maps(d, 2 * d, seed).items():
-            F = embed(data.X[train])
-            if name not in chosen:
-                chosen[name] = choose_strength(F, data.y[train], rng, run.settings["rows to choose C"])
-            weights = fit_linear(F, data.y[train], chosen[name])
-            right = [accuracy(weights, embed(data.X[part]), data.y[part], classes) for part in np.array_split(test, 8)]
-            found.setdefault(name, []).append(
-                float(np.average(right, weights=[len(p) for p in np.array_split(test, 8)]))
-            )
-        run.progress(f"trial {trial + 1}: " + ", ".join(f"{name} {values[-1]:.2f}" for name, values in found.items()))
+    """Return test accuracies by map, one a trial; C is chosen once a map, in the first trial."""
+    chosen: dict[str, float] = {}
+    found = [one_trial(run, data, stream, trial, chosen) for trial in range(run.settings["trials"])]
     run.settings.setdefault("C", {})[str(stream)] = chosen
-    return {name: np.array(values) for name, values in found.items()}
+    return {name: np.array([trial[name] for trial in found]) for name in found[0]}
 
 
 def judge(run: Run, name: str, found: dict[str, Floats]) -> None:
@@ -85,7 +89,7 @@ def judge(run: Run, name: str, found: dict[str, Floats]) -> None:
 
 
 def measure(run: Run) -> Figure:
-    run.settings |= {"trials": run.size(10, 6), "rows to choose C": run.size(6000, 300), "M": "2 d"}
+    run.settings |= {"trials": run.size(10, 6), "rows to choose C": run.size(2000, 300), "M": "2 d"}
     data = datasets(run)
     figure, axes = panels(1, len(data), "Test accuracy at M = 2d")
     results = {}

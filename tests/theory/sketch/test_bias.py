@@ -61,11 +61,11 @@ def test_too_large_a_gamma_is_refused_with_what_to_use_instead():
 
 def test_bias_is_answered_in_milliseconds_when_asked_again():
     sketch_bias(4, 0.777)
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(100):
         sketch_bias(4, 0.777)
     # 100 cached answers take under a millisecond; a build of the table alone takes one each.
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 @pytest.mark.parametrize("correlations", [(0.5, 0.5), (0.9, -0.1)])

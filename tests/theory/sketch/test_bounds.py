@@ -54,9 +54,14 @@ def test_bounds_close_in_on_the_kernel_with_more_bits():
 
 
 def test_bounds_are_finite_at_any_bandwidth():
-    for gamma in (1e-6, 1e3):
-        bounds = sketch_bounds(3, gamma, 0.5)
-        assert -1 <= bounds.lower <= bounds.upper <= 1
+    for bits, gamma, rho in itertools.product(
+        (1, 3, 8), (1e-12, 1e-6, 1e-3, 1e3, 1e6), (-1.0, -0.3, 0.0, 1e-9, 0.5, 1.0)
+    ):
+        bounds = sketch_bounds(bits, gamma, rho)
+        K = float(sketch_kernel(bits, gamma, rho))
+        # Distortions of a wide kernel are differences of numbers near 1: 1e-16, of which the bounds take roots.
+        assert -1 <= bounds.lower <= K + 1e-7
+        assert K - 1e-7 <= bounds.upper <= 1
 
 
 def test_bad_parameters_are_refused():

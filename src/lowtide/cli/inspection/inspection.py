@@ -32,7 +32,7 @@ class Inspection:
         content = describe(file)
         thing = lt.load(file, mmap=True)
         encoder = encoder_of(thing)
-        return cls(file, content, thing, expected_errors(encoder) if hasattr(encoder, "kernel_") else [])
+        return cls(file, content, thing, expected_errors(encoder) if _is_radial(encoder) else [])
 
     def report(self) -> str:
         """Say it in words."""
@@ -62,7 +62,8 @@ class Inspection:
             levels = f"{thing.n_levels:,} levels of {counted(thing.bits, 'bit')}"
             return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
         if hasattr(thing, "C_"):
-            return f"{name}, {thing.loss} loss, C = {amount(thing.C_)}"
+            how = f"{thing.loss} loss" if hasattr(thing, "loss") else f"system {thing.system}"
+            return f"{name}, {how}, C = {amount(thing.C_)}"
         return f"{name}, alpha = {amount(thing.alpha_)}" if hasattr(thing, "alpha_") else name
 
     def _table(self) -> str:
@@ -82,14 +83,14 @@ class Inspection:
 
     @staticmethod
     def _features(encoder: Any) -> str:
-        """Say what the features are; those without a kernel of their own show their parameters."""
+        """Say what the features are; those without a kernel of one distance show their parameters."""
         if encoder is None:
             return ""
-        return encoder_summary(encoder) if hasattr(encoder, "kernel_") else " ".join(repr(encoder).split())
+        return encoder_summary(encoder) if _is_radial(encoder) else " ".join(repr(encoder).split())
 
     @staticmethod
     def _projection(encoder: Any) -> str:
-        if not hasattr(encoder, "kernel_"):
+        if not _is_radial(encoder):
             return ""
         seed = "" if encoder.random_state is None else f", seed {encoder.random_state}"
         return f"{encoder.projection}, {encoder.feature_map} map{seed}"
@@ -114,3 +115,8 @@ class Inspection:
             "kernel_error": errors or None,
         }
         return {**own, "content": self.content}
+
+
+def _is_radial(encoder: Any) -> bool:
+    """Whether an encoder has a kernel of one distance, over which its errors are a curve."""
+    return isinstance(encoder, lt.RandomFeatures)

@@ -13,6 +13,7 @@ _PARTS = {
     "intercept": "weights",
     "projection": "frequencies",
     "offset": "dither",
+    "left_offset": "dither",
     "packed": "packed rows",
     "norms": "norms",
     "codebook": "codebook",

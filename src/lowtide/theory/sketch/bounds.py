@@ -133,8 +133,6 @@ def _cell_transforms(borders: Floats, gamma: float) -> NDArray[np.complex128]:
 
 def _cross_terms(parts: _Distortions, g2: float, rho: float) -> tuple[float, float]:
     """The known part of E[e_s sin(rho z)] + Cov(e_c, cos(rho z)), and how far the unknown part can go."""
-    if rho == 0.0:
-        return 0.0, 0.0
     near, far = math.exp(-g2 * (1 - rho) ** 2 / 2), math.exp(-g2 * (1 + rho) ** 2 / 2)
     V_s, V_c = _variances(rho**2 * g2)
     covariance_s, covariance_c = (near - far) / 2, (near + far) / 2 - math.exp(-g2 * (1 + rho**2) / 2)
@@ -145,6 +143,8 @@ def _cross_terms(parts: _Distortions, g2: float, rho: float) -> tuple[float, flo
 
 def _partial_correlation(D: float, zeta: float, v: float, covariance: float, V: float) -> tuple[float, float]:
     """Middle and half width of Cov(e, s) given Var e = D, Cov(e, z) = zeta, Var z = v, Cov(z, s), Var s = V."""
+    if min(D, v, V) <= 0:  # below the rounding of the distortions, or rho = 0
+        return 0.0, 0.0
     first, second = zeta / math.sqrt(D * v), covariance / math.sqrt(v * V)
     root = math.sqrt(max(0.0, 1 - first**2) * max(0.0, 1 - second**2))
     scale = math.sqrt(D * V)
