@@ -106,6 +106,18 @@ def test_ternary_codes_multiply_as_minus_zero_plus():
     np.testing.assert_array_equal(C @ np.arange(70), trits @ np.arange(70))
 
 
+@pytest.mark.parametrize("norms", [None, np.linspace(0.5, 2.0, 130)])
+@pytest.mark.parametrize("scale", [None, np.linspace(-1.0, 3.0, 65)])
+def test_trits_with_factors_of_rows_and_columns(scale, norms):
+    levels = np.random.default_rng(0).integers(0, 3, (130, 65))
+    parts = {"bits": 2, "n_levels": 65, "codebook": [0, 0.5, -0.5, 0], "fingerprint": bytes(16)}
+    C = Codes(pack_levels(levels, 2), **parts, scale=scale, norms=norms)
+    C = C if norms is None else C.times_norms()
+    D = np.asarray(C, dtype=np.float64)
+    assert_product(C.gram(dtype=np.float64), D.T, D)
+    assert_product(C.dot(C, dtype=np.float64), D, D.T)
+
+
 @pytest.mark.parametrize("operand", [np.arange(9), np.arange(9, dtype=np.uint8), [True] * 9, list(range(9))])
 def test_integer_operands_count_as_float64(operand):
     C = draw_codes(4, 9, 1)
