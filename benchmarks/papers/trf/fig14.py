@@ -87,7 +87,7 @@ def judge(run: Run, sizes: list[int], found: dict[str, Floats]) -> None:
 def measure(run: Run) -> Figure:
     whole = digits(run)
     sizes = run.size([70, 210, 350, 490, 700], [35, 210])
-    run.settings |= {"n": run.size(1024, 400), "n_test": run.size(4000, 400), "m": sizes, "draws": run.size(6, 3)}
+    run.settings |= {"n": run.size(1024, 400), "n_test": run.size(4000, 400), "m": sizes, "draws": run.size(4, 3)}
     run.settings |= {"sparsity": SPARSITY, "C": list(STRENGTHS)}
     found = {name: np.empty((run.settings["draws"], len(sizes))) for name in ("relu", "ternary")}
     for draw in range(run.settings["draws"]):
