@@ -58,7 +58,7 @@ def accuracy(Z: Any, y: NDArray[Any], Z_test: Any, y_test: NDArray[Any]) -> floa
 
 
 def draw_plot(sizes: list[int], found: dict[str, Floats]) -> Figure:
-    figure, axes = panels(1, 1, "SVM on few features, mean and standard error over draws")
+    figure, axes = panels(1, 1, "SVM on few features")
     names = {"relu": ("ReLU features, 32 bits", BLUE), "ternary": ("ternary, 1.6 bits", RED)}
     for name, (label, color) in names.items():
         error = found[name].std(axis=0, ddof=1) / np.sqrt(len(found[name]))
