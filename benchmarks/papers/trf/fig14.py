@@ -58,7 +58,7 @@ def accuracy(Z: Any, y: NDArray[Any], Z_test: Any, y_test: NDArray[Any]) -> floa
 
 
 def draw_plot(sizes: list[int], found: dict[str, Floats]) -> Figure:
-    figure, axes = panels(1, 1, "SVM on few features, mean and standard error over draws")
+    figure, axes = panels(1, 1, "SVM on few features")
     names = {"relu": ("ReLU features, 32 bits", BLUE), "ternary": ("ternary, 1.6 bits", RED)}
     for name, (label, color) in names.items():
         error = found[name].std(axis=0, ddof=1) / np.sqrt(len(found[name]))
@@ -87,7 +87,7 @@ def judge(run: Run, sizes: list[int], found: dict[str, Floats]) -> None:
 def measure(run: Run) -> Figure:
     whole = digits(run)
     sizes = run.size([70, 210, 350, 490, 700], [35, 210])
-    run.settings |= {"n": run.size(1024, 400), "n_test": run.size(4000, 400), "m": sizes, "draws": run.size(6, 3)}
+    run.settings |= {"n": run.size(1024, 400), "n_test": run.size(4000, 400), "m": sizes, "draws": run.size(4, 3)}
     run.settings |= {"sparsity": SPARSITY, "C": list(STRENGTHS)}
     found = {name: np.empty((run.settings["draws"], len(sizes))) for name in ("relu", "ternary")}
     for draw in range(run.settings["draws"]):
