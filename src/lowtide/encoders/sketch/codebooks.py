@@ -46,7 +46,7 @@ def fourier_codebook(bits: int, n_projections: int, gamma: float) -> Book:
 
     Examples
     --------
-    >>> fourier_codebook(1, 1, gamma=0.5).round(4).tolist()
+    >>> fourier_codebook(1, 1, gamma=0.5).astype(float).round(4).tolist()
     [[0.6982, -0.7159], [0.6982, 0.7159]]
     """
     phase = math.sqrt(2.0 * gamma) * normal_steps(bits).values

@@ -46,7 +46,7 @@ def ternary_kernel(
     --------
     >>> from lowtide.theory import TernaryMap, ternary_kernel
     >>> mean, second = ternary_kernel(TernaryMap(0.0, 0.0), [1.0], [1.0], [[0.5]])    # a sign function: 2/pi asin(rho)
-    >>> round(float(mean[0, 0]), 6), float(second[0, 0])
+    >>> round(float(mean[0, 0]), 6), round(float(second[0, 0]), 6)
     (0.333333, 1.0)
     """
     norms = [np.sqrt(np.asarray(square, dtype=np.float64)) for square in (square_x, square_y)]
