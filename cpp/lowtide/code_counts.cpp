@@ -8,22 +8,12 @@
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
+#include "lowtide/tile_pairs.hpp"
 
 namespace lowtide {
 namespace {
 
 constexpr std::size_t kTileCounts = kGramTile * kGramTile;
-
-struct TilePair {
-  std::size_t s, t;
-};
-
-std::vector<TilePair> upper_pairs(std::size_t n_tiles) {
-  std::vector<TilePair> pairs;
-  for (std::size_t s = 0; s < n_tiles; ++s)
-    for (std::size_t t = s; t < n_tiles; ++t) pairs.push_back({s, t});
-  return pairs;
-}
 
 // Counts of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
 std::vector<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vector<TilePair>& pairs) {

@@ -7,22 +7,12 @@
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
+#include "lowtide/tile_pairs.hpp"
 
 namespace lowtide {
 namespace {
 
 constexpr std::size_t tile_sums = kGramTile * kGramTile;
-
-struct TilePair {
-  std::size_t s, t;
-};
-
-std::vector<TilePair> upper_pairs(std::size_t n_tiles) {
-  std::vector<TilePair> pairs;
-  for (std::size_t s = 0; s < n_tiles; ++s)
-    for (std::size_t t = s; t < n_tiles; ++t) pairs.push_back({s, t});
-  return pairs;
-}
 
 // The even bits of a word side by side.
 std::uint64_t even_bits(std::uint64_t x) {

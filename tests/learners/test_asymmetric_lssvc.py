@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, RandomFeatures
+from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.kernels import Gaussian, ShiftGaussian, SinhGaussian, SymmetricPart
 
@@ -243,3 +243,13 @@ def test_singular_system_is_an_error_that_says_what_to_change():
     singular = np.linalg.svd((L - L.mean(axis=0)) @ (R - R.mean(axis=0)).T, compute_uv=False)
     with pytest.raises(ParameterError, match="Change C a little"):
         AsymmetricLSSVC(FrozenEstimator(encoder), C=1 / (2 * singular[0])).fit(X, TWO)
+
+
+@pytest.mark.parametrize("encoder", [Sketch(64, random_state=0), TernaryFeatures(n_components=64, sparsity=0.0)])
+def test_encoder_that_always_has_codes_is_used_on_them(encoder):
+    rows = np.random.default_rng(0).standard_normal((40, 40))
+    default, coded = (AsymmetricLSSVC(clone(encoder).set_params(random_state=0), side=s) for s in (None, "codes"))
+    labels = np.arange(40) % 2
+    np.testing.assert_array_equal(
+        default.fit(rows, labels).decision_function(rows), coded.fit(rows, labels).decision_function(rows)
+    )

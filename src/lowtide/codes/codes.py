@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
+from lowtide.codes.agreement import check_same_encoder, same_norms, same_scale
 from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, dot, float_dtype, gram, matmul
+from lowtide.codes.indexing import row_key
 from lowtide.codes.layout import (
     aligned_rows,
     check_codebook,
@@ -23,7 +25,7 @@ from lowtide.codes.layout import (
 )
 from lowtide.codes.top_k import top_k
 from lowtide.codes.transposed import TransposedCodes
-from lowtide.errors import CodeLayoutError, FingerprintMismatchError
+from lowtide.errors import CodeLayoutError
 
 __all__ = ["Codes"]
 
@@ -208,7 +210,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        rows = _row_key(key)
+        rows = row_key(key)
         return self.with_rows(self._packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -246,7 +248,7 @@ class Codes:
 
         Notes
         -----
-        One bit without weights: exact counts, n F^2 / 2 bit operations, below 2^32 rows; the result is rounded once.
+        One bit or trits without weights: exact counts, n F^2 / 2 bit operations, below 2^32 rows, rounded once.
         Otherwise one BLAS rank-k update a decoded block of at most 2^22 values, in `dtype`.
         """
         kind = float_dtype("Codes.gram", dtype)
@@ -341,7 +343,7 @@ class Codes:
             yield self[begin : begin + size]
 
     def __eq__(self, other: object) -> bool:
-        """Whether bits, width, codebook, scale, fingerprint and every level are the same."""
+        """Whether bits, width, codebook, scale, norms, fingerprint and every level are the same."""
         if not isinstance(other, Codes):
             return NotImplemented
         return (
@@ -349,9 +351,7 @@ class Codes:
             and np.array_equal(self._codebook, other._codebook)
             and same_scale(self, other)
             and np.array_equal(self._packed, other._packed)
-            and self.is_times_norms == other.is_times_norms
-            and (self._norms is None) == (other._norms is None)
-            and (self._norms is None or other._norms is None or np.array_equal(self._norms, other._norms))
+            and same_norms(self, other)
         )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -389,27 +389,6 @@ class Codes:
         return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
 
 
-def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
-    """Raise unless both come from one encoder and have one decoded width."""
-    if left.fingerprint != right.fingerprint:
-        raise FingerprintMismatchError(
-            f"{owner}: codes must come from one encoder, got fingerprints {left.fingerprint.hex()} and "
-            f"{right.fingerprint.hex()}. Encode both with the same fitted encoder."
-        )
-    if left.shape[1] != right.shape[1] or left.n_levels != right.n_levels:
-        raise CodeLayoutError(
-            f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
-            f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
-        )
-
-
-def same_scale(left: Codes, right: Codes) -> bool:
-    """Return whether the decoded columns of both have the same factors."""
-    if left.scale is None or right.scale is None:
-        return left.scale is right.scale
-    return np.array_equal(left.scale, right.scale)
-
-
 def _rebuild(
     packed: NDArray[np.uint8],
     bits: int,
@@ -424,23 +403,3 @@ def _rebuild(
         packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, scale=scale, norms=norms
     )
     return codes.times_norms() if times_norms else codes
-
-
-def _row_key(key: Any) -> Any:
-    """Return a key that takes rows and keeps two dimensions."""
-    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-        key = key[0]  # how scikit-learn takes rows of anything with a shape
-    if isinstance(key, slice):
-        return key
-    if isinstance(key, tuple):
-        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
-    index = np.asarray(key)
-    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
-        return index.astype(np.intp)
-    if index.ndim == 0 and index.dtype.kind in "iu":
-        return index.reshape(1)
-    if index.ndim != 1 or index.dtype.kind not in "iub":
-        raise CodeLayoutError(
-            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
-        )
-    return index

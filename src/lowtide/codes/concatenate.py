@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes.codes import Codes, check_same_encoder, same_scale
+from lowtide.codes.agreement import check_same_encoder, same_scale
+from lowtide.codes.codes import Codes
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["concatenate"]

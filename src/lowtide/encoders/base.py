@@ -95,6 +95,11 @@ class Encoder(EstimatorState, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         )
 
     @property
+    def _has_codes(self) -> bool:
+        """Whether a fitted encoder has a coded side."""
+        return True
+
+    @property
     def _ops_refuse_not_finite(self) -> bool:
         """Whether the ops find NaN and infinity by themselves, so that no pass over X has to."""
         return False

@@ -194,6 +194,10 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         return self.projection_.signs is not None
 
     @property
+    def _has_codes(self) -> bool:
+        return self.quantizer_ is not None
+
+    @property
     def _n_features_out(self) -> int:
         return self._n_components
 

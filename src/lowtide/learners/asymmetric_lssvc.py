@@ -227,7 +227,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         self._fingerprint = self.features_.fingerprint_
 
     def _resolve_side(self) -> str:
-        has_codes = getattr(self.features_, "quantizer_", None) is not None
+        has_codes = self.features_._has_codes
         side = ("codes" if has_codes else "full") if self.side is None else self.side
         check_option("AsymmetricLSSVC", "side", side, ("codes", "full"))
         if side == "codes" and not has_codes:
@@ -269,7 +269,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         self._resolve_side_of_file()
 
     def _resolve_side_of_file(self) -> None:
-        if self._predict_on == "codes" and getattr(self.features_, "quantizer_", None) is None:
+        if self._predict_on == "codes" and not self.features_._has_codes:
             raise fail("AsymmetricLSSVC", "the side must be 'full' for features without a coded side", "codes")
 
     def __sklearn_tags__(self) -> Tags:

@@ -140,7 +140,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
 
     def _settle_sides(self, coded_only: bool) -> None:
         """Resolve train_on and predict_on: codes, or full where there is no coded side."""
-        has_codes = self.features_ is None or getattr(self.features_, "quantizer_", True) is not None
+        has_codes = self.features_ is None or self.features_._has_codes
         default: Side = "codes" if has_codes else "full"
         owner = type(self).__name__
         sides = {}

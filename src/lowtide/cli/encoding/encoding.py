@@ -44,7 +44,7 @@ class Encoding:
         return cls(encoder, recipe)._with_codes()
 
     def _with_codes(self) -> Self:
-        if getattr(self.encoder, "quantizer_", True) is None:
+        if not self.encoder._has_codes:
             raise TableError("codes need a coded side, 1 to 8 bits a feature, got an encoder with bits=none.")
         return self
 

@@ -271,6 +271,10 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
         return any(projection.signs is not None for projection in self._projections)
 
     @property
+    def _has_codes(self) -> bool:
+        return self.quantizer_ is not None
+
+    @property
     def _n_features_out(self) -> int:
         return sum(self._block_columns)
 
