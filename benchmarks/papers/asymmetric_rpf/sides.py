@@ -46,7 +46,6 @@ class GivenFeatures(lt.encoders.Encoder):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self._rows(X, reset=True)
-        self.quantizer_ = None
         self.fingerprint_ = b"given features"
         return self
 
@@ -55,6 +54,10 @@ class GivenFeatures(lt.encoders.Encoder):
 
     def _encode(self, rows: Any) -> Any:
         raise NotImplementedError("GivenFeatures have no coded side")
+
+    @property
+    def _has_codes(self) -> bool:
+        return False
 
     @property
     def _n_features_out(self) -> int:
