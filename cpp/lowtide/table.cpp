@@ -30,6 +30,7 @@ Ops scalar_ops() {
   table.trit_sums = scalar::trit_sums;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
+  table.crc32c = scalar::crc32c;
   return table;
 }
 
@@ -61,6 +62,7 @@ Ops avx2_ops() {
   table.trit_sums = avx2::trit_sums;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
+  table.crc32c = avx2::crc32c;
 #endif
   return table;
 }

@@ -2,7 +2,8 @@
 
 from lowtide.persist.description import describe
 from lowtide.persist.loading import load
-from lowtide.persist.metadata import read_metadata
+from lowtide.persist.metadata import check_metadata, read_metadata
 from lowtide.persist.saving import save
+from lowtide.persist.whole_file import PathLike, write_whole
 
-__all__ = ["describe", "load", "read_metadata", "save"]
+__all__ = ["PathLike", "check_metadata", "describe", "load", "read_metadata", "save", "write_whole"]

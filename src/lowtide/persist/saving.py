@@ -10,7 +10,7 @@ from lowtide.persist.container import pack
 from lowtide.persist.kinds import kind_of
 from lowtide.persist.metadata import check_metadata
 from lowtide.persist.weights import WeightForm, pack_weights
-from lowtide.persist.whole_file import PathLike, write
+from lowtide.persist.whole_file import PathLike, write_whole
 
 __all__ = ["save"]
 
@@ -69,4 +69,4 @@ def save(
         raise fail("save", f"weights must be left out for {kind}, which has none", weights)
     if metadata is not None:
         header["metadata"] = check_metadata(metadata)
-    write(path, pack(header, arrays))
+    write_whole(path, pack(header, arrays))
