@@ -50,8 +50,11 @@ class Design(Protocol):
     def take(self, rows: Array | slice) -> Design:
         """Return some of the rows."""
 
-    def parts(self, n_columns: int = 1) -> Iterator[Design]:
-        """Yield all rows in order, as designs in memory; n_columns of float64 may be made of a part's rows."""
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[Design]:
+        """Yield all rows in order, as designs in memory.
+
+        Of a part's rows n_columns of float64 can be made; parts hold `at_least` bytes of codes, if there are as many.
+        """
 
     def gathered(self) -> Design:
         """Return the same rows in memory."""
@@ -69,7 +72,7 @@ class _InMemory:
 
     is_whole: ClassVar[bool] = True
 
-    def parts(self, n_columns: int = 1) -> Iterator[Self]:
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[Self]:
         """Yield the design itself."""
         yield self
 

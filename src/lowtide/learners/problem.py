@@ -79,8 +79,11 @@ class SummedProblem(Protocol):
     def codes(self) -> CodeSource:
         """The codes themselves, where they can be read from this process."""
 
-    def sum(self, task: Callable[..., Sum], *arguments: Any) -> Sum:
-        """Return the sum of task(part, *arguments) over all parts."""
+    def sum(self, task: Callable[..., Sum], *arguments: Any, at_least: int = 0) -> Sum:
+        """Return the sum of task(part, *arguments) over all parts.
+
+        Parts hold `at_least` bytes of codes, if there are as many: where a sum is large, few of them should be added.
+        """
 
     def tally(self, task: Callable[[Array, Array | None], Sum]) -> Sum:
         """Return the sum of task(labels, weight), which needs no features."""
@@ -184,10 +187,10 @@ class Problem:
         """Sum of the weights."""
         return float(len(self.labels)) if self.weight is None else float(self.weight.sum())
 
-    def parts(self) -> Iterator[Problem]:
+    def parts(self, at_least: int = 0) -> Iterator[Problem]:
         """Yield all rows in order, as problems in memory."""
-        start = 0
-        for design in self.train.parts(self.n_targets if self.labels.ndim > 1 or self.reading is not None else 1):
+        start, n_columns = 0, self.n_targets if self.labels.ndim > 1 or self.reading is not None else 1
+        for design in self.train.parts(n_columns, at_least):
             if design is self.train:
                 yield self
                 return
@@ -196,9 +199,9 @@ class Problem:
             yield Problem(design, design, self.labels[rows], weight, self.fit_intercept, self.reading)
             start = rows.stop
 
-    def sum(self, task: Callable[..., Sum], *arguments: Any) -> Sum:
+    def sum(self, task: Callable[..., Sum], *arguments: Any, at_least: int = 0) -> Sum:
         """Return the sum of task(part, *arguments) over all parts, added in order."""
-        parts = self.parts()
+        parts = self.parts(at_least)
         total = task(next(parts), *arguments)
         for part in parts:
             total.merge(task(part, *arguments))

@@ -93,7 +93,7 @@ def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.r
     n, m = problem.shape
     alphas = _candidates(equations)
     held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
-    sums = held.sum(NormalEquations.of, equations.dtype)
+    sums = NormalEquations.summed(held, equations.dtype)
     columns, scale = _half_of_the_columns(m)
     rest = equations.columns(columns, scale).without(sums.columns(columns, scale))
     if n < 2 or not rest.weight > 0:

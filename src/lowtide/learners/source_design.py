@@ -37,9 +37,9 @@ class SourceDesign:
         """Rows and features."""
         return self.source.shape
 
-    def parts(self, n_columns: int = 1) -> Iterator[CodedDesign]:
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[CodedDesign]:
         """Yield the rows in order, block by block."""
-        return map(CodedDesign, read_blocks(self.source, n_columns))
+        return map(CodedDesign, read_blocks(self.source, n_columns, at_least))
 
     def gathered(self) -> CodedDesign:
         """Return the rows in memory, packed."""
@@ -61,7 +61,7 @@ class SourceDesign:
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D."""
         total, start = np.zeros((self.shape[1],) * 2, dtype=dtype), 0
-        for part in self.parts():
+        for part in self.parts(at_least=total.nbytes // 2):
             stop = start + part.shape[0]
             total += part.gram(None if weight is None else weight[start:stop], dtype)
             start = stop

@@ -13,8 +13,8 @@ from lowtide.codes import Codes, CodeSource
 
 __all__ = ["RecodedSource", "SelectedSource", "column_of", "first_codes", "is_source", "read_blocks"]
 
-# A Gram matrix of 4096 features is added in a tenth of the time that 64 MB of one-bit rows take to be counted.
-_BLOCK_BYTES = 1 << 26
+# Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
+_BLOCK_BYTES = 1 << 24
 # Float64 values that may be made of a block's rows, a column a class: 128 MB.
 _BLOCK_NUMBERS = 1 << 24
 
@@ -38,7 +38,7 @@ def first_codes(source: CodeSource) -> Codes:
     return source[:0] if isinstance(source, Codes) else next(iter(source.blocks(1)))[:0]
 
 
-def read_blocks(source: CodeSource, n_columns: int = 1) -> Iterator[Codes]:
+def read_blocks(source: CodeSource, n_columns: int = 1, at_least: int = 0) -> Iterator[Codes]:
     """Yield the rows of a source in order, as much at a time as a process can easily hold; Codes come as they are.
 
     Parameters
@@ -46,12 +46,15 @@ def read_blocks(source: CodeSource, n_columns: int = 1) -> Iterator[Codes]:
     source : CodeSource
     n_columns : int, default=1
         Numbers that will be made of each row.
+    at_least : int, default=0
+        Bytes that a block should have, if there are as many.
     """
     if isinstance(source, Codes):
         yield source
     elif source.n_rows:
         row_bytes = first_codes(source).packed.shape[1]
-        yield from source.blocks(max(1, min(_BLOCK_BYTES // row_bytes, _BLOCK_NUMBERS // n_columns)))
+        size = min(max(_BLOCK_BYTES, at_least) // row_bytes, _BLOCK_NUMBERS // n_columns)
+        yield from source.blocks(max(1, size))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def fit_squared(
 ) -> tuple[RidgeSolution, float]:
     """Return the solution and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
     # Rounding of float32 would add up over parts.
-    equations = problem.sum(NormalEquations.of, product_dtype(*problem.shape) if problem.is_whole else np.float64)
+    equations = NormalEquations.summed(problem, product_dtype(*problem.shape) if problem.is_whole else np.float64)
     if alpha == "auto":
         alpha = _choose_alpha(equations, problem.weighted_rows(), rng)
     return equations.solve(alpha, fit_intercept=problem.fit_intercept, problem=problem), alpha

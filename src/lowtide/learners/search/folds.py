@@ -97,7 +97,7 @@ def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[Norm
     dtype = np.float64 if m <= _EXACT_FEATURES else np.float32
 
     def sums_of(rows: Array) -> NormalEquations:
-        return problem.take(rows).sum(NormalEquations.of, dtype)
+        return NormalEquations.summed(problem.take(rows), dtype)
 
     if not _is_partition(splits, problem.shape[0]):
         yield from (sums_of(train) for train, _ in splits)

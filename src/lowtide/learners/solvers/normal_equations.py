@@ -54,6 +54,13 @@ class NormalEquations:
         sums.add(part.train, part.targets, part.weight)
         return sums
 
+    @classmethod
+    def summed(cls, problem: SummedProblem, dtype: type[np.floating[Any]]) -> NormalEquations:
+        """Return the sums of all rows."""
+        # A Gram matrix is added in a tenth of the time that half as many bytes of one-bit codes take to be counted.
+        gram_bytes = problem.shape[1] ** 2 * np.dtype(dtype).itemsize
+        return problem.sum(cls.of, dtype, at_least=gram_bytes // 2)
+
     def add(self, design: Design, targets: Array, weight: Array | None) -> None:
         """Add rows: targets (n, k), weights (n,) or None for ones."""
         block = design.gram(weight, self.dtype)
