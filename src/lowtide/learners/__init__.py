@@ -10,8 +10,10 @@ from lowtide.learners.compression import (
     DecisionReport,
     compress,
 )
+from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
+from lowtide.learners.source_design import source_problem
 
 __all__ = [
     "AsymmetricLSSVC",
@@ -22,6 +24,10 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "Problem",
+    "ProblemSource",
     "SketchSearchCV",
+    "SummedProblem",
     "compress",
+    "source_problem",
 ]
