@@ -16,6 +16,8 @@ __all__ = ["connected"]
 
 # Parameters of a model travel with the tasks: tens of megabytes are nothing to warn of.
 _SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1GiB"}
+# A cluster for one call shows no dashboard; its port must be free whatever else runs.
+_NO_DASHBOARD = {"dashboard_address": ":0", "scheduler_kwargs": {"dashboard": False}}
 
 
 @contextmanager
@@ -39,9 +41,8 @@ def connected(client: Any) -> Iterator[Client]:
                 yield opened
         else:
             # One thread a process, as Dask sets up its workers' linear algebra; lowtide's own threads follow.
-            shape = {"n_workers": len(os.sched_getaffinity(0)), "threads_per_worker": 1, "processes": True}
             with (
-                LocalCluster(**shape, dashboard_address=None) as cluster,
+                LocalCluster(n_workers=len(os.sched_getaffinity(0)), threads_per_worker=1, **_NO_DASHBOARD) as cluster,
                 Client(cluster, set_as_default=False) as opened,
             ):
                 yield opened

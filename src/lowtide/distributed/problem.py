@@ -127,7 +127,8 @@ class RemoteProblem:
 
     def _each(self, task: Callable[..., Any], *arguments: Any) -> list[Future]:
         """Submit task(part, *arguments) for every part."""
-        return [self.client.submit(task, part, *arguments, pure=False) for part in self.parts]
+        repeated = ([argument] * len(self.parts) for argument in arguments)
+        return list(self.client.map(task, self.parts, *repeated, pure=False))
 
     def _shared(self, arguments: tuple[Any, ...]) -> Any:
         """Return arguments for every part: with each task if that is little, else as one object on the cluster.
