@@ -160,7 +160,7 @@ class CodeStore(StoredRows):
             lock.release()
             raise
         if store.discarded:
-            _LOG.warning("%s: discarded uncommitted rows: %s", root, ", ".join(store.discarded))
+            _LOG.warning("%s: discarded what an interrupted writer has left: %s", root, ", ".join(store.discarded))
         return store
 
     @classmethod
@@ -285,18 +285,20 @@ class CodeStore(StoredRows):
         return self._template.with_rows(self._readers[CODES].take(index), norms)
 
     def verify(self) -> None:
-        """Read everything and compare it with its checksums.
+        """Read everything that is committed now and compare it with its checksums.
 
         Raises
         ------
         FileFormatError
             Naming every shard and chunk that is not what was written.
         """
-        _read_manifest(self.path)
-        load_inside(self.path, TEMPLATE, self._manifest.files[TEMPLATE], Codes)
-        if ENCODER in self._manifest.files:
-            load_inside(self.path, ENCODER, self._manifest.files[ENCODER])
-        found = [str(error) for error in damage_of(self.path, self._manifest)]
+        manifest, found = None, ["not looked yet"]
+        while found and manifest != (manifest := _read_manifest(self.path)):
+            # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
+            found = [str(error) for error in damage_of(self.path, manifest)]
+        load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
+        if ENCODER in manifest.files:
+            load_inside(self.path, ENCODER, manifest.files[ENCODER])
         if found:
             more = f" And {len(found) - _MOST_NAMED} more." if len(found) > _MOST_NAMED else ""
             raise FileFormatError(" ".join(found[:_MOST_NAMED]) + more)
