@@ -12,6 +12,7 @@ from lowtide.learners.compression import (
 )
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
+from lowtide.learners.sources import SelectedSource
 
 __all__ = [
     "AsymmetricLSSVC",
@@ -22,6 +23,7 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "SelectedSource",
     "SketchSearchCV",
     "compress",
 ]

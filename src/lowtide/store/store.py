@@ -292,10 +292,11 @@ class CodeStore(StoredRows):
         FileFormatError
             Naming every shard and chunk that is not what was written.
         """
-        manifest, found = None, ["not looked yet"]
-        while found and manifest != (manifest := _read_manifest(self.path)):
-            # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
-            found = [str(error) for error in damage_of(self.path, manifest)]
+        manifest = _read_manifest(self.path)
+        found = [str(error) for error in damage_of(self.path, manifest)]
+        # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
+        while found and manifest != (newer := _read_manifest(self.path)):
+            manifest, found = newer, [str(error) for error in damage_of(self.path, newer)]
         load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
         if ENCODER in manifest.files:
             load_inside(self.path, ENCODER, manifest.files[ENCODER])
