@@ -26,7 +26,7 @@ from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.design import CodedDesign, Design, FullDesign
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport
-from lowtide.learners.source_design import SourceDesign
+from lowtide.learners.source_design import design_of
 from lowtide.learners.sources import RecodedSource, column_of, first_codes, is_source, read_blocks
 from lowtide.learners.state import MachineState
 
@@ -184,7 +184,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     def _design(self, X: Any, side: str) -> Design:
         """Return rows or codes as the matrix of one side."""
         if is_source(X):
-            return CodedDesign(X) if isinstance(X, Codes) else SourceDesign(X)
+            return design_of(X)
         if self.features_ is None:
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":

@@ -119,9 +119,8 @@ class ProblemSource(Protocol):
     def encoder(self) -> Any:
         """The fitted encoder that made the codes, or None."""
 
-    @property
-    def labels(self) -> Array:
-        """The labels of all rows, brought to this process."""
+    def all_labels(self) -> Array:
+        """Return the labels of all rows, brought to this process."""
 
     def problem(self, fit_intercept: bool, **checks: Any) -> SummedProblem:
         """Return the rows with their labels; `checks` are what scikit-learn's `_check_y` takes."""

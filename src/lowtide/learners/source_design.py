@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.learners.design import CodedDesign
+from lowtide.learners.problem import Problem, Reading
 from lowtide.learners.sources import RecodedSource, SelectedSource, first_codes, read_blocks
 
-__all__ = ["SourceDesign"]
+__all__ = ["SourceDesign", "design_of", "source_problem"]
 
 Array = NDArray[Any]
 
@@ -90,3 +91,26 @@ class SourceDesign:
             within[within] = mask
             return SourceDesign(replace(self.source, chosen=within))
         return SourceDesign(SelectedSource(self.source, mask))
+
+
+def design_of(source: CodeSource) -> CodedDesign | SourceDesign:
+    """Return codes as a matrix: at once when they are in memory, else block by block."""
+    return CodedDesign(source) if isinstance(source, Codes) else SourceDesign(source)
+
+
+def source_problem(
+    source: CodeSource, labels: Array, weight: Array | None, fit_intercept: bool, reading: Reading | None = None
+) -> Problem:
+    """Return the rows of a source with their labels.
+
+    Parameters
+    ----------
+    source : CodeSource
+    labels : array (n,) or (n, k)
+    weight : array (n,) or None for ones
+    fit_intercept : bool
+    reading : Reading, optional
+        How labels stand for targets; None when they are the targets.
+    """
+    design = design_of(source)
+    return Problem(design, design, labels, weight, fit_intercept, reading)

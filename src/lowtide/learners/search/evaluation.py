@@ -33,9 +33,8 @@ class GivenProblem:
     given: Any
     encoder: Any = None
 
-    @property
-    def labels(self) -> Array:
-        """The labels of all rows."""
+    def all_labels(self) -> Array:
+        """Return the labels of all rows."""
         return np.asarray(self.given.labels)
 
     def problem(self, fit_intercept: bool, **checks: Any) -> SummedProblem:

@@ -23,15 +23,14 @@ from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_codes
 from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.classifier import KernelClassifier
-from lowtide.learners.design import CodedDesign
 from lowtide.learners.machine import KernelMachine
-from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
+from lowtide.learners.problem import ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport, FitProgress, reports_progress
 from lowtide.learners.search.evaluation import GivenProblem, evaluator
 from lowtide.learners.search.folds import FoldScores
 from lowtide.learners.search.plot import plot_scores
 from lowtide.learners.search.results import cv_results
-from lowtide.learners.source_design import SourceDesign
+from lowtide.learners.source_design import source_problem
 from lowtide.learners.sources import column_of, first_codes, is_source
 
 __all__ = ["SketchSearchCV"]
@@ -245,10 +244,9 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         """Return rows with their labels, zero rows of their codes, and the labels; settle the sketch."""
         checks = {} if is_classifier(self._model()) else {"multi_output": True, "y_numeric": True}
         if isinstance(X, ProblemSource):
-            self.codes_, y = None, X.labels
+            self.codes_ = None
             self._adopt(X.no_codes, X.encoder)
-            problem = X.problem(True, **checks)
-            return problem, X.no_codes, y
+            return X.problem(True, **checks), X.no_codes, X.all_labels()
         if is_source(X):
             y = column_of(X, y, "y")
             if y is None or X.n_rows == 0:
@@ -264,8 +262,8 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             self.codes_ = sketch._encode(rows)
         if is_classifier(self._model()):
             check_classification_targets(y)
-        design = CodedDesign(self.codes_) if isinstance(self.codes_, Codes) else SourceDesign(self.codes_)
-        return Problem(design, design, np.asarray(y), None, True), first_codes(self.codes_), np.asarray(y)
+        y = np.asarray(y)
+        return source_problem(self.codes_, y, None, fit_intercept=True), first_codes(self.codes_), y
 
     def _fitted_sketch(self, X: Any) -> Sketch:
         if isinstance(self.sketch, FrozenEstimator):
