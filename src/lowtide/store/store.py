@@ -25,6 +25,7 @@ from lowtide.store.format import CODES, Manifest
 from lowtide.store.lock import WriterLock
 from lowtide.store.reader import ArrayReader
 from lowtide.store.recovery import discard_uncommitted
+from lowtide.store.shards import ShardRecord, ShardWriter, adopted, shard_writer
 from lowtide.store.source import StoredRows, coded_rows
 from lowtide.store.verification import damage_of
 from lowtide.store.writer import Piece, append_pieces, commit, pieces_of, values_of, write_documents
@@ -251,6 +252,28 @@ class CodeStore(StoredRows):
             for shard, begin, end in pieces_of(manifest, rows.n_rows)
         )
         self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
+
+    def shard_writer(self) -> ShardWriter:
+        """Return what writes whole shards after the last one, from any process; `commit` then makes them count.
+
+        The rows so far must fill their shards, and columns must have been given to `create`.
+        """
+        self._check_writable()
+        return shard_writer(self.path, self._manifest, self._template)
+
+    def commit(self, records: Sequence[ShardRecord]) -> None:
+        """Take shards that a `shard_writer` has written, all at once.
+
+        Parameters
+        ----------
+        records : sequence of ShardRecord
+            In any order; shards without a gap, all full but the last.
+        """
+        self._check_writable()
+        if records:
+            manifest = adopted(self._manifest, records)
+            commit(self.path, manifest)
+            self._use(manifest)
 
     def annotate(self, metadata: dict[str, Any]) -> None:
         """Replace the metadata, in a commit of their own.
