@@ -92,7 +92,9 @@ def test_pca_on_a_source_is_the_one_in_memory(k):
     memory = lt.CodePCA(k, random_state=0).fit(CODES)
     model = lt.CodePCA(k, random_state=0).fit(SOURCE)
     np.testing.assert_allclose(model.explained_variance_, memory.explained_variance_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(np.abs(model.transform(SOURCE)[:, :2]), np.abs(memory.transform(CODES)[:, :2]), atol=1e-7)
+    np.testing.assert_allclose(
+        np.abs(model.transform(SOURCE)[:, :2]), np.abs(memory.transform(CODES)[:, :2]), atol=1e-7
+    )
     assert lt.CodePCA(2, random_state=0).fit_transform(SOURCE).shape == (200, 2)
 
 

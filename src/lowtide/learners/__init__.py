@@ -14,6 +14,7 @@ from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
 from lowtide.learners.source_design import source_problem
+from lowtide.learners.sources import SelectedSource
 
 __all__ = [
     "AsymmetricLSSVC",
@@ -26,6 +27,7 @@ __all__ = [
     "KernelRegressor",
     "Problem",
     "ProblemSource",
+    "SelectedSource",
     "SketchSearchCV",
     "SummedProblem",
     "compress",

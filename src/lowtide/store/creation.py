@@ -47,7 +47,7 @@ def create_store(
     lock = _make_folder(root)
     try:
         files = {TEMPLATE: _saved(root / TEMPLATE, template)}
-        if encoder is not template:
+        if not isinstance(encoder, Codes):
             files[ENCODER] = _saved(root / ENCODER, encoder)
         manifest = Manifest(
             template.packed.shape[1],

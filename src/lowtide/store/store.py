@@ -25,6 +25,7 @@ from lowtide.store.format import CODES, Manifest
 from lowtide.store.lock import WriterLock
 from lowtide.store.reader import ArrayReader
 from lowtide.store.recovery import discard_uncommitted
+from lowtide.store.shards import ShardRecord, ShardWriter, adopted, shard_writer
 from lowtide.store.source import StoredRows, coded_rows
 from lowtide.store.verification import damage_of
 from lowtide.store.writer import Piece, append_pieces, commit, pieces_of, values_of, write_documents
@@ -160,7 +161,7 @@ class CodeStore(StoredRows):
             lock.release()
             raise
         if store.discarded:
-            _LOG.warning("%s: discarded uncommitted rows: %s", root, ", ".join(store.discarded))
+            _LOG.warning("%s: discarded what an interrupted writer has left: %s", root, ", ".join(store.discarded))
         return store
 
     @classmethod
@@ -252,6 +253,28 @@ class CodeStore(StoredRows):
         )
         self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
 
+    def shard_writer(self) -> ShardWriter:
+        """Return what writes whole shards after the last one, from any process; `commit` then makes them count.
+
+        The rows so far must fill their shards, and columns must have been given to `create`.
+        """
+        self._check_writable()
+        return shard_writer(self.path, self._manifest, self._template)
+
+    def commit(self, records: Sequence[ShardRecord]) -> None:
+        """Take shards that a `shard_writer` has written, all at once.
+
+        Parameters
+        ----------
+        records : sequence of ShardRecord
+            In any order; shards without a gap, all full but the last.
+        """
+        self._check_writable()
+        if records:
+            manifest = adopted(self._manifest, records)
+            commit(self.path, manifest)
+            self._use(manifest)
+
     def annotate(self, metadata: dict[str, Any]) -> None:
         """Replace the metadata, in a commit of their own.
 
@@ -285,18 +308,21 @@ class CodeStore(StoredRows):
         return self._template.with_rows(self._readers[CODES].take(index), norms)
 
     def verify(self) -> None:
-        """Read everything and compare it with its checksums.
+        """Read everything that is committed now and compare it with its checksums.
 
         Raises
         ------
         FileFormatError
             Naming every shard and chunk that is not what was written.
         """
-        _read_manifest(self.path)
-        load_inside(self.path, TEMPLATE, self._manifest.files[TEMPLATE], Codes)
-        if ENCODER in self._manifest.files:
-            load_inside(self.path, ENCODER, self._manifest.files[ENCODER])
-        found = [str(error) for error in damage_of(self.path, self._manifest)]
+        manifest = _read_manifest(self.path)
+        found = [str(error) for error in damage_of(self.path, manifest)]
+        # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
+        while found and manifest != (newer := _read_manifest(self.path)):
+            manifest, found = newer, [str(error) for error in damage_of(self.path, newer)]
+        load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
+        if ENCODER in manifest.files:
+            load_inside(self.path, ENCODER, manifest.files[ENCODER])
         if found:
             more = f" And {len(found) - _MOST_NAMED} more." if len(found) > _MOST_NAMED else ""
             raise FileFormatError(" ".join(found[:_MOST_NAMED]) + more)
