@@ -7,14 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
 
 import lowtide as lt
 from benchmarks.peers.duel import Duel
-from lowtide.distributed import fit
 
 __all__ = ["DUELS", "ROWS", "cluster_store", "two_workers"]
 
@@ -38,10 +38,13 @@ def cluster_store(n_rows: int = ROWS) -> lt.CodeStore:
 
 
 @cache
-def two_workers() -> Client:
+def two_workers() -> Any:
     """Return a client of two worker processes with a thread each, closed when the process ends."""
+    from distributed import Client, LocalCluster
+
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     client = Client(cluster, set_as_default=False)
+    client.run(import_module, "lowtide.distributed")  # seconds where byte code is not cached
     atexit.register(cluster.close)
     atexit.register(client.close)
     return client
@@ -49,6 +52,8 @@ def two_workers() -> Client:
 
 def _fits(loss: str) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return the fit by the cluster and the fit by this process."""
+    from lowtide.distributed import fit
+
     store, client = cluster_store(), two_workers()
     settings = {"loss": loss}
     return (
