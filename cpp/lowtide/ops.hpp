@@ -13,6 +13,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -47,6 +48,7 @@ struct Ops {
   TritSumsFn trit_sums;
   TritGramOp trit_gram;
   ScanOp code_scan;
+  PanelProductFn panel_product;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.
