@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lowtide.errors import LowtideError, UnsuitableLayoutError
 from lowtide import _core
+from lowtide.errors import LowtideError, UnsuitableLayoutError
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.projections import PROJECTIONS, Haar, Hadamard, Iid, Orthogonal
 

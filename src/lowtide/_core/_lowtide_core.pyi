@@ -112,6 +112,14 @@ def code_rmatvec(
 def code_gram(
     rows: NDArray[np.uint8], n_levels: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
 ) -> None: ...
+def panel_gram(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    weight: NDArray[np.float32] | None,
+    out: NDArray[np.float32],
+) -> None: ...
 def code_dot(
     rows: NDArray[np.uint8],
     book: NDArray[np.float32],

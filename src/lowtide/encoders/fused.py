@@ -21,7 +21,7 @@ __all__ = ["encode_rows", "feature_rows", "projected_rows", "run_op", "turn_rows
 def encode_rows(
     X: Any, projection: DrawnProjection, offset: NDArray[np.float32], quantizer: DrawnQuantizer, n_levels: int
 ) -> NDArray[np.uint8]:
-    """Return packed levels, uint8 (n, row bytes); beside them only blocks of rows that are not float32 are allocated."""
+    """Return packed levels, uint8 (n, row bytes); only rows that are not float32 are copied, in blocks."""
     if quantizer.bits is None:
         raise TypeError("encode_rows needs a quantizer with levels")
     bits = stored_bits(quantizer.bits)
