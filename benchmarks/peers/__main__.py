@@ -14,12 +14,12 @@ import numpy
 import sklearn
 
 import lowtide
-from benchmarks.peers import arithmetic, bandwidths, encoding, learning, nearest, ternary
+from benchmarks.peers import arithmetic, bandwidths, encoding, learning, nearest, stores, ternary
 from benchmarks.peers.duel import Outcome, run
 from benchmarks.peers.notes import NOTES
 from lowtide import _core
 
-PARTS = (encoding, arithmetic, learning, bandwidths, ternary, nearest)
+PARTS = (encoding, arithmetic, learning, bandwidths, ternary, nearest, stores)
 DUELS = {duel.name: duel for part in PARTS for duel in part.DUELS}
 
 

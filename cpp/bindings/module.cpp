@@ -9,6 +9,7 @@ namespace lowtide {
 void bind_encode(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_ternary(nb::module_& m);
+void bind_checksum(nb::module_& m);
 }  // namespace lowtide
 
 // For threadpoolctl, which finds them by name in the shared library.
@@ -31,4 +32,5 @@ NB_MODULE(_lowtide_core, m) {
   lowtide::bind_encode(m);
   lowtide::bind_codes(m);
   lowtide::bind_ternary(m);
+  lowtide::bind_checksum(m);
 }

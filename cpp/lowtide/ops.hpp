@@ -7,6 +7,7 @@
 #include "lowtide/ops/code_matvec/code_matvec.hpp"
 #include "lowtide/ops/code_scan/code_scan.hpp"
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
+#include "lowtide/ops/crc32c/crc32c.hpp"
 #include "lowtide/ops/decode/decode.hpp"
 #include "lowtide/ops/encode/encode.hpp"
 #include "lowtide/ops/features/features.hpp"
@@ -49,6 +50,7 @@ struct Ops {
   TritGramOp trit_gram;
   ScanOp code_scan;
   PanelProductFn panel_product;
+  Crc32cFn crc32c;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

@@ -31,6 +31,7 @@ Ops scalar_ops() {
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
   table.panel_product = scalar::panel_product;
+  table.crc32c = scalar::crc32c;
   return table;
 }
 
@@ -63,6 +64,7 @@ Ops avx2_ops() {
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
   table.panel_product = avx2::panel_product;
+  table.crc32c = avx2::crc32c;
 #endif
   return table;
 }

@@ -23,6 +23,7 @@ _STAGES = {
         "compress",
     ),
     "lowtide.persist": ("save", "load"),
+    "lowtide.store": ("CodeStore",),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (
@@ -36,6 +37,7 @@ _SUBPACKAGES = (
     "encoders",
     "learners",
     "persist",
+    "store",
     "testing",
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}

@@ -113,6 +113,17 @@ def top_k(n, n_levels, n_queries, k):
     return found
 
 
+def checksum_bytes():
+    return np.random.default_rng(8).integers(0, 256, 100_003).astype(np.uint8)
+
+
+def checksums():
+    """Sums of views of several lengths and alignments."""
+    data = checksum_bytes()
+    views = [data, data[1:13001], data[5:805], data[7:7]]
+    return np.array([_core.crc32c(view, 0) for view in views], np.uint32)
+
+
 def line_borders(quantizer_bits):
     """Positive borders of a quantizer with that many bits; projections of `draw` divided by 10 pass all of them."""
     return np.linspace(0, 2.5, 2 ** (quantizer_bits - 1) + 1)[1:-1].astype(F)
@@ -156,7 +167,7 @@ def rules():
 
 def all_outputs():
     """Every op on every shape, as named arrays: what two levels must agree on bit by bit."""
-    found = {}
+    found = {"crc32c": checksums()}
     for shape in [(1, 3, 1, 1), (500, 200, 13, 9), (6000, 1000, 3, 20)]:
         for part, array in enumerate(top_k(*shape)):
             found[f"top_k/{shape}/{part}"] = array

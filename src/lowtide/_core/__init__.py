@@ -1,8 +1,4 @@
-"""The compiled ops. Only this package knows the extension's name.
-
-Arrays are numpy arrays of exactly the dtype that the stub states, C-ordered; outputs are written in place.
-A wrong dtype or number of dimensions is a TypeError, a wrong shape or value a ValueError.
-"""
+"""The compiled ops; only this package knows the extension's name. What they take and raise: the stub beside."""
 
 from lowtide._core._lowtide_core import (
     code_dot,
@@ -10,6 +6,7 @@ from lowtide._core._lowtide_core import (
     code_matvec,
     code_rmatvec,
     code_top_k,
+    crc32c,
     decode,
     detected_isa,
     encode,
@@ -38,6 +35,7 @@ __all__ = [
     "code_matvec",
     "code_rmatvec",
     "code_top_k",
+    "crc32c",
     "decode",
     "detected_isa",
     "encode",

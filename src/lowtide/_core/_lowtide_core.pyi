@@ -1,6 +1,10 @@
+# Arrays are numpy arrays of exactly the dtype stated, C-ordered; outputs are written in place. A wrong dtype or number
+# of dimensions is a TypeError, a wrong shape or value a ValueError.
+
 from typing import Any, overload
 
 import numpy as np
+from _typeshed import ReadableBuffer
 from numpy.typing import NDArray
 
 # Levels and threads.
@@ -159,3 +163,7 @@ def code_top_k(
     indices: NDArray[np.int64],
     scores: NDArray[np.float32],
 ) -> None: ...
+
+# Sums of bytes: any C-contiguous buffer, read-only too.
+
+def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int) -> int: ...
