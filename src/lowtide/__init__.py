@@ -36,6 +36,7 @@ _SUBPACKAGES = (
     "encoders",
     "learners",
     "persist",
+    "wire",
     "testing",
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}

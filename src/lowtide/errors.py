@@ -12,6 +12,7 @@ __all__ = [
     "ParameterError",
     "PrecisionWarning",
     "UnsuitableLayoutError",
+    "WireFormatError",
 ]
 
 
@@ -41,6 +42,10 @@ class FileFormatError(LowtideError, ValueError):
 
 class FileAccessError(LowtideError, OSError):
     """A file cannot be read or written; `errno` says why where the system gave a reason."""
+
+
+class WireFormatError(LowtideError, ValueError):
+    """A message is not what lowtide sends: foreign, damaged, cut short, of a newer version, or of another encoder."""
 
 
 class MissingExtraError(LowtideError, ImportError):
