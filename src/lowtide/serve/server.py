@@ -1,0 +1,126 @@
+"""Run a service until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from lowtide.errors import FileAccessError, ParameterError
+from lowtide.serve.app import create_app
+from lowtide.serve.guard import KEYS_VARIABLE
+from lowtide.serve.http.connection import connection_class, sweep
+from lowtide.serve.observe import configure_logging
+from lowtide.serve.service import Service
+from lowtide.serve.settings import Settings
+
+__all__ = ["run"]
+
+
+def run(service: Service, started: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; requests in flight are then answered. SIGHUP loads models and keys again.
+
+    Parameters
+    ----------
+    service : Service
+    started : callable, optional
+        Called with the address once connections are taken.
+    """
+    check_may_listen(service)
+    configure_logging()
+    _raise_file_limit(service.settings.connections)
+    with _listen(service.settings) as listener:
+        config = uvicorn.Config(
+            create_app(service),
+            http=connection_class(service.settings, service.metrics),
+            ws="none",
+            lifespan="off",
+            loop="auto",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=max(1, round(service.settings.idle_seconds)),
+            timeout_graceful_shutdown=max(1, round(service.settings.stop_seconds)),
+        )
+        server = _Server(config, service, started)
+        try:
+            server.run(sockets=[listener])
+        finally:
+            service.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with a sweep of late connections and a reload on SIGHUP."""
+
+    def __init__(self, config: Any, service: Service, started: Callable[[str], None] | None) -> None:
+        super().__init__(config)
+        self._service, self._started = service, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        self._sweep = loop.create_task(sweep(self.server_state.connections))
+        with contextlib.suppress(NotImplementedError, RuntimeError):  # only the main thread has signals
+            loop.add_signal_handler(signal.SIGHUP, self._reload)
+        address = _address(sockets[0]) if sockets else ""
+        catalog = self._service.current.catalog
+        models, databases, keys = list(catalog.models), list(catalog.databases), len(self._service.keys)
+        self._service.log.event("started", address=address, models=models, databases=databases, keys=keys)
+        if self._started is not None:
+            self._started(address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.ready = False
+        self._service.log.event("stopping", in_flight=self._service.metrics.in_flight)
+        self._sweep.cancel()
+        await super().shutdown(sockets)
+        self._service.log.event("stopped")
+
+    def _reload(self) -> None:
+        self._reloading = asyncio.get_running_loop().create_task(self._service.reload())
+
+
+def check_may_listen(service: Service) -> None:
+    """Refuse to be open to a network without keys."""
+    if not service.settings.is_loopback and not len(service.keys):
+        raise ParameterError(
+            f"serve: keys must be given to listen on {service.settings.host!r}, which others can reach, got none. Name "
+            f"a file with --keys, set {KEYS_VARIABLE}, or listen on 127.0.0.1."
+        )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Return a socket that listens."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        refusal = FileAccessError(
+            f"serve: {settings.host}, port {settings.port}, must be free to listen on, got: {error.strerror or error}. "
+            "Give another --port, or 0 for any."
+        )
+        refusal.errno = error.errno
+        raise refusal from error
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _raise_file_limit(connections: int) -> None:
+    """Let the process have a file for every connection, as far as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + 256
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
