@@ -23,6 +23,7 @@ _STAGES = {
         "compress",
     ),
     "lowtide.persist": ("save", "load"),
+    "lowtide.client": ("Client",),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import Route, Router
 from starlette.staticfiles import StaticFiles
 
 from lowtide.errors import LowtideError
@@ -42,11 +42,10 @@ def create_app(service: Service) -> Gate:
     ----------
     service : Service
     """
-    routes: list[BaseRoute] = []
-    for path in dict.fromkeys(operation.path for operation in OPERATIONS):
-        here = [operation for operation in OPERATIONS if operation.path == path]
-        routes += [Route(path, _Endpoint(service, operation), methods=[operation.method]) for operation in here]
-    return Gate(Router(routes, redirect_slashes=False, default=_Page()), service)
+    endpoints = [(operation, _Endpoint(service, operation)) for operation in OPERATIONS]
+    routes = [Route(operation.path, endpoint, methods=[operation.method]) for operation, endpoint in endpoints]
+    direct = {(operation.method, operation.path): endpoint for operation, endpoint in endpoints}
+    return Gate(Router(routes, redirect_slashes=False, default=_Page()), service, direct)
 
 
 class _Endpoint:
@@ -132,10 +131,12 @@ class Gate:
     ----------
     app : ASGI application
     service : Service
+    direct : dict, optional
+        Applications by method and path: a path without a name in it needs no pattern to be matched.
     """
 
-    def __init__(self, app: Any, service: Service) -> None:
-        self._app, self.service = app, service
+    def __init__(self, app: Any, service: Service, direct: dict[tuple[str, str], Any] | None = None) -> None:
+        self._app, self.service, self._direct = app, service, direct or {}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -149,7 +150,7 @@ class Gate:
         metrics = service.metrics
         metrics.in_flight += 1
         try:
-            await self._app(scope, receive, send)
+            await self._direct.get((scope["method"], scope["path"]), self._app)(scope, receive, send)
         except Exception as error:
             problem = self._problem(error, scope)
             visit.status, visit.bytes_out = problem.status, len(problem.detail)

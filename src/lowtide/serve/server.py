@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import resource
 import signal
 import socket
@@ -11,16 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from lowtide.errors import FileAccessError, ParameterError
 from lowtide.serve.app import create_app
 from lowtide.serve.guard import KEYS_VARIABLE
-from lowtide.serve.http.connection import connection_class, sweep
+from lowtide.serve.http.connection import close_late, connection_class
 from lowtide.serve.observe import configure_logging
 from lowtide.serve.service import Service
 from lowtide.serve.settings import Settings
 
 __all__ = ["run"]
+
+_CHORES_SECONDS = 1.0
 
 
 def run(service: Service, started: Callable[[str], None] | None = None) -> None:
@@ -51,7 +55,9 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
         )
         server = _Server(config, service, started)
         try:
-            server.run(sockets=[listener])
+            # Requests run side by side, not the sums of one: threads of BLAS would only wait for each other.
+            with threadpool_limits(1, user_api="blas"):
+                server.run(sockets=[listener])
         finally:
             service.close()
 
@@ -65,8 +71,11 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What is loaded stays: without this, looking through it for garbage stops the server for tens of milliseconds.
+        gc.collect()
+        gc.freeze()
         loop = asyncio.get_running_loop()
-        self._sweep = loop.create_task(sweep(self.server_state.connections))
+        self._chores = loop.create_task(self._do_chores())
         with contextlib.suppress(NotImplementedError, RuntimeError):  # only the main thread has signals
             loop.add_signal_handler(signal.SIGHUP, self._reload)
         address = _address(sockets[0]) if sockets else ""
@@ -79,9 +88,18 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.ready = False
         self._service.log.event("stopping", in_flight=self._service.metrics.in_flight)
-        self._sweep.cancel()
         await super().shutdown(sockets)
+        self._chores.cancel()
+        self._service.log.flush()
         self._service.log.event("stopped")
+
+    async def _do_chores(self) -> None:
+        """Close late connections and write the log, once a second."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_CHORES_SECONDS)
+            close_late(self.server_state.connections, loop.time())
+            self._service.log.flush()
 
     def _reload(self) -> None:
         self._reloading = asyncio.get_running_loop().create_task(self._service.reload())

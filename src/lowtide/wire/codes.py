@@ -133,6 +133,8 @@ class CodesReader:
         self._has_norms = template.norms is not None
         self._row_bytes = self._width + (4 if self._has_norms else 0)
         head = Head(CODES_MAGIC, template.bits, int(self._has_norms), template.fingerprint, template.n_levels, 0)
+        used = template.n_levels * stored_bits(template.bits)
+        self._all_used = used % 8 == 0 and template.bits <= 4 and not self._has_norms
         self._start = head.to_bytes()[:28]
 
     @classmethod
@@ -148,13 +150,14 @@ class CodesReader:
     def read(self, data: Buffer) -> CodesMessage:
         """Return the rows of a message, which may be anything, without copying them."""
         view = memoryview(data)
-        if view[:28] != self._start or len(view) < HEAD_BYTES + SUM_BYTES:
+        if data[:28] != self._start or len(view) < HEAD_BYTES + SUM_BYTES:
             self._refuse(view)
         n_rows = int.from_bytes(view[28:32], "little")
         check_sum(view, HEAD_BYTES + n_rows * self._row_bytes + SUM_BYTES)
         end = HEAD_BYTES + n_rows * self._width
         message = CodesMessage(n_rows, view[HEAD_BYTES:end], view[end:-SUM_BYTES] if self._has_norms else None)
-        self._check_unused(message)
+        if not self._all_used:
+            self._check_unused(message)
         return message
 
     def codes(self, messages: Sequence[CodesMessage]) -> Codes:

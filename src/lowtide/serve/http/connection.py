@@ -7,7 +7,6 @@ request would cost more than the request's own parsing.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from lowtide.serve.observe import Metrics
     from lowtide.serve.settings import Settings
 
-__all__ = ["Connection", "connection_class", "sweep"]
+__all__ = ["Connection", "close_late", "connection_class"]
 
 _HEAD, _BODY, _ANSWER = "head", "body", "answer"
 
@@ -38,8 +37,6 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, unless the head of a request grows too long."""
-        if self.transport.is_closing():
-            return
         super().data_received(data)
         if self.waits_for == _HEAD:
             self._head_bytes += len(data)
@@ -104,11 +101,7 @@ def connection_class(settings: Settings, metrics: Metrics) -> type[Connection]:
     return type("ServedConnection", (Connection,), {"settings": settings, "metrics": metrics})
 
 
-async def sweep(connections: set[Any], every: float = 1.0) -> None:
-    """Close connections that are late, again and again."""
-    loop = asyncio.get_running_loop()
-    while True:
-        await asyncio.sleep(every)
-        now = loop.time()
-        for connection in list(connections):
-            connection.close_when_late(now)
+def close_late(connections: set[Any], now: float) -> None:
+    """Close the connections that have waited too long."""
+    for connection in list(connections):
+        connection.close_when_late(now)

@@ -12,6 +12,7 @@ from lowtide.serve.http.problem import Headers, Problem
 
 __all__ = ["Call", "Reply", "json_reply", "send_problem", "send_reply"]
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -85,7 +86,7 @@ class Reply:
 
 def json_reply(content: Any, status: int = 200, headers: Headers | tuple[()] = ()) -> Reply:
     """Return content as JSON."""
-    return Reply(status, b"application/json", json.dumps(content, separators=(",", ":")).encode(), headers)
+    return Reply(status, b"application/json", _ENCODE(content).encode(), headers)
 
 
 async def send_reply(send: Send, reply: Reply) -> None:

@@ -6,11 +6,17 @@ import json
 import logging
 import sys
 import time
+from functools import lru_cache
 from typing import IO, Any
 
 __all__ = ["EventLog", "JsonFormatter", "configure_logging"]
 
 _LOGGERS = ("lowtide.serve", "uvicorn.error")
+
+
+# A write for each line would take as long as the answer itself.
+_MOST_LINES = 256
+_LONGEST = 200  # of a path
 
 
 class JsonFormatter(logging.Formatter):
@@ -42,6 +48,7 @@ class EventLog:
         self._logger = logging.getLogger("lowtide.serve")
         self._stream = stream
         self._second, self._text = 0, ""
+        self._lines: list[str] = []
 
     def event(self, name: str, level: int = logging.INFO, **fields: Any) -> None:
         """Log something that happened to the server."""
@@ -59,13 +66,22 @@ class EventLog:
         if int(now) != self._second:
             self._second = int(now)
             self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-        line = (
+        self._lines.append(
             f'{{"time":"{self._text}.{int(now % 1 * 1000):03d}Z","level":"info","event":"request",'
-            f'"method":"{method}","path":{json.dumps(path)},"status":{status},"ms":{seconds * 1e3:.3f},'
-            f'"bytes_in":{size[0]},"bytes_out":{size[1]},"caller":{json.dumps(caller)}}}\n'
+            f'"method":"{method}","path":{_quoted(path)},"status":{status},"ms":{seconds * 1e3:.3f},'
+            f'"bytes_in":{size[0]},"bytes_out":{size[1]},"caller":{_quoted(caller)}}}\n'
         )
+        if len(self._lines) >= _MOST_LINES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines of requests that are still in memory; the server does so once a second."""
+        lines, self._lines = self._lines, []
+        if self._stream is None or not lines:
+            return
         try:
-            self._stream.write(line)
+            self._stream.write("".join(lines))
+            self._stream.flush()
         except (OSError, ValueError):
             self._stream = None  # whoever read the log is gone; requests go on
 
@@ -78,6 +94,12 @@ def configure_logging(stream: IO[str] | None = None) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.INFO if name.startswith("lowtide") else logging.ERROR)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    """Return a path or a caller as JSON; the same few come again and again."""
+    return json.dumps(text[:_LONGEST])
 
 
 def _stamp(seconds: float) -> str:
