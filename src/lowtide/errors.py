@@ -11,6 +11,7 @@ __all__ = [
     "MissingExtraError",
     "ParameterError",
     "PrecisionWarning",
+    "RequestError",
     "UnsuitableLayoutError",
     "WireFormatError",
 ]
@@ -46,6 +47,14 @@ class FileAccessError(LowtideError, OSError):
 
 class WireFormatError(LowtideError, ValueError):
     """A message is not what lowtide sends: foreign, damaged, cut short, of a newer version, or of another encoder."""
+
+
+class RequestError(LowtideError, OSError):
+    """A server refused a request or could not be reached; `status` is that of its answer, None without one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MissingExtraError(LowtideError, ImportError):

@@ -51,7 +51,7 @@ def serve(
     """
     import sys
 
-    from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, run
+    from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, configure_logging, run
 
     settings = Settings(host=host, port=port, body_bytes=max_body << 20, rows=max_rows, rate=rate, log_requests=log)
     catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes], most_rows=max_rows)
@@ -60,4 +60,5 @@ def serve(
     def started(address: str) -> None:
         click.echo(f"Serving {', '.join(catalog.models)} on {address}", err=False)
 
+    configure_logging()
     run(service, started)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide.client.connection import Answer, RequestError, Transport
+from lowtide.client.connection import Answer, Transport
 from lowtide.codes import Codes
 from lowtide.encoders import Encoder
+from lowtide.errors import RequestError
 from lowtide.wire import CODES_TYPE, ROWS_TYPE, Columns, pack, pack_rows, rebuild_encoder
 
 __all__ = ["Client", "Similar"]
@@ -208,6 +209,8 @@ class Client:
         """Return rows as the bytes that go over the wire, and their media type."""
         if known is None:
             return pack(X), CODES_TYPE
+        if self.send == "rows" and known.columns is not None and known.columns.categories:
+            return json.dumps({"rows": _in_order(X, known.columns)}).encode(), "application/json"
         if self.send == "rows":
             return pack_rows(X if known.columns is None else _in_order(X, known.columns)), ROWS_TYPE
         rows, encoder = known.rows(X), self.encoder if known.encoder is None else known.encoder

@@ -13,20 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lowtide._checks import fail
-from lowtide.errors import LowtideError
+from lowtide.errors import RequestError
 
-__all__ = ["Answer", "RequestError", "Transport"]
+__all__ = ["Answer", "Transport"]
 
 _AGAIN = (429, 502, 503, 504)
 _LONGEST_WAIT = 30.0
-
-
-class RequestError(LowtideError, OSError):
-    """A server refused a request or could not be reached; `status` is its answer's, None without one."""
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,20 @@ except ImportError as error:
 from lowtide.serve.app import create_app
 from lowtide.serve.catalog import Catalog, Named
 from lowtide.serve.guard import KeyRing
-from lowtide.serve.observe import EventLog
-from lowtide.serve.server import run
+from lowtide.serve.observe import EventLog, configure_logging
+from lowtide.serve.server import run, running
 from lowtide.serve.service import Service
 from lowtide.serve.settings import Settings
 
-__all__ = ["Catalog", "EventLog", "KeyRing", "Named", "Service", "Settings", "create_app", "run"]
+__all__ = [
+    "Catalog",
+    "EventLog",
+    "KeyRing",
+    "Named",
+    "Service",
+    "Settings",
+    "configure_logging",
+    "create_app",
+    "run",
+    "running",
+]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import queue
 import resource
 import signal
 import socket
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -18,11 +19,9 @@ from lowtide.errors import FileAccessError, ParameterError
 from lowtide.serve.app import create_app
 from lowtide.serve.guard import KEYS_VARIABLE
 from lowtide.serve.http.connection import close_late, connection_class
-from lowtide.serve.observe import configure_logging
 from lowtide.serve.service import Service
-from lowtide.serve.settings import Settings
 
-__all__ = ["run"]
+__all__ = ["run", "running"]
 
 _CHORES_SECONDS = 1.0
 
@@ -36,13 +35,42 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
     started : callable, optional
         Called with the address once connections are taken.
     """
-    check_may_listen(service)
-    configure_logging()
     _raise_file_limit(service.settings.connections)
-    with _listen(service.settings) as listener:
+    # What is loaded stays: without this, looking through it for garbage stops the server for tens of milliseconds.
+    gc.collect()
+    gc.freeze()
+    with _listen(service) as listener:
+        _Server(service, started).run_on(listener)
+
+
+@contextlib.contextmanager
+def running(service: Service) -> Iterator[str]:
+    """Serve from a thread while the context lasts; gives the address.
+
+    Parameters
+    ----------
+    service : Service
+    """
+    ready: queue.SimpleQueue[str] = queue.SimpleQueue()
+    with _listen(service) as listener:
+        server = _Server(service, ready.put)
+        thread = threading.Thread(target=server.run_on, args=(listener,), name="lowtide-serve", daemon=True)
+        thread.start()
+        try:
+            yield ready.get(timeout=60)
+        finally:
+            server.should_exit = True
+            thread.join(timeout=2 * service.settings.stop_seconds)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with a sweep of late connections and a reload on SIGHUP."""
+
+    def __init__(self, service: Service, started: Callable[[str], None] | None) -> None:
+        settings = service.settings
         config = uvicorn.Config(
             create_app(service),
-            http=connection_class(service.settings, service.metrics),
+            http=connection_class(settings, service.metrics),
             ws="none",
             lifespan="off",
             loop="auto",
@@ -50,33 +78,26 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=max(1, round(service.settings.idle_seconds)),
-            timeout_graceful_shutdown=max(1, round(service.settings.stop_seconds)),
+            timeout_keep_alive=max(1, round(settings.idle_seconds)),
+            timeout_graceful_shutdown=max(1, round(settings.stop_seconds)),
         )
-        server = _Server(config, service, started)
-        try:
-            # Requests run side by side, not the sums of one: threads of BLAS would only wait for each other.
-            with threadpool_limits(1, user_api="blas"):
-                server.run(sockets=[listener])
-        finally:
-            service.close()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn's server, with a sweep of late connections and a reload on SIGHUP."""
-
-    def __init__(self, config: Any, service: Service, started: Callable[[str], None] | None) -> None:
         super().__init__(config)
         self._service, self._started = service, started
 
+    def run_on(self, listener: socket.socket) -> None:
+        """Serve the connections of a socket until asked to stop."""
+        try:
+            # Requests run side by side, not the sums of one: threads of BLAS would only wait for each other.
+            with threadpool_limits(1, user_api="blas"):
+                self.run(sockets=[listener])
+        finally:
+            self._service.close()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is loaded stays: without this, looking through it for garbage stops the server for tens of milliseconds.
-        gc.collect()
-        gc.freeze()
         loop = asyncio.get_running_loop()
         self._chores = loop.create_task(self._do_chores())
-        with contextlib.suppress(NotImplementedError, RuntimeError):  # only the main thread has signals
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # only the main thread has signals
             loop.add_signal_handler(signal.SIGHUP, self._reload)
         address = _address(sockets[0]) if sockets else ""
         catalog = self._service.current.catalog
@@ -114,8 +135,10 @@ def check_may_listen(service: Service) -> None:
         )
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(service: Service) -> socket.socket:
     """Return a socket that listens."""
+    check_may_listen(service)
+    settings = service.settings
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
