@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument(
         "--log", action=argparse.BooleanOptionalAction, default=True, help="a line a request, to a file"
     )
+    parser.add_argument("--batching", action=argparse.BooleanOptionalAction, default=True)
     given = parser.parse_args()
     if shutil.which("wrk") is None:
         parser.error("needs wrk: apt-get install wrk")
@@ -135,7 +136,8 @@ def main() -> None:
         script.write_text(_LUA.format(message=message, kind=lt.wire.CODES_TYPE))
         options = {"connections": given.connections, "seconds": given.seconds}
         half = {**options, "seconds": max(1, given.seconds // 2)}
-        served = server(str(path), "--log" if given.log else "--no-log", log=Path(folder) / "log")
+        switches = ["--log" if given.log else "--no-log", "--batching" if given.batching else "--no-batching"]
+        served = server(str(path), *switches, log=Path(folder) / "log")
         with bare_server() as (bare, bare_pid), served as (ours, our_pid):
             press(ours, script, our_pid, connections=given.connections, seconds=2)
             memory = memory_of(our_pid)

@@ -32,6 +32,9 @@ Examples:
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second for each key.  [default: any]")
 @click.option("--max-body", type=click.IntRange(1), default=16, show_default=True, help="Largest body, in MB.")
 @click.option("--max-rows", type=click.IntRange(1), default=1 << 16, show_default=True, help="Most rows of a request.")
+@click.option(
+    "--batching/--no-batching", default=True, show_default=True, help="One product for requests that wait together."
+)
 @click.option("--log/--no-log", "log", default=True, show_default=True, help="A line on stderr for each request.")
 def serve(
     models: tuple[str, ...],
@@ -42,6 +45,7 @@ def serve(
     rate: float | None,
     max_body: int,
     max_rows: int,
+    batching: bool,
     log: bool,
 ) -> None:
     """Serve MODEL files: predictions from codes, rows or features, and the most similar rows of codes.
@@ -53,7 +57,7 @@ def serve(
 
     from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, configure_logging, run
 
-    settings = Settings(host=host, port=port, body_bytes=max_body << 20, rows=max_rows, rate=rate, log_requests=log)
+    settings = Settings(host, port, body_bytes=max_body << 20, rows=max_rows, rate=rate, batching=batching)
     catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes], most_rows=max_rows)
     service = Service(catalog, settings, KeyRing.load(keys), keys, EventLog(sys.stderr if log else None))
 

@@ -42,7 +42,6 @@ class Settings:
         Requests a second for each key (or address, without keys), with bursts of two seconds' worth; then 429.
     batching : bool, default=True
         One product for requests that wait together.
-    log_requests : bool, default=True
     """
 
     host: str = "127.0.0.1"
@@ -59,7 +58,6 @@ class Settings:
     waiting_rows: int = 1 << 18
     rate: float | None = None
     batching: bool = True
-    log_requests: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.host, str) or not self.host:
