@@ -133,7 +133,7 @@ class Attack:
             "/v1/models/none/predict",
             "/v1/models/%2e%2e/predict",
             "/../../etc/passwd",
-            "/v1/similar",
+            "/v1/similar?k=0",
             "/" + "a" * 5000,
             "/v1/predict?" + "&".join(f"a{i}=1" for i in range(50)),
             "/v1/predict?return=%ff",

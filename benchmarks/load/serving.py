@@ -35,8 +35,8 @@ def server(
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, **(environment or {})}
         )
+        assert process.stdout is not None
         try:
-            assert process.stdout is not None
             line = process.stdout.readline()
             if not line:
                 raise RuntimeError(f"the server must start, got: exit code {process.wait()}.")
@@ -44,6 +44,7 @@ def server(
         finally:
             process.terminate()
             process.wait(timeout=60)
+            process.stdout.close()
 
 
 def memory_of(process: int) -> int:

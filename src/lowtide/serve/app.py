@@ -87,7 +87,7 @@ class _Page:
 
         visit.route = "page"
         if scope["method"] not in ("GET", "HEAD"):
-            raise HTTPException(404 if scope["path"] not in ("", "/") else 405, headers={"Allow": "GET, HEAD"})
+            raise HTTPException(405, headers={"Allow": "GET, HEAD"}) if scope["path"] == "/" else HTTPException(404)
         try:
             await self._files(scope, receive, with_headers)
         except (OSError, ValueError):  # a path that no file system takes
