@@ -19,8 +19,8 @@ async def predict(service: Service, call: Call) -> Reply:
     """Answer with predictions, and with scores and probabilities where they are asked for."""
     current = service.current
     model = find_model(service, call)
-    wanted = call.query(("return",)).get("return", "")
-    outputs = _outputs(model, wanted) if wanted else ("predictions",)
+    wanted = call.query(("return",)).get("return")
+    outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
     if not model.outputs:
         raise Problem(404, f"{model.name!r} is an encoder: it predicts nothing.")
     body = await call.body(service.settings.body_bytes)
@@ -68,8 +68,8 @@ def find_database(service: Service, call: Call) -> ServedDatabase:
 def _outputs(model: ServedModel, text: str) -> tuple[str, ...]:
     """Return the outputs of a list with commas, predictions always first."""
     names = text.split(",")
-    if not set(names) <= set(model.outputs):
-        raise Problem(400, f"return must list some of {', '.join(model.outputs)}.")
+    if not set(names) <= set(model.outputs) or len(set(names)) != len(names):
+        raise Problem(400, f"return must list some of {', '.join(model.outputs)}, each once.")
     return tuple(name for name in model.outputs if name == "predictions" or name in names)
 
 
