@@ -37,6 +37,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, unless the head of a request grows too long."""
+        self.metrics.received += len(data)
         super().data_received(data)
         if self.waits_for == _HEAD:
             self._head_bytes += len(data)

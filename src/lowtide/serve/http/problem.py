@@ -15,12 +15,13 @@ Headers = list[tuple[bytes, bytes]]
 class Problem(Exception):  # noqa: N818
     """A request that is refused: status, a sentence that says why, and headers that belong to it.
 
-    Parameters
+    Attributes
     ----------
     status : int
     detail : str
         For whoever sent the request: nothing of the server's inside, and nothing secret.
-    headers : iterable of (bytes, bytes), optional
+    extra : list of (bytes, bytes)
+        Headers.
     """
 
     def __init__(self, status: int, detail: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:

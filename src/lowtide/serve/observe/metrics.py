@@ -33,6 +33,7 @@ class Metrics:
         self._refused: dict[str, int] = {}
         self.reloads = {"done": 0, "failed": 0}
         self.in_flight = 0
+        self.received = 0
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -86,4 +87,5 @@ class Metrics:
             for key, count in list(counts.items()):
                 family.add_metric([key], count)
             yield family
+        yield CounterMetricFamily("lowtide_received_bytes", "Bytes of requests, headers included", value=self.received)
         yield GaugeMetricFamily("lowtide_requests_in_flight", "Requests not answered yet", value=self.in_flight)
