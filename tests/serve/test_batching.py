@@ -127,7 +127,7 @@ def test_many_callers_at_once_get_their_own_answers(digits, batching):
 def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
     with serving([digits.path], work_seconds=0.05) as (address, service):
         model, go = service.current.catalog.default_model, threading.Event()
-        monkeypatch.setattr(type(model), "small_rows", -1)
+        monkeypatch.setattr(type(model), "small_rows", lambda *_: -1)
         monkeypatch.setattr(type(model), "answer", lambda self, *_: go.wait(60) and [{"predictions": []}])
         answer = ask(address, "/v1/predict", pack(digits.codes[:1]))
         go.set()
@@ -138,6 +138,8 @@ def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
 
 def test_large_request_is_answered_like_a_small_one(digits, monkeypatch):
     with serving([digits.path]) as (address, service):
-        monkeypatch.setattr(type(service.current.catalog.default_model), "small_rows", 10)
+        monkeypatch.setattr(type(service.current.catalog.default_model), "small_rows", lambda *_: 10)
+        monkeypatch.setattr("lowtide.serve.service._SMALL_BYTES", 100)
+        monkeypatch.setattr("lowtide.serve.service._SMALL_ANSWER", 100)
         answer = ask(address, "/v1/predict?return=scores", pack(digits.codes))
     np.testing.assert_allclose(answer.json["scores"], digits.model.decision_function(digits.codes), rtol=1e-10)

@@ -10,9 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lowtide.errors import LowtideError
-from lowtide.serve.catalog import Batcher, Catalog, Neighbors, Output, Query, Search, ServedDatabase, ServedModel
+from lowtide.serve.catalog import (
+    Batcher,
+    Catalog,
+    Neighbors,
+    Output,
+    Query,
+    QueryReader,
+    Search,
+    ServedDatabase,
+    ServedModel,
+)
 from lowtide.serve.guard import KeyRing, RateLimit
-from lowtide.serve.http import Problem
+from lowtide.serve.http import Call, Problem, Reply, json_reply
 from lowtide.serve.observe import EventLog, Metrics
 from lowtide.serve.settings import Settings
 
@@ -39,7 +49,7 @@ class Loaded:
                 self._metrics.batch(model.name, sum(query.n_rows for query in queries))
                 return model.answer(key[1], outputs, queries)
 
-            batcher = self._add(key, run, model.small_rows)
+            batcher = self._add(key, run, model.small_rows(query.kind))
         return await self._answered(batcher, query, query.n_rows)
 
     async def search(self, database: ServedDatabase, query: Query, k: int) -> Neighbors:
@@ -81,6 +91,11 @@ class Loaded:
             raise Problem(422, str(error)) from error
 
 
+# Bodies and answers that are read and written within about a millisecond: larger ones are left to a thread.
+_SMALL_BYTES = 1 << 16
+_SMALL_ANSWER = 1 << 12  # numbers
+
+
 class Service:
     """What every request sees.
 
@@ -110,6 +125,20 @@ class Service:
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="lowtide-serve")
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
+
+    async def read(self, reader: QueryReader, call: Call) -> Query:
+        """Return the query of a request's body."""
+        body = await call.body(self.settings.body_bytes)
+        kind = call.headers.get(b"content-type")
+        if len(body) <= _SMALL_BYTES:
+            return reader.read(kind, body)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body)
+
+    async def write(self, content: dict[str, Any], n_numbers: int) -> Reply:
+        """Return an answer of about so many numbers."""
+        if n_numbers <= _SMALL_ANSWER:
+            return json_reply(content)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, json_reply, content)
 
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""

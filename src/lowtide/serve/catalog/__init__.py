@@ -4,7 +4,7 @@ from lowtide.serve.catalog.batching import Batcher
 from lowtide.serve.catalog.catalog import Catalog, Named
 from lowtide.serve.catalog.database import Neighbors, Search, ServedDatabase
 from lowtide.serve.catalog.model import Output, ServedModel
-from lowtide.serve.catalog.query import Kind, Query
+from lowtide.serve.catalog.query import Kind, Query, QueryReader
 
 __all__ = [
     "Batcher",
@@ -14,6 +14,7 @@ __all__ = [
     "Neighbors",
     "Output",
     "Query",
+    "QueryReader",
     "Search",
     "ServedDatabase",
     "ServedModel",

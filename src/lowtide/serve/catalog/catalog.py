@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,6 @@ class Catalog:
     databases: dict[str, ServedDatabase]
     sources: tuple[tuple[Named, ...], tuple[Named, ...]] = ((), ())
     most_rows: int = 1 << 16
-    prepared: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def load(cls, models: Sequence[Named], databases: Sequence[Named] = (), *, most_rows: int = 1 << 16) -> Catalog:

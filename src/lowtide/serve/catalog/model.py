@@ -76,12 +76,13 @@ class ServedModel:
             tags.estimator_type, "regression"
         )
 
-    @property
-    def small_rows(self) -> int:
-        """Rows that are answered within about a millisecond."""
-        coef = getattr(self.thing, "coef_", None)
-        size = coef.size if coef is not None else (self.encoder._n_features_out if self.encoder else 1)
-        return max(1, _SMALL_WORK // max(1, size))
+    def small_rows(self, kind: Kind) -> int:
+        """Return how many rows of a kind are answered within about a millisecond."""
+        coef, encoder = getattr(self.thing, "coef_", None), self.encoder
+        work = 1 if coef is None else coef.size
+        if kind == "rows" and encoder is not None and not encoder._ops_refuse_not_finite:
+            work += encoder.n_features_in_ * encoder._n_features_out  # no fast transform
+        return max(1, _SMALL_WORK // work)
 
     def answer(self, kind: Kind, outputs: Sequence[Output], queries: Sequence[Query]) -> list[Answer]:
         """Return the answers to queries of one kind, from one product of all their rows a wanted output."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from lowtide.serve.catalog import Output, ServedDatabase, ServedModel
-from lowtide.serve.http import Call, Problem, Reply, json_reply
+from lowtide.serve.http import Call, Problem, Reply
 
 if TYPE_CHECKING:
     from lowtide.serve.service import Service
@@ -23,25 +23,23 @@ async def predict(service: Service, call: Call) -> Reply:
     outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
     if not model.outputs:
         raise Problem(404, f"{model.name!r} is an encoder: it predicts nothing.")
-    body = await call.body(service.settings.body_bytes)
-    query = model.reader.read(call.headers.get(b"content-type"), body)
+    query = await service.read(model.reader, call)
     answer = await current.predict(model, query, cast("tuple[Output, ...]", outputs))
     content = {"model": model.name, **answer}
     if len(outputs) > 1 and model.classes is not None:
         content["classes"] = model.classes
-    return json_reply(content)
+    return await service.write(content, query.n_rows * len(outputs) * len(model.classes or (0,)))
 
 
 async def similar(service: Service, call: Call) -> Reply:
     """Answer with the rows of a database that are most similar to each query."""
     database = find_database(service, call)
     k = _k_of(call.query(("k",)).get("k", str(min(DEFAULT_K, database.rows.n_rows))), database)
-    body = await call.body(service.settings.body_bytes)
-    query = database.reader.read(call.headers.get(b"content-type"), body)
+    query = await service.read(database.reader, call)
     if query.n_rows * k > service.settings.rows * DEFAULT_K:
         raise Problem(413, f"queries times k must be at most {service.settings.rows * DEFAULT_K}.")
     found = await service.current.search(database, query, k)
-    return json_reply({"database": database.name, "k": k, **found._asdict()})
+    return await service.write({"database": database.name, "k": k, **found._asdict()}, 3 * query.n_rows * k)
 
 
 def find_model(service: Service, call: Call) -> ServedModel:
