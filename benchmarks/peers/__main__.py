@@ -14,12 +14,12 @@ import numpy
 import sklearn
 
 import lowtide
-from benchmarks.peers import arithmetic, encoding, learning, search, searching, ternary
+from benchmarks.peers import arithmetic, encoding, learning, search, searching, stores, ternary
 from benchmarks.peers.duel import Outcome, run
 from benchmarks.peers.notes import NOTES
 from lowtide import _core
 
-PARTS = (encoding, arithmetic, learning, searching, ternary, search)
+PARTS = (encoding, arithmetic, learning, searching, ternary, search, stores)
 DUELS = {duel.name: duel for part in PARTS for duel in part.DUELS}
 
 

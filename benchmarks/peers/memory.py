@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-__all__ = ["blocks_peak_mb", "encoding_peak_mb", "fit_peaks_mb"]
+__all__ = ["blocks_peak_mb", "encoding_peak_mb", "fit_peaks_mb", "store_peak_mb"]
 
 _MEASURE = """
 import pathlib
@@ -74,6 +74,32 @@ model.fit(blocks(int(sys.argv[1])))
 print(status("VmHWM") - before)
 """
 )
+
+
+_STORE = (
+    _MEASURE
+    + """
+import sys
+import numpy as np
+import lowtide as lt
+
+path, n = sys.argv[1], int(sys.argv[2])
+draw = np.random.default_rng(0)
+W = draw.standard_normal((64, 1)).astype(np.float32)
+X = draw.standard_normal((65_536, 64), dtype=np.float32)
+encoder = lt.RandomFeatures(gamma=1 / 64, n_components=4096, random_state=0).fit(X[:1000])
+with lt.CodeStore.create(path, encoder) as store:
+    for begin in range(0, n, 65_536):
+        X = np.random.default_rng([1, begin]).standard_normal((min(65_536, n - begin), 64), dtype=np.float32)
+        store.append(X, y=(X @ W)[:, 0] > 0)
+print(status("VmHWM"))
+"""
+)
+
+
+def store_peak_mb(path: str, n_rows: int) -> float:
+    """Return the peak of a process that encodes rows of 64 columns, 4096 bits each, into a store."""
+    return _run(_STORE, path, str(n_rows))
 
 
 def blocks_peak_mb(n_rows: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.peers.learning import GAMMA, mnist
-from benchmarks.peers.memory import blocks_peak_mb, encoding_peak_mb, fit_peaks_mb
+from benchmarks.peers.memory import blocks_peak_mb, encoding_peak_mb, fit_peaks_mb, store_peak_mb
 from benchmarks.peers.searching import FEATURES, full_precision_search, isolet, sketch_search
 
 __all__ = ["NOTES", "Note"]
@@ -49,6 +50,20 @@ def memory_blocks() -> Note:
         "(37 MB of codes more); must be flat to 4 MB."
     )
     return Note(text, four_times <= once + 4)
+
+
+def memory_store() -> Note:
+    """Encode two million rows into a store in a fresh process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/codes.zarr"
+        peak = store_peak_mb(path, 2_000_000)
+        store = lt.CodeStore.open(path)
+        store.verify()
+        size = store.nbytes / 1e6
+    text = (
+        f"Encoding 2,000,000 x 64 to 4096 bits in a store ({size:.0f} MB) peaks at {peak:.0f} MB; must stay below 1200."
+    )
+    return Note(text, peak < 1200)
 
 
 def growth() -> Note:
@@ -119,6 +134,7 @@ NOTES: dict[str, Callable[[], Note]] = {
     "memory": memory,
     "memory-fit": memory_fit,
     "memory-blocks": memory_blocks,
+    "memory-store": memory_store,
     "growth": growth,
     "accuracy": accuracy,
     "search-accuracy": search,

@@ -41,32 +41,34 @@ class Walk {
   void run(std::size_t begin, std::size_t end) {
     for (std::size_t tile = begin; tile < end; tile += rows_a_tile) {
       const std::size_t stop = std::min(end, tile + rows_a_tile);
-      if (pads()) pad(tile, stop);
       for (std::size_t first = 0; first < rows_.n_frequencies; first += length_)
         for (std::size_t row = tile; row < stop; ++row) slice(row, row - tile, first);
     }
   }
 
  private:
-  bool pads() const { return rows_.signs != nullptr && rows_.n_features < rows_.dim; }
-
   const float* source(std::size_t row) const { return rows_.x + static_cast<std::ptrdiff_t>(row) * rows_.row_stride; }
 
-  void pad(std::size_t tile, std::size_t stop) {
-    for (std::size_t row = tile; row < stop; ++row) {
-      float* to = padded_.get() + (row - tile) * rows_.dim;
+  // The row as the op takes it: with zeros up to a power of two.
+  const float* padded(std::size_t row, std::size_t in_tile, bool is_new) {
+    if (rows_.n_features == rows_.dim) return source(row);
+    float* to = padded_.get() + in_tile * rows_.dim;
+    if (is_new) {
       std::memcpy(to, source(row), rows_.n_features * sizeof(float));
       std::fill(to + rows_.n_features, to + rows_.dim, 0.0f);
     }
+    return to;
   }
 
   void slice(std::size_t row, std::size_t in_tile, std::size_t first) {
     const std::size_t count = std::min(length_, rows_.n_frequencies - first);
     const float* v = source(row) + first;
     if (rows_.signs != nullptr) {
-      const float* x = pads() ? padded_.get() + in_tile * rows_.dim : source(row);
+      const float* x = padded(row, in_tile, first == 0);
+      const float* next = first == 0 && row + 1 < rows_.n ? source(row + 1) : nullptr;
       const std::size_t n_blocks = (count + rows_.dim - 1) / rows_.dim;
-      ops().hadamard(x, rows_.signs + 3 * first, rows_.dim, n_blocks, count - (n_blocks - 1) * rows_.dim, v_.get());
+      const std::size_t n_last = count - (n_blocks - 1) * rows_.dim;
+      ops().hadamard(x, next, rows_.signs + 3 * first, rows_.dim, n_blocks, n_last, v_.get());
       v = v_.get();
       // A sum that overflowed before the last round has spread to every output: one look is enough.
       if (!std::isfinite(v[0])) throw std::overflow_error("the projection of a row overflows float32");

@@ -23,6 +23,7 @@ _STAGES = {
         "compress",
     ),
     "lowtide.persist": ("save", "load"),
+    "lowtide.store": ("CodeStore",),
     "lowtide.client": ("Client",),
     "lowtide.versions": ("show_versions",),
 }
@@ -37,6 +38,7 @@ _SUBPACKAGES = (
     "encoders",
     "learners",
     "persist",
+    "store",
     "wire",
     "testing",
 )

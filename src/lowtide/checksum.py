@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer, fail
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["crc32c"]
 
 
-def crc32c(buffer: ReadableBuffer, value: int = 0) -> int:
+def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int = 0) -> int:
     """Return the crc32c (Castagnoli) of the bytes of a buffer.
 
     Parameters

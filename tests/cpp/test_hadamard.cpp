@@ -21,7 +21,7 @@ std::unique_ptr<float[], Free> aligned_floats(std::size_t n) {
 std::vector<float> transform(Isa level, const std::vector<float>& x, const std::vector<float>& signs, std::size_t dim,
                              std::size_t n_blocks, std::size_t n_last) {
   auto v = aligned_floats(n_blocks * dim);
-  lowtide::ops_at(level).hadamard(x.data(), signs.data(), dim, n_blocks, n_last, v.get());
+  lowtide::ops_at(level).hadamard(x.data(), x.data(), signs.data(), dim, n_blocks, n_last, v.get());
   return std::vector<float>(v.get(), v.get() + (n_blocks - 1) * dim + n_last);
 }
 

@@ -14,7 +14,7 @@ from persist.samples import encoder
 import lowtide as lt
 from lowtide.codes import Codes
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError
-from lowtide.persist.whole_file import write
+from lowtide.persist.whole_file import write_whole
 
 OLD = b"an older file"
 
@@ -88,7 +88,7 @@ def test_write_leaves_nothing_when_interrupted_between_two_pieces(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write(tmp_path / "c.lowtide", pieces())
+        write_whole(tmp_path / "c.lowtide", pieces())
     assert os.listdir(tmp_path) == []
 
 

@@ -23,6 +23,7 @@ _EXAMPLES = """\b
 Examples:
   lowtide encode new.csv --model flowers.lowtide -o new.lowtide
   lowtide encode images.npy -o images.lowtide --bits 2 --save-encoder encoder.lowtide
+  lowtide encode big.parquet -o codes.zarr --target label
 """
 
 
@@ -33,8 +34,9 @@ Examples:
     "-o",
     required=True,
     type=click.Path(path_type=Path),
-    help="File to write: codes (.lowtide), or their packed bytes alone (.npy).",
+    help="What to write: codes (.lowtide), a store for any number of rows (.zarr), or packed bytes alone (.npy).",
 )
+@click.option("--target", metavar="COLUMN", help="Keep this column beside the codes of a store, to learn from.")
 @click.option(
     "--model",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -52,6 +54,7 @@ def encode(
     context: click.Context,
     data: Path,
     output: Path,
+    target: str | None,
     model: Path | None,
     save_encoder: Path | None,
     force: bool,
@@ -62,11 +65,24 @@ def encode(
     """Encode the rows of DATA (.csv, .tsv, .npy, .parquet) into a few bits a feature.
 
     With --model the codes are those that the model reads: 'lowtide predict' takes them in place of the table. Without,
-    a new encoder is made of the table.
+    a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
+    stopped when it is given again.
     """
-    from lowtide.cli.encoding import Encoding, check_options, check_output
+    from lowtide.cli.encoding import Encoding, StoreEncoding, check_options, check_output, is_store_name
     from lowtide.cli.whole_file import check_new
 
+    if is_store_name(output):
+        check_options(context, model, encoder.bits)
+        if save_encoder is not None:
+            raise click.BadParameter("must be left out: a store has its encoder.", param_hint="'--save-encoder'")
+        stored = StoreEncoding(data, output, target, model, encoder, table, voice)
+        with stored.open(force=force) as store:
+            stored.run(store)
+        voice.say(stored.summary(store))
+        voice.result("encode", stored.to_json(store))
+        return
+    if target is not None:
+        raise click.BadParameter("must go with a store, --output codes.zarr.", param_hint="'--target'")
     place = check_output(output, force=force)
     kept = None if save_encoder is None else check_new(save_encoder, "--save-encoder", force=force)
     check_options(context, model, encoder.bits)

@@ -29,12 +29,13 @@ Examples:
   lowtide fit flowers.csv --target species -o flowers.lowtide --validate 0.2
   lowtide fit rents.csv --target rent --one-hot city -o rents.lowtide
   lowtide fit X.npy --target y.npy -o model.lowtide --bits 2
+  lowtide fit codes.zarr -o model.lowtide --validate 0.1
 """
 
 
 @click.command(short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", required=True, metavar="COLUMN", help="What to learn: a column, or a file with one column.")
+@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.option("--target", metavar="COLUMN", help="What to learn: a column, or a file with one column.  [store: y]")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it is there.")
 @click.option(
@@ -68,9 +69,11 @@ Examples:
 @encoder_options
 @table_options
 @voice_options
+@click.pass_context
 def fit(
+    context: click.Context,
     data: Path,
-    target: str,
+    target: str | None,
     output: Path,
     force: bool,
     task: Task | None,
@@ -81,19 +84,27 @@ def fit(
     table: TableOptions,
     voice: Voice,
 ) -> None:
-    """Learn from the table DATA (.csv, .tsv, .npy, .parquet) and write a model file.
+    """Learn from the table DATA (.csv, .tsv, .npy, .parquet), or from a store of codes, and write a model file.
 
     Every column but the target is a feature. The model file keeps the columns, their scale and their categories, so
-    that 'lowtide predict' takes tables as they are.
+    that 'lowtide predict' takes tables as they are. A store (.zarr) is read block by block, in memory that does not
+    grow with its rows; its features are those it was encoded with.
     """
     from lowtide.cli.models import make_encoder, make_learner
-    from lowtide.cli.training import Training, check_output
+    from lowtide.cli.training import StoreTraining, Training, check_output, check_store_options
 
     place = check_output(output, force=force)
-    training = Training.read(data, target, table, task, voice)
+    training: Any
+    if data.is_dir():
+        check_store_options(context)
+        training = StoreTraining.read(data, target or "y", task)
+    elif target is None:
+        raise click.MissingParameter(param_hint="'--target'", param_type="option")
+    else:
+        training = Training.read(data, target, table, task, voice)
     training.hold_out(share, encoder.seed)
     learner = make_learner(
-        make_encoder(encoder, len(training.train)),
+        training.encoder if data.is_dir() else make_encoder(encoder, len(training.train)),
         training.target.task,
         loss=loss,
         C=C,

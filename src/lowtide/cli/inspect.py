@@ -11,16 +11,16 @@ from lowtide.cli.terminal import Voice, voice_options
 __all__ = ["inspect"]
 
 
-@click.command(short_help="Say what is in a model or code file.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.command(short_help="Say what is in a model, a code file or a store.")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @voice_options
 def inspect(file: Path, voice: Voice) -> None:
-    """Say what is in a model, encoder or code FILE, how large its parts are, and how exact its kernel is.
+    """Say what is in a model, encoder or code FILE, or a store, how large its parts are, and how exact its kernel is.
 
-    The file's checksum is verified on the way.
+    A file's checksum is verified on the way; 'lowtide verify' does that for a store.
     """
-    from lowtide.cli.inspection import Inspection
+    from lowtide.cli.inspection import Inspection, StoreInspection
 
-    found = Inspection.of(file)
+    found = StoreInspection.of(file) if file.is_dir() else Inspection.of(file)
     voice.say(found.report())
     voice.result("inspect", found.to_json())

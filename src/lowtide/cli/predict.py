@@ -21,7 +21,7 @@ Examples:
 
 @click.command(short_help="Predict the rows of a table with a model file.", epilog=_EXAMPLES)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("data", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--output",
     "-o",
@@ -51,7 +51,7 @@ def predict(
     header: bool,
     voice: Voice,
 ) -> None:
-    """Predict the rows of DATA (.csv, .tsv, .npy, .parquet, or codes of 'lowtide encode') with a model file.
+    """Predict the rows of DATA (.csv, .tsv, .npy, .parquet, or codes or a store of 'lowtide encode') with a model file.
 
     Columns are found by name; those the model does not know are left out. Where the table has the target, the score is
     printed too.

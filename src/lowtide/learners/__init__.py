@@ -10,8 +10,11 @@ from lowtide.learners.compression import (
     DecisionReport,
     compress,
 )
+from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.search import SketchSearchCV
+from lowtide.learners.source_design import source_problem
+from lowtide.learners.sources import SelectedSource
 
 __all__ = [
     "AsymmetricLSSVC",
@@ -22,6 +25,11 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "Problem",
+    "ProblemSource",
+    "SelectedSource",
     "SketchSearchCV",
+    "SummedProblem",
     "compress",
+    "source_problem",
 ]

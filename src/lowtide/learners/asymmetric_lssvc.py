@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from lowtide._checks import check_option, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders import AsymmetricFeatures, Encoder
+from lowtide.learners.class_targets import ClassCounts, ClassIndex
 from lowtide.learners.class_weights import class_weights
 from lowtide.learners.design import CodedDesign, Design, FullDesign
 from lowtide.learners.solvers import TwoSidedSystem
@@ -136,15 +136,16 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
             raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
         named = X
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        check_classification_targets(labels)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        self.classes_, index = np.unique(labels, return_inverse=True)
+        found = ClassCounts.of(labels, weight)
+        self.classes_ = found.classes
         if len(self.classes_) < 2:
             got = f"one class, {self.classes_.tolist()}"
             raise fail("AsymmetricLSSVC", "y must have at least two classes", got)
-        weight = class_weights(self.class_weight, self.classes_, index, weight)
+        factor = class_weights(self.class_weight, self.classes_, found.totals)
+        index, weight = ClassIndex(self.classes_, factor)(labels, weight)
         self._fit_features(rows, named)
         self._predict_on = self._resolve_side()
         left, right = self._designs(rows)

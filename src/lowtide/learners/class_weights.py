@@ -1,4 +1,4 @@
-"""Weights of classes as weights of rows."""
+"""Weights of classes as factors of the weights of rows."""
 
 from __future__ import annotations
 
@@ -14,33 +14,25 @@ __all__ = ["class_weights"]
 Array = NDArray[Any]
 
 
-def class_weights(
-    class_weight: Any, classes: Array, index: Array, weight: Array | None, *, some: bool = False
-) -> Array | None:
-    """Return the rows' weights times their class's.
+def class_weights(class_weight: Any, classes: Array, totals: Array | None) -> Array | None:
+    """Return the factor of each class (k,), None for ones.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None
         "balanced" gives every class the same total weight.
     classes : ndarray (k,)
-    index : ndarray of int (n,), class of each row
-    weight : ndarray (n,) or None
-    some : bool, default=False
-        Whether more classes than these may exist; nothing can be balanced then.
+    totals : ndarray (k,) or None
+        Weight of each class; None when more classes than these may come, and nothing can be balanced.
     """
     if class_weight is None:
-        return weight
-    rows = np.ones(len(index)) if weight is None else weight
+        return None
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(classes.tolist())
-        if unknown and not some:
+        if unknown and totals is not None:
             raise fail("KernelClassifier", f"class_weight must name classes of y, {classes.tolist()}", sorted(unknown))
-        factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-    elif class_weight == "balanced" and not some:
-        total = np.bincount(index, rows, minlength=len(classes))
-        factor = rows.sum() / (len(classes) * np.maximum(total, np.finfo(float).tiny))
-    else:
-        allowed = "a dict or None when rows come in blocks" if some else "a dict, 'balanced' or None"
-        raise fail("KernelClassifier", f"class_weight must be {allowed}", class_weight)
-    return np.asarray(rows * factor[index])
+        return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if class_weight == "balanced" and totals is not None:
+        return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))
+    allowed = "a dict or None when rows come in blocks" if totals is None else "a dict, 'balanced' or None"
+    raise fail("KernelClassifier", f"class_weight must be {allowed}", class_weight)

@@ -11,18 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.calibration import fit_slope, log_softmax_of, softmax_of
+from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
 from lowtide.learners.class_weights import class_weights
 from lowtide.learners.left_out import left_out_hinge_scores, left_out_ridge_scores
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.machine import KernelMachine, Side
-from lowtide.learners.problem import Problem
+from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.progress import FitProgress, reports_progress
 from lowtide.learners.solvers import RidgeSolution
+from lowtide.learners.sources import column_of, is_source
 from lowtide.learners.streaming import StreamingClassifier
 from lowtide.learners.training import fit_smooth, fit_squared
 
@@ -130,15 +131,19 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
 
     @reports_progress
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows, on Codes, or on an iterator of blocks.
+        """Fit on rows, on Codes or another source of codes, or on an iterator of blocks.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes, or an iterator
-            An iterator yields (rows, y) or (rows, y, sample_weight), read once: "squared" keeps only sums, so memory
-            is flat in n; the other losses keep the packed codes. The encoder is fitted on the first block.
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource, or an iterator
+            A `CodeSource` such as a store is read block by block, as often as the loss needs, and only parameters,
+            labels and one block are in memory. An iterator yields (rows, y) or (rows, y, sample_weight), read once:
+            "squared" keeps only sums, so memory is flat in n; the other losses keep the packed codes. The encoder is
+            fitted on the first block.
         y : array (n,) of classes; not with an iterator
+            Of a source with columns also the name of one; None is its column "y".
         sample_weight : array (n,), optional
+            Of a source with columns also the name of one.
         """
         # The packed codes of blocks are kept unless the loss needs their sums alone.
         self._check_parameters(blocks=isinstance(X, Iterator) and self.loss == "squared")
@@ -147,24 +152,23 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
             return self._fit_blocks(X)
         progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
         with progress.running(X, y):
-            self._fit_rows(*self._start(X, y, sample_weight), progress)
+            self._fit_problem(self._start_problem(X, y, sample_weight), progress)
         return self
 
-    def _fit_rows(self, rows: Any, labels: Array, weight: Array | None, progress: FitProgress) -> None:
-        """Fit on validated rows or Codes."""
-        check_classification_targets(labels)
-        self.classes_, index = np.unique(labels, return_inverse=True)
+    def _fit_problem(self, problem: SummedProblem, progress: FitProgress) -> None:
+        """Fit on validated rows with their labels."""
+        found = problem.tally(ClassCounts.of)
+        self.classes_ = found.classes
         self._check_classes()
-        weight = class_weights(self.class_weight, self.classes_, index, weight)
-        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
+        problem = self._with_targets(problem, class_weights(self.class_weight, found.classes, found.totals))
         progress.step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if self.loss == "squared":
             solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
-            self._keep_ridge(solution, problem, index, 0.5 / alpha)
+            self._keep_ridge(solution, problem, 0.5 / alpha)
             progress.step("solve")
         else:
-            self._minimize(problem, index, rng, progress)
+            self._minimize(problem, rng, progress)
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))
@@ -175,27 +179,23 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         elif blocks:
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
-    def _targets(self, index: Array) -> Array:
-        """Return -1 and 1, a column a one-against-rest problem, or one-hot rows for the multinomial loss."""
-        if len(self.classes_) == 2:
-            return np.where(index == 1, 1.0, -1.0)[:, None]
-        one_hot = np.zeros((len(index), len(self.classes_)))
-        one_hot[np.arange(len(index)), index] = 1.0
-        return one_hot if self.loss == "logistic" else 2.0 * one_hot - 1.0
+    def _with_targets(self, problem: SummedProblem, factor: Array | None) -> SummedProblem:
+        """Return the problem with labels as positions in classes_, and targets of the loss."""
+        targets = ClassTargets(len(self.classes_), one_hot=self.loss == "logistic")
+        return problem.relabel(ClassIndex(self.classes_, factor), targets)
 
     def _check_classes(self) -> None:
         if len(self.classes_) < 2:
             raise fail("KernelClassifier", "y must have at least two classes", f"one class, {self.classes_.tolist()}")
 
-    def _keep_ridge(self, solution: RidgeSolution, problem: Problem, index: Array, C: float) -> None:
+    def _keep_ridge(self, solution: RidgeSolution, problem: SummedProblem, C: float) -> None:
         """Keep a closed-form solution, with the slope that some of its rows give to probabilities."""
         self.C_, self.n_iter_ = float(C), 1
         self._keep(solution.coef, solution.intercept)
-        some = slice(None, None, -(-len(index) // _SLOPE_ROWS))
-        part = problem.take(some)
-        self._slope = self._slope_of(left_out_ridge_scores(part, solution), index[some], part.weights)
+        part = problem.sample(_SLOPE_ROWS)
+        self._slope = self._slope_of(left_out_ridge_scores(part, solution), part)
 
-    def _minimize(self, problem: Problem, index: Array, rng: np.random.Generator, progress: FitProgress) -> None:
+    def _minimize(self, problem: SummedProblem, rng: np.random.Generator, progress: FitProgress) -> None:
         """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
         stopped = False
 
@@ -218,10 +218,10 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         self.n_iter_, self._slope = solution.n_iter, 1.0
         self._keep(solution.coef, solution.intercept)
         if self.loss == "squared_hinge":
-            some = slice(None, None, -(-len(index) // _SLOPE_ROWS))
-            part, share = problem.take(some), len(index[some]) / len(index)
+            part = problem.sample(_SLOPE_ROWS)
+            share = part.shape[0] / problem.shape[0]
             scores = left_out_hinge_scores(part, solution.coef, solution.intercept, self.C_, share)
-            self._slope = self._slope_of(scores, index[some], part.weights)
+            self._slope = self._slope_of(scores, part)
         if not solution.converged and not stopped:
             self._warn_not_converged(solution.n_iter)
 
@@ -239,34 +239,42 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         parameters = theta.reshape(-1, len(self.classes_) if len(self.classes_) > 2 else 1)
         return {"_weights": np.asfortranarray(parameters[:-1]), "intercept_": parameters[-1].copy(), "_slope": 1.0}
 
-    def _slope_of(self, scores: Array, index: Array, weights: Array) -> float:
+    def _slope_of(self, scores: Array, part: Problem) -> float:
         """Return the slope of the probabilities; the logistic loss has it built in, and no weight says nothing new."""
         if self.loss == "logistic":
             return 1.0
-        if not np.any(weights):
+        if not np.any(part.weights):
             return getattr(self, "_slope", 1.0)
-        return fit_slope(self._class_scores(scores), index, weights)
+        return fit_slope(self._class_scores(scores), part.labels, part.weights)
 
     def decision_function(self, X: Any) -> Array:
-        """Return scores, (n,) for two classes and (n, n_classes) for more."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""
+        return self._by_blocks(X, lambda scores: scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def predict(self, X: Any) -> Array:
-        """Return the class of the largest score, (n,)."""
-        scores = self._scores(X)
-        index = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
-        return np.asarray(self.classes_[index])
+        """Return the class of the largest score, (n,), of rows, Codes or another source of codes."""
+        return self._by_blocks(X, lambda scores: np.asarray(self.classes_[largest(scores)]))
 
     def predict_proba(self, X: Any) -> Array:
         """Return probabilities (n, n_classes): of the model for "logistic", softmax of sloped scores otherwise."""
-        scores = self._class_scores(self._scores(X))
-        return softmax_of(self._slope * scores)
+        return self._by_blocks(X, lambda scores: softmax_of(self._slope * self._class_scores(scores)))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`."""
-        scores = self._class_scores(self._scores(X))
-        return log_softmax_of(self._slope * scores)
+        return self._by_blocks(X, lambda scores: log_softmax_of(self._slope * self._class_scores(scores)))
+
+    def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on rows or codes.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
+        y : array (n,); of a source with columns also the name of one, "y" when None
+        sample_weight : array (n,), optional
+        """
+        if is_source(X):
+            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @staticmethod
     def _class_scores(scores: Array) -> Array:

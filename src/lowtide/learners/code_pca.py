@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_integer, check_interval, fail
-from lowtide.codes import Codes
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.learners.design import Design
 from lowtide.learners.machine import KernelMachine
 from lowtide.learners.progress import FitProgress, reports_progress
 from lowtide.learners.solvers import PrincipalAxes, principal_axes
+from lowtide.learners.sources import first_codes, is_source
 from lowtide.learners.state import Arrays
 
 __all__ = ["CodePCA"]
@@ -110,12 +110,12 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components of rows or Codes.
+        """Find the components of rows, Codes or another source of codes.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes
-            Two rows at least.
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
+            Two rows at least. A source is read once a step of Lanczos.
         y : ignored
         """
         self._fit(X)
@@ -136,8 +136,8 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         return self._fit(X).matmul(self._weights) + self.intercept_
 
     def transform(self, X: Any) -> Array:
-        """Return the components of rows or Codes, float64 (n, n_components)."""
-        return self._scores(X)
+        """Return the components of rows or codes, float64 (n, n_components)."""
+        return self._by_blocks(X, lambda scores: scores)
 
     @reports_progress
     def _fit(self, X: Any) -> Design:
@@ -157,15 +157,15 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
 
     def _start_rows(self, X: Any) -> Any:
         """Validate, settle the encoder; return rows or Codes."""
-        if isinstance(X, Codes):
-            if len(X) < 2:
-                raise fail(type(self).__name__, "codes to fit on must have at least two rows", f"{len(X)} rows")
-            self._adopt(X)
+        if is_source(X):
+            if X.n_rows < 2:
+                raise fail(type(self).__name__, "codes to fit on must have at least two rows", f"{X.n_rows} rows")
+            self._adopt(first_codes(X), getattr(X, "encoder", None))
         else:
             named = X
             X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
             self._fit_features(X, None, named)
-        self._settle_sides(coded_only=isinstance(X, Codes))
+        self._settle_sides(coded_only=is_source(X))
         return X
 
     def _default_features(self) -> RandomFeatures:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from lowtide.codes import Codes
+from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder
 
 __all__ = ["CodedDesign", "Design", "FullDesign"]
@@ -22,6 +22,14 @@ _BLOCK_VALUES = 1 << 21
 
 class Design(Protocol):
     """D, n rows by m features, by its products alone; nothing of size n x m floats exists."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the only part is the design itself."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether products run on packed bits, on threads of their own."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,12 +50,43 @@ class Design(Protocol):
     def take(self, rows: Array | slice) -> Design:
         """Return some of the rows."""
 
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[Design]:
+        """Yield all rows in order, as designs in memory.
+
+        Of a part's rows n_columns of float64 can be made; parts hold `at_least` bytes of codes, if there are as many.
+        """
+
+    def gathered(self) -> Design:
+        """Return the same rows in memory."""
+
+    @property
+    def codes(self) -> CodeSource:
+        """The codes, of a packed design."""
+
+    def recoded(self, change: Callable[[Codes], Codes]) -> Design:
+        """Return the same rows with their codes changed, of a packed design."""
+
+
+class _InMemory:
+    """A design with one part, itself."""
+
+    is_whole: ClassVar[bool] = True
+
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[Self]:
+        """Yield the design itself."""
+        yield self
+
+    def gathered(self) -> Self:
+        """Return the design itself."""
+        return self
+
 
 @dataclass(frozen=True)
-class CodedDesign:
+class CodedDesign(_InMemory):
     """Packed codes."""
 
     codes: Codes
+    is_packed: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,9 +118,13 @@ class CodedDesign:
         """Return some of the rows, still packed."""
         return CodedDesign(self.codes[rows])
 
+    def recoded(self, change: Callable[[Codes], Codes]) -> CodedDesign:
+        """Return the same rows with their codes changed."""
+        return CodedDesign(change(self.codes))
+
 
 @dataclass(frozen=True)
-class FullDesign:
+class FullDesign(_InMemory):
     """Float features of rows, computed again for every product.
 
     `method` is the encoder's that makes them of validated rows: "_encode" for a coded side that is not packed,
@@ -91,6 +134,7 @@ class FullDesign:
     encoder: Encoder
     rows: Any
     method: str = "_embed"
+    is_packed: ClassVar[bool] = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -138,6 +182,15 @@ class FullDesign:
     def take(self, rows: Array | slice) -> FullDesign:
         """Return some of the rows."""
         return FullDesign(self.encoder, self.rows[rows], self.method)
+
+    @property
+    def codes(self) -> CodeSource:
+        """Raise: features that are not packed have no codes."""
+        raise TypeError("full features have no codes")
+
+    def recoded(self, change: Callable[[Codes], Codes]) -> FullDesign:
+        """Raise: features that are not packed have no codes to change."""
+        raise TypeError("full features have no codes")
 
 
 def _mirrored(upper: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -19,12 +20,14 @@ from sklearn.utils.validation import (
 )
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.design import CodedDesign, Design, FullDesign
-from lowtide.learners.problem import Problem
+from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport
+from lowtide.learners.source_design import design_of
+from lowtide.learners.sources import RecodedSource, column_of, first_codes, is_source, read_blocks
 from lowtide.learners.state import MachineState
 
 __all__ = ["KernelMachine", "Side"]
@@ -48,11 +51,20 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     _weights: Array
     intercept_: Array
 
+    def _start_problem(self: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> SummedProblem:
+        """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
+        if isinstance(X, ProblemSource):
+            self._adopt(X.no_codes, X.encoder)
+            self._settle_sides(coded_only=True)
+            return X.problem(self.fit_intercept, **checks)
+        return self._problem(*self._start(X, y, sample_weight, **checks), self.fit_intercept)
+
     def _start(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Array, Array | None]:
-        """Validate, settle the encoder and the sides; return rows or Codes, targets, and weights (None: all ones)."""
-        if isinstance(X, Codes):
-            self._adopt(X)
+        """Validate, settle the encoder and the sides; return rows or codes, labels, and weights (None: all ones)."""
+        if is_source(X):
+            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
             y = self._check_targets(X, y, **checks)
+            self._adopt(first_codes(X), getattr(X, "encoder", None))
             weight = self._check_weight(sample_weight, len(y))
         else:
             named = X
@@ -60,7 +72,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             weight = self._check_weight(sample_weight, len(y))
             self.__dict__.pop("_trained_codes", None)
             self._fit_features(X, weight, named)
-        self._settle_sides(coded_only=isinstance(X, Codes))
+        self._settle_sides(coded_only=is_source(X))
         return X, y, weight
 
     def _start_block(
@@ -69,23 +81,25 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         """Validate one of many blocks; the first settles the encoder and the sides."""
         if first:
             return self._start(X, y, sample_weight, **checks)
-        if isinstance(X, Codes):
-            _check_fingerprint(X, self._fingerprint)
-            X, y = self._as_trained(X), self._check_targets(X, y, **checks)
+        if is_source(X):
+            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+            y = self._check_targets(X, y, **checks)
+            _check_fingerprint(first_codes(X), self._fingerprint)
+            X = self._as_trained(X) if isinstance(X, Codes) else RecodedSource(X, self._as_trained)
         else:
             X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype="numeric", **checks)
         return X, y, self._check_weight(sample_weight, len(y))
 
-    def _check_targets(self, codes: Codes, y: Any, **checks: Any) -> Array:
-        """Return validated targets of Codes, a value a row."""
-        owner = type(self).__name__
+    def _check_targets(self, codes: CodeSource, y: Any, **checks: Any) -> Array:
+        """Return validated targets of codes, a value a row."""
+        owner, n_rows = type(self).__name__, codes.n_rows
         if y is None:
             raise fail(owner, "y must be passed, a value a row of the codes", y)
-        if len(codes) == 0:
+        if n_rows == 0:
             raise fail(owner, "codes to fit on must have at least one row", "0 rows")
         targets = _check_y(y, estimator=self, **checks)
-        if len(targets) != len(codes):
-            raise fail(owner, f"y must have a value a row, {len(codes)}", len(targets))
+        if len(targets) != n_rows:
+            raise fail(owner, f"y must have a value a row, {n_rows}", len(targets))
         return np.asarray(targets)
 
     def _check_weight(self, sample_weight: Any, n: int) -> Array | None:
@@ -118,9 +132,10 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             gamma=self.gamma, n_components=self.n_components, bits=self.bits, random_state=self.random_state
         )
 
-    def _adopt(self, codes: Codes) -> None:
-        """Take codes as they are; their encoder, when given, must have made them."""
-        encoder = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+    def _adopt(self, codes: Codes, own: Encoder | None = None) -> None:
+        """Take codes as they are; an encoder that is given must have made them, else they may bring their own."""
+        given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+        encoder: Any = own if given is None else given
         if encoder is not None:
             try:
                 check_is_fitted(encoder)
@@ -167,9 +182,9 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         return self.features_._n_embedded if side == "full" else self.features_._n_features_out
 
     def _design(self, X: Any, side: str) -> Design:
-        """Return rows or Codes as the matrix of one side."""
-        if isinstance(X, Codes):
-            return CodedDesign(X)
+        """Return rows or codes as the matrix of one side."""
+        if is_source(X):
+            return design_of(X)
         if self.features_ is None:
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
@@ -193,15 +208,23 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         book = codes.with_codebook(trained.codebook)
         return book.times_norms() if trained.is_times_norms else book
 
-    def _problem(self, X: Any, targets: Array, weight: Array | None, fit_intercept: bool) -> Problem:
-        """Return both sides of the rows with their targets; one object where the two sides are one.
+    def _problem(self, X: Any, labels: Array, weight: Array | None, fit_intercept: bool) -> Problem:
+        """Return both sides of the rows with their labels; one object where the two sides are one.
 
         Codes have no full side to look at: then both are the codes, whatever will predict.
         """
         train = self._design(X, self._train_on)
-        same = self._predict_on == self._train_on or isinstance(X, Codes)
+        same = self._predict_on == self._train_on or is_source(X)
         predict = train if same else self._design(X, self._predict_on)
-        return Problem(train, predict, targets, weight, fit_intercept)
+        return Problem(train, predict, labels, weight, fit_intercept)
+
+    def _by_blocks(self, X: Any, method: Callable[[Array], Array]) -> Array:
+        """Return method(scores) of all rows; a source is read block by block, so its scores are never there at once."""
+        if not is_source(X) or isinstance(X, Codes):
+            return method(self._scores(X))
+        check_is_fitted(self, "_weights")
+        done = [method(self._scores(block)) for block in read_blocks(X, len(self.intercept_))]
+        return np.concatenate(done) if done else method(np.empty((0, len(self.intercept_))))
 
     def _scores(self, X: Any) -> Array:
         """Return D w + b on the side that predicts, float64 (n, k)."""
@@ -225,9 +248,9 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         self._weights = np.asfortranarray(coef)
         self.intercept_ = np.asarray(intercept)
 
-    def _start_point(self, problem: Problem) -> Array | None:
+    def _start_point(self, problem: SummedProblem) -> Array | None:
         """Return the last solution for a warm start, if it is of the same shape."""
-        shape = (problem.train.shape[1], problem.targets.shape[1])
+        shape = (problem.shape[1], problem.n_targets)
         if not self.warm_start or not hasattr(self, "_weights") or self._weights.shape != shape:
             return None
         return np.vstack([self._weights, self.intercept_ if problem.fit_intercept else np.zeros_like(self.intercept_)])

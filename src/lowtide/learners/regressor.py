@@ -15,9 +15,10 @@ from lowtide.encoders import Encoder
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
 from lowtide.learners.solvers import NormalEquations, RidgeSolution
+from lowtide.learners.sources import column_of, is_source
 from lowtide.learners.training import fit_squared
 
-__all__ = ["KernelRegressor"]
+__all__ = ["KernelRegressor", "as_columns"]
 
 Array = NDArray[Any]
 
@@ -94,15 +95,18 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     @reports_progress
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows, on Codes, or on an iterator of blocks.
+        """Fit on rows, on Codes or another source of codes, or on an iterator of blocks.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes, or an iterator
-            An iterator yields (rows, y) or (rows, y, sample_weight) and is read once: memory is flat in n. The
-            encoder is fitted on the first block.
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource, or an iterator
+            A `CodeSource` such as a store is read block by block. An iterator yields (rows, y) or (rows, y,
+            sample_weight) and is read once. In both memory is flat in n but for the targets. The encoder is fitted on
+            the first block of an iterator.
         y : array (n,) or (n, n_targets); not with an iterator
+            Of a source with columns also the name of one; None is its column "y".
         sample_weight : array (n,), optional
+            Of a source with columns also the name of one.
         """
         self._check_parameters(blocks=isinstance(X, Iterator))
         self.__dict__.pop("_stream", None)
@@ -110,10 +114,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             return self._fit_blocks(X)
         progress = FitProgress(self, n_steps=2)
         with progress.running(X, y):
-            rows, values, weight = self._start(X, y, sample_weight, multi_output=True, y_numeric=True)
-            self._flat = values.ndim == 1
-            targets = values.reshape(len(values), -1).astype(np.float64)
-            problem = self._problem(rows, targets, weight, self.fit_intercept)
+            problem = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
+            self._flat = problem.n_label_axes == 1
+            problem = problem.relabel(as_columns)
             progress.step("encode")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             solution, alpha = fit_squared(problem, self.alpha, rng)
@@ -121,14 +124,14 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             progress.step("solve")
         return self
 
-    def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the normal equations and solve them.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
             The first call after construction or `fit` starts anew and fits the encoder.
-        y : array (n,) or (n, n_targets)
+        y : array (n,) or (n, n_targets); of a source with columns also the name of one, "y" when None
         sample_weight : array (n,), optional
         """
         self._check_parameters(blocks=True)
@@ -146,14 +149,14 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         """Add a block of rows to the sums."""
         first = "_stream" not in self.__dict__
         rows, values, weight = self._start_block(X, y, sample_weight, first, multi_output=True, y_numeric=True)
-        targets = values.reshape(len(values), -1).astype(np.float64)
-        design = self._design(rows, self._train_on)
+        problem = self._problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
         if first:
             self._flat = values.ndim == 1
-            self._stream = NormalEquations(design.shape[1], targets.shape[1])
-        elif targets.shape[1] != len(self._stream.target_sum):
-            raise fail("KernelRegressor", f"y must have {len(self._stream.target_sum)} targets", targets.shape[1])
-        self._stream.add(design, targets, weight)
+            self._stream = NormalEquations(problem.shape[1], problem.n_targets)
+        elif problem.n_targets != len(self._stream.target_sum):
+            raise fail("KernelRegressor", f"y must have {len(self._stream.target_sum)} targets", problem.n_targets)
+        for part in problem.parts():
+            self._stream.add(part.train, part.targets, part.weight)
 
     def _solve_sums(self) -> None:
         """Solve what has been gathered so far."""
@@ -183,6 +186,23 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         return tags
 
     def predict(self, X: Any) -> Array:
-        """Return predictions, (n,) or (n, n_targets)."""
-        scores = self._scores(X)
-        return scores[:, 0] if self._flat else scores
+        """Return predictions for rows, Codes or another source of codes, (n,) or (n, n_targets)."""
+        return self._by_blocks(X, lambda scores: scores[:, 0] if self._flat else scores)
+
+    def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return R^2 on rows or codes.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
+        y : array (n,) or (n, n_targets); of a source with columns also the name of one, "y" when None
+        sample_weight : array (n,), optional
+        """
+        if is_source(X):
+            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+        return float(super().score(X, y, sample_weight))
+
+
+def as_columns(values: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """Return values (n,) or (n, k) as float64 columns."""
+    return values.reshape(len(values), -1).astype(np.float64), weight

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from lowtide.learners.problem import Problem
-from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.problem import Problem, SummedProblem
+from lowtide.learners.solvers import ErrorSum, NormalEquations, squared_error
 
 __all__ = ["held_out_alpha", "leave_one_out_alpha", "loo_is_cheap", "lowest"]
 
@@ -30,7 +31,7 @@ def loo_is_cheap(n: int, m: int) -> bool:
     return m <= _SMALL_FEATURES and n * m <= _SMALL_ENTRIES
 
 
-def leave_one_out_alpha(equations: NormalEquations, problem: Problem) -> float:
+def leave_one_out_alpha(equations: NormalEquations, problem: SummedProblem) -> float:
     """Return the alpha of least leave-one-out squared error, exact, from one eigendecomposition.
 
     With rows x and targets centered, z the row on the side that predicts less the same mean, G = V L V':
@@ -48,23 +49,40 @@ def leave_one_out_alpha(equations: NormalEquations, problem: Problem) -> float:
     inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
     coefs = right[:, None, :] * inverse[:, :, None]
-    base = 1.0 / total if problem.fit_intercept else 0.0
-    errors = np.zeros(len(alphas))
+    rotation = _Rotation(vectors, mean, target_mean, inverse, coefs, 1.0 / total if problem.fit_intercept else 0.0)
+    return float(alphas[np.argmin(problem.sum(_left_out_errors, rotation).total)])
+
+
+@dataclass(frozen=True)
+class _Rotation:
+    """Eigenvectors (m, m), means, 1 / (l + alpha) (m, a), rotated weights of each alpha (m, a, k), and 1/S."""
+
+    vectors: Array
+    mean: Array
+    target_mean: Array
+    inverse: Array
+    coefs: Array
+    base: float
+
+
+def _left_out_errors(problem: Problem, to: _Rotation) -> ErrorSum:
+    """Return the leave-one-out errors of every alpha on some of the rows."""
+    errors = np.zeros(to.inverse.shape[1])
     for part in problem.blocks(_BLOCK_VALUES):
-        weight, targets = part.weights, part.targets - target_mean
-        x = part.train.matmul(vectors) - mean @ vectors
-        own = other = weight[:, None] * (base + x**2 @ inverse)
-        residual = left_out = targets[:, None, :] - np.tensordot(x, coefs, 1)
+        weight, targets = part.weights, part.targets - to.target_mean
+        x = part.train.matmul(to.vectors) - to.mean @ to.vectors
+        own = other = weight[:, None] * (to.base + x**2 @ to.inverse)
+        residual = left_out = targets[:, None, :] - np.tensordot(x, to.coefs, 1)
         if part.predict is not part.train:
-            z = part.predict.matmul(vectors) - mean @ vectors
-            other = weight[:, None] * (base + (z * x) @ inverse)
-            left_out = targets[:, None, :] - np.tensordot(z, coefs, 1)
+            z = part.predict.matmul(to.vectors) - to.mean @ to.vectors
+            other = weight[:, None] * (to.base + (z * x) @ to.inverse)
+            left_out = targets[:, None, :] - np.tensordot(z, to.coefs, 1)
         left_out = left_out + (other / np.maximum(1.0 - own, 1e-10))[:, :, None] * residual
         errors += weight @ np.sum(left_out**2, axis=2)
-    return float(alphas[np.argmin(errors)])
+    return ErrorSum(errors)
 
 
-def held_out_alpha(equations: NormalEquations, problem: Problem, rng: np.random.Generator) -> float:
+def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.random.Generator) -> float:
     """Return the alpha of least squared error on a held-out tenth, read from the side that predicts.
 
     The sums of the tenth are subtracted, and candidates are tried on every second pair of columns, scaled by sqrt 2:
@@ -72,11 +90,10 @@ def held_out_alpha(equations: NormalEquations, problem: Problem, rng: np.random.
     are walked downhill, then the half decades beside the best are tried: five to ten candidates, about as much as one
     factorization of all columns at the most.
     """
-    n, m = problem.train.shape
+    n, m = problem.shape
     alphas = _candidates(equations)
     held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
-    sums = NormalEquations(m, problem.targets.shape[1], equations.dtype)
-    sums.add(held.train, held.targets, held.weight)
+    sums = NormalEquations.summed(held, equations.dtype)
     columns, scale = _half_of_the_columns(m)
     rest = equations.columns(columns, scale).without(sums.columns(columns, scale))
     if n < 2 or not rest.weight > 0:
@@ -86,8 +103,7 @@ def held_out_alpha(equations: NormalEquations, problem: Problem, rng: np.random.
         found = rest.solve(alphas[i], fit_intercept=problem.fit_intercept)
         coef = np.zeros((m, found.coef.shape[1]))
         coef[columns] = scale * found.coef
-        residual = held.targets - held.predict.matmul(coef) - found.intercept
-        return float(held.weights @ np.sum(residual**2, axis=1))
+        return float(held.sum(squared_error, coef, found.intercept).total)
 
     return float(alphas[lowest(error, len(alphas), _FIRST, strides=(-2, -1))])
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lowtide._checks import fail
 from lowtide.codes import Codes, concatenate
 from lowtide.learners.class_sums import ClassSums
+from lowtide.learners.class_targets import ClassIndex
 from lowtide.learners.class_weights import class_weights
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
@@ -31,16 +32,20 @@ class StreamingClassifier:
     _stream: ClassSums | MinibatchSteps
 
     def partial_fit(
-        self: Any, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Any:
         """Take in more rows: "squared" adds to the normal equations and solves, the others take small steps.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features), or Codes
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
             The first call after construction or `fit` starts anew and fits the encoder. Probabilities of "squared" and
             "squared_hinge" are scaled on this block alone: give it a few hundred rows.
-        y : array (n,)
+        y : array (n,); of a source with columns also the name of one, "y" when None
         classes : array, needed in the first call
             All classes that will come; those of a `fit` before, if there was one.
         sample_weight : array (n,), optional
@@ -55,42 +60,35 @@ class StreamingClassifier:
         if first:
             self.classes_ = np.unique(np.asarray(classes))
             self._check_classes()
-        index = self._class_index(labels)
-        weight = class_weights(self.class_weight, self.classes_, index, weight, some=True)
-        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
+        factor = class_weights(self.class_weight, self.classes_, None)
+        problem = self._with_targets(self._problem(rows, labels, weight, self.fit_intercept), factor)
         if self.loss == "squared":
-            self._add_sums(problem, labels, index, first)
+            self._add_sums(problem, first)
         else:
-            self._add_steps(problem, index, first)
+            self._add_steps(problem, first)
         return self
 
-    def _class_index(self, labels: Array) -> Array:
-        """Return the position of each label in classes_."""
-        index = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
-        if not np.array_equal(self.classes_[index], labels):
-            unknown = np.setdiff1d(labels, self.classes_).tolist()
-            raise fail("KernelClassifier", f"y must hold the classes {self.classes_.tolist()}", unknown)
-        return index
-
-    def _add_sums(self: Any, problem: Problem, labels: Array, index: Array, first: bool) -> None:
+    def _add_sums(self: Any, problem: Problem, first: bool) -> None:
         if first:
-            self._stream = ClassSums(problem.train.shape[1], self.classes_)
-        self._stream.add(problem.train, labels, problem.weight)
+            self._stream = ClassSums(problem.shape[1], self.classes_)
+        for part in problem.parts():
+            self._stream.add(part.train, self.classes_[part.labels], part.weight)
         _, equations = self._stream.problem()
         solution = equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept)
-        self._keep_ridge(solution, problem, index, self.C)
+        self._keep_ridge(solution, problem, self.C)
 
-    def _add_steps(self: Any, problem: Problem, index: Array, first: bool) -> None:
+    def _add_steps(self: Any, problem: Problem, first: bool) -> None:
         if first:
-            self._stream = MinibatchSteps(problem.train.shape[1], problem.targets.shape[1])
+            self._stream = MinibatchSteps(problem.shape[1], problem.n_targets)
             self._keep(self._stream.parameters[:-1], self._stream.parameters[-1])
-        # Of rows that have not been learned from yet; in the first block there is nothing to score with.
-        before = problem.predict.matmul(self._weights) + self.intercept_
         self.C_, self.n_iter_ = float(self.C), 1
-        self._stream.add(problem, LOSSES[self.loss][len(self.classes_) > 2], self.C_)
-        self._keep(self._stream.parameters[:-1].copy(), self._stream.parameters[-1].copy())
-        scores = problem.predict.matmul(self._weights) + self.intercept_ if first else before
-        self._slope = self._slope_of(scores, index, problem.weights)
+        for part in problem.parts():
+            # Of rows that have not been learned from yet; in the first block there is nothing to score with.
+            before = part.predict.matmul(self._weights) + self.intercept_
+            self._stream.add(part, LOSSES[self.loss][len(self.classes_) > 2], self.C_)
+            self._keep(self._stream.parameters[:-1].copy(), self._stream.parameters[-1].copy())
+            scores = part.predict.matmul(self._weights) + self.intercept_ if first else before
+            self._slope, first = self._slope_of(scores, part), False
 
     def _fit_blocks(self: Any, blocks: Iterator[Any]) -> Any:
         """Fit on an iterator of (rows, y) or (rows, y, sample_weight): sums for "squared", codes for the others."""
@@ -116,8 +114,8 @@ class StreamingClassifier:
         sums: ClassSums | None = None
         largest: Block | None = None
         for rows, labels, weight in blocks:
-            known, index = np.unique(labels, return_inverse=True)
-            weight = class_weights(self.class_weight, known, index, weight, some=True)
+            known = np.unique(labels)
+            _, weight = ClassIndex(known, class_weights(self.class_weight, known, None))(labels, weight)
             design = self._design(rows, self._train_on)
             sums = ClassSums(design.shape[1], known) if sums is None else sums
             sums.add(design, labels, weight)
@@ -128,10 +126,8 @@ class StreamingClassifier:
         self.classes_, equations = sums.problem()
         self._check_classes()
         solution = equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept)
-        rows, labels, weight = largest
-        index = self._class_index(labels)
-        problem = self._problem(rows, self._targets(index), weight, self.fit_intercept)
-        self._keep_ridge(solution, problem, index, self.C)
+        problem = self._with_targets(self._problem(*largest, self.fit_intercept), None)
+        self._keep_ridge(solution, problem, self.C)
         progress.step("solve")
 
     def _gather_codes(self: Any, blocks: Iterator[Block], progress: FitProgress) -> None:
@@ -143,4 +139,5 @@ class StreamingClassifier:
                 raise fail("KernelClassifier", "blocks must be trained on as packed codes", self._train_on, remedy)
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
-        self._fit_rows(concatenate(codes), np.concatenate(targets), np.concatenate(weights), progress)
+        rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
+        self._fit_problem(self._problem(*rows, self.fit_intercept), progress)

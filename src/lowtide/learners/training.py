@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.learners.losses import Loss
-from lowtide.learners.problem import Problem
+from lowtide.learners.problem import SummedProblem
 from lowtide.learners.regularization import held_out_alpha, leave_one_out_alpha, loo_is_cheap, lowest
-from lowtide.learners.solvers import NormalEquations, Objective, RidgeSolution, Solution, minimize
+from lowtide.learners.solvers import NormalEquations, Objective, RidgeSolution, Solution, held_out_loss, minimize
 
 __all__ = ["fit_smooth", "fit_squared", "product_dtype"]
 
@@ -32,27 +32,25 @@ def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
 
 
 def fit_squared(
-    problem: Problem, alpha: float | Literal["auto"], rng: np.random.Generator
+    problem: SummedProblem, alpha: float | Literal["auto"], rng: np.random.Generator
 ) -> tuple[RidgeSolution, float]:
     """Return the solution and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
-    n, m = problem.train.shape
-    equations = NormalEquations(m, problem.targets.shape[1], product_dtype(n, m))
-    equations.add(problem.train, problem.targets, problem.weight)
+    # Rounding of float32 would add up over parts.
+    equations = NormalEquations.summed(problem, product_dtype(*problem.shape) if problem.is_whole else np.float64)
     if alpha == "auto":
         alpha = _choose_alpha(equations, problem.weighted_rows(), rng)
-    rows = (problem.train, problem.targets, problem.weights)
-    return equations.solve(alpha, fit_intercept=problem.fit_intercept, rows=rows), alpha
+    return equations.solve(alpha, fit_intercept=problem.fit_intercept, problem=problem), alpha
 
 
-def _choose_alpha(equations: NormalEquations, problem: Problem, rng: np.random.Generator) -> float:
+def _choose_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.random.Generator) -> float:
     """Leave one out where it is cheap; otherwise a held-out tenth."""
-    if loo_is_cheap(*problem.train.shape):
+    if loo_is_cheap(*problem.shape):
         return leave_one_out_alpha(equations, problem)
     return held_out_alpha(equations, problem, rng)
 
 
 def fit_smooth(
-    problem: Problem,
+    problem: SummedProblem,
     loss: Loss,
     C: float | Literal["auto"],
     rng: np.random.Generator,
@@ -76,23 +74,23 @@ def fit_smooth(
     return solution, C
 
 
-def _is_small(problem: Problem) -> bool:
-    return product_dtype(*problem.train.shape) is np.float64
+def _is_small(problem: SummedProblem) -> bool:
+    return product_dtype(*problem.shape) is np.float64
 
 
-def _objective(problem: Problem, loss: Loss, C: float) -> Objective:
-    dtype = product_dtype(*problem.train.shape)
-    return Objective(problem.train, problem.targets, problem.weights, loss, C, problem.fit_intercept, dtype)
+def _objective(problem: SummedProblem, loss: Loss, C: float) -> Objective:
+    dtype = product_dtype(*problem.shape)
+    return Objective(problem, loss, C, dtype)
 
 
 def _choose_inverse_strength(
-    problem: Problem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
+    problem: SummedProblem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
 ) -> tuple[float, Array]:
     """Cross-validate C on codes that are there already, with short fits; of many rows one half tests the other only.
 
     Each fit starts where the one before ended, and the folds' solutions at the chosen C are a start for the whole.
     """
-    order = rng.permutation(len(problem.targets))
+    order = rng.permutation(problem.shape[0])
     folds = [np.sort(part) for part in np.array_split(order, _FOLDS)]
     used = folds if _is_small(problem) else folds[:1]
     parts = [(problem.take(np.setdiff1d(order, held)), problem.take(held)) for held in used]
@@ -106,8 +104,7 @@ def _choose_inverse_strength(
             # The same weight of the data as in the whole fit.
             objective = _objective(train, loss, _CANDIDATES[i] * _FOLDS / (_FOLDS - 1))
             found = minimize(objective, start=last[fold], max_iter=steps, tolerance=_ROUGH * tolerance)
-            scores = held.predict.matmul(found.coef) + found.intercept
-            total += loss.value_and_gradient(scores, held.targets, held.weights)[0]
+            total += float(held.sum(held_out_loss, found.coef, found.intercept, loss).total)
             last[fold] = end = np.vstack([found.coef, found.intercept])
             middles[i] = middles.get(i, 0.0) + end / len(parts)
         return total

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lowtide.errors import FileFormatError
-from lowtide.persist.container import Container
+from lowtide.persist.container import Container, unpack
 from lowtide.persist.kinds import KINDS
 from lowtide.persist.weights import unpack_weights
 from lowtide.persist.whole_file import PathLike, read
 
-__all__ = ["load"]
+__all__ = ["from_bytes", "load"]
 
 
 def load(path: PathLike, *, kind: type | tuple[type, ...] | None = None, mmap: bool = False) -> Any:
@@ -61,8 +63,27 @@ def load(path: PathLike, *, kind: type | tuple[type, ...] | None = None, mmap: b
     >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-6))
     True
     """
-    container = read(path, mapped=mmap)
-    owner = repr(str(path))
+    return _checked(repr(str(path)), read(path, mapped=mmap), kind)
+
+
+def from_bytes(data: bytes, *, kind: type | tuple[type, ...] | None = None) -> Any:
+    """Return the object of the bytes of a file; as safe as `load`.
+
+    Parameters
+    ----------
+    data : bytes, as of `to_bytes`
+    kind : type or tuple of types, optional
+        What they must hold.
+
+    See Also
+    --------
+    to_bytes : the way there
+    """
+    return _checked("data", unpack("data", np.frombuffer(data, dtype=np.uint8)), kind)
+
+
+def _checked(owner: str, container: Container, kind: type | tuple[type, ...] | None) -> Any:
+    """Return the object of a container, once it is known to be of a kind that is wanted."""
     name = container.header.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         listed, writer = ", ".join(KINDS), container.header.get("writer")

@@ -6,13 +6,13 @@ from typing import Any
 
 from lowtide import __version__
 from lowtide._checks import fail
-from lowtide.persist.container import pack
+from lowtide.persist.container import Bytes, pack
 from lowtide.persist.kinds import kind_of
 from lowtide.persist.metadata import check_metadata
 from lowtide.persist.weights import WeightForm, pack_weights
-from lowtide.persist.whole_file import PathLike, write
+from lowtide.persist.whole_file import PathLike, write_whole
 
-__all__ = ["save"]
+__all__ = ["save", "to_bytes"]
 
 
 def save(
@@ -59,6 +59,36 @@ def save(
     ...     os.path.getsize(path) < 20_000, lt.load(path).encode(X) == encoder.encode(X)
     (True, True)
     """
+    write_whole(path, _pieces(object, weights, metadata))
+
+
+def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
+    """Return the bytes of the file that `save` would write.
+
+    Parameters
+    ----------
+    object : as for `save`
+    weights : {"float32", "float64", "float16", "int8"}, default="float32"
+
+    See Also
+    --------
+    from_bytes : the way back
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> encoder = lt.RandomFeatures(n_components=4096, random_state=0).fit(X)
+    >>> data = lt.persist.to_bytes(encoder)
+    >>> len(data) < 20_000, lt.persist.from_bytes(data).encode(X) == encoder.encode(X)
+    (True, True)
+    """
+    return b"".join(_pieces(object, weights, None))
+
+
+def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -> list[Bytes]:
+    """Return the bytes of a file in pieces."""
     kind = kind_of(object)
     spec, arrays = object._state()
     header = {"kind": kind, "spec": spec, "writer": f"lowtide {__version__}"}
@@ -69,4 +99,4 @@ def save(
         raise fail("save", f"weights must be left out for {kind}, which has none", weights)
     if metadata is not None:
         header["metadata"] = check_metadata(metadata)
-    write(path, pack(header, arrays))
+    return pack(header, arrays)

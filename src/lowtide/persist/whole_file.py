@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from lowtide.errors import FileAccessError, LowtideError
 from lowtide.persist.container import START_BYTES, Bytes, Container, check_start, unpack
 
-__all__ = ["PathLike", "read", "write"]
+__all__ = ["PathLike", "read", "write_whole"]
 
 PathLike = str | os.PathLike[str]
 
 
-def write(path: PathLike, pieces: Iterable[Bytes]) -> None:
+def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     """Write to a new file beside `path`, make it durable, and rename it over `path`.
 
     A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of

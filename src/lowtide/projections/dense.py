@@ -49,11 +49,11 @@ class DenseProjection:
         """Return X W in turns, written into the buffer; refuse rows that leave float32."""
         with np.errstate(over="ignore", invalid="ignore"):
             out = np.matmul(X, self.matrix, out=buffer[: len(X)])
-        largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
-        # Nearly always the rows are too small to overflow, and the product need not be read again.
-        if largest > self._largest_safe and not np.isfinite(out).all():
+        # No value is larger than the norm of all, and nearly always that is too small to overflow: then the product need
+        # not be read again. What is not finite compares as false.
+        if not 2.0 * math.sqrt(np.vdot(X, X)) < self._largest_safe and not np.isfinite(out).all():
             raise ParameterError(
-                f"Rows must stay within float32 when projected, got values up to {largest:.3g}. "
+                f"Rows must stay within float32 when projected, got values up to {np.abs(X).max():.3g}. "
                 "Scale the columns first."
             )
         return out

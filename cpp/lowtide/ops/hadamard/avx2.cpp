@@ -35,28 +35,30 @@ struct V {
 namespace p = hadamard_passes;
 
 template <int N>
-void chunked(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+void chunked(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
   std::size_t top = dim / (N * V::width);
   while (top > 8) top /= 8;
   switch (top) {
     case 1: return p::whole<V, N, 1>(x, signs, v);
-    case 2: return p::block<V, N, 2>(x, signs, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, signs, dim / 4, n_used, v);
-    default: return p::block<V, N, 8>(x, signs, dim / 8, n_used, v);
+    case 2: return p::block<V, N, 2>(x, ahead, signs, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, ahead, signs, dim / 4, n_used, v);
+    default: return p::block<V, N, 8>(x, ahead, signs, dim / 8, n_used, v);
   }
 }
 
 // Chunks of 16 registers where they save a pass over the block.
-void one_block(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
-  if (dim == 128 || dim == 1024) return chunked<16>(x, signs, dim, n_used, v);
-  chunked<8>(x, signs, dim, n_used, v);
+void one_block(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+  if (dim == 128 || dim == 1024) return chunked<16>(x, ahead, signs, dim, n_used, v);
+  chunked<8>(x, ahead, signs, dim, n_used, v);
 }
 
 }  // namespace
 
-void hadamard(const float* x, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t n_last, float* v) {
+void hadamard(const float* x, const float* next, const float* signs, std::size_t dim, std::size_t n_blocks,
+              std::size_t n_last, float* v) {
+  p::Ahead<V> ahead(next, dim);
   for (std::size_t b = 0; b < n_blocks; ++b)
-    one_block(x, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+    one_block(x, ahead, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
 }
 
 }  // namespace lowtide::avx2

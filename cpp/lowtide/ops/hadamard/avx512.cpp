@@ -39,33 +39,36 @@ struct V {
 namespace p = hadamard_passes;
 
 template <int N>
-void chunked(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+void chunked(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
   std::size_t top = dim / (N * V::width);
   while (top > 16) top /= 8;
   switch (top) {
     case 1: return p::whole<V, N, 1>(x, signs, v);
-    case 2: return p::block<V, N, 2>(x, signs, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, signs, dim / 4, n_used, v);
-    case 8: return p::block<V, N, 8>(x, signs, dim / 8, n_used, v);
-    default: return p::block<V, N, 16>(x, signs, dim / 16, n_used, v);
+    case 2: return p::block<V, N, 2>(x, ahead, signs, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, ahead, signs, dim / 4, n_used, v);
+    case 8: return p::block<V, N, 8>(x, ahead, signs, dim / 8, n_used, v);
+    default: return p::block<V, N, 16>(x, ahead, signs, dim / 16, n_used, v);
   }
 }
 
-void one_block(const float* x, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+void one_block(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
   if (dim == 64) return p::whole<V, 4, 1>(x, signs, v);
   if (dim == 128) return p::whole<V, 8, 1>(x, signs, v);
-  chunked<16>(x, signs, dim, n_used, v);
+  chunked<16>(x, ahead, signs, dim, n_used, v);
 }
 
 }  // namespace
 
-void hadamard(const float* x, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t n_last, float* v) {
+void hadamard(const float* x, const float* next, const float* signs, std::size_t dim, std::size_t n_blocks,
+              std::size_t n_last, float* v) {
+  p::Ahead<V> ahead(next, dim);
   std::size_t b = 0;
   if (dim == 64)
     for (; b + 4 <= n_blocks; b += 4) p::whole<V, 4, 4>(x, signs + 3 * dim * b, v + dim * b);
   if (dim == 128)
     for (; b + 2 <= n_blocks; b += 2) p::whole<V, 8, 2>(x, signs + 3 * dim * b, v + dim * b);
-  for (; b < n_blocks; ++b) one_block(x, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+  for (; b < n_blocks; ++b)
+    one_block(x, ahead, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
 }
 
 }  // namespace lowtide::avx512

@@ -18,6 +18,30 @@ namespace lowtide::hadamard_passes {
 
 #define LOWTIDE_INLINE [[gnu::always_inline]] inline
 
+// The input after this one, asked for a few lines at a time in every step of a pass: only some 16 lines can be under way
+// at once, so all of them together would hold up the loads of the pass itself.
+template <class V>
+class Ahead {
+ public:
+  Ahead(const float* next, std::size_t n) : at_(reinterpret_cast<const char*>(next)), left_(next ? n / floats : 0) {}
+
+  // After a step over N registers: four passes ask for a third of their own size each, of which the
+  // later ones may be halved.
+  template <int N>
+  LOWTIDE_INLINE void fetch() {
+    constexpr std::size_t share = N * V::width / (3 * floats);
+    const std::size_t count = left_ < share ? left_ : share;
+    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(at_ + 64 * i, 0, 2);
+    at_ += 64 * count;
+    left_ -= count;
+  }
+
+ private:
+  static constexpr std::size_t floats = 16;  // of a cache line
+  const char* at_;
+  std::size_t left_;
+};
+
 template <class V, int N, int Stride>
 LOWTIDE_INLINE void butterflies(typename V::Reg (&r)[N]) {
 #pragma GCC unroll 16
@@ -130,20 +154,22 @@ void whole(const float* x, const float* signs, float* v) {
 }
 
 template <class V, int R>
-void first(const float* x, const float* s1, std::size_t stride, float* v) {
+void first(const float* x, Ahead<V>& ahead, const float* s1, std::size_t stride, float* v) {
   for (std::size_t i = 0; i < stride; i += V::width) {
     typename V::Reg r[R];
     load<V, R>(r, x + i, stride);
+    ahead.template fetch<R>();
     signed_down<V, R, R>(r, s1 + i, stride);
     store<V, R>(r, v + i, stride);
   }
 }
 
 template <class V, int R, int Keep>
-void crest(const float* s3, std::size_t stride, float* v) {
+void crest(Ahead<V>& ahead, const float* s3, std::size_t stride, float* v) {
   for (std::size_t i = 0; i < stride; i += V::width) {
     typename V::Reg r[R];
     load<V, R>(r, v + i, stride);
+    ahead.template fetch<R>();
     up<V, R>(r);
     signed_down<V, R, Keep>(r, s3 + i, stride);
     store<V, R, Keep>(r, v + i, stride);
@@ -168,10 +194,11 @@ void middle(std::size_t n, std::size_t stride, float* v) {
 }
 
 template <class V, int N>
-void turn(const float* s2, std::size_t n, float* v) {
+void turn(Ahead<V>& ahead, const float* s2, std::size_t n, float* v) {
   for (std::size_t i = 0; i < n; i += N * V::width) {
     typename V::Reg r[N];
     load<V, N>(r, v + i, V::width);
+    ahead.template fetch<N>();
     down<V, N, N / 2>(r);
     turn_chunk<V, N>(r, s2 + i);
     store<V, N>(r, v + i, V::width);
@@ -179,10 +206,11 @@ void turn(const float* s2, std::size_t n, float* v) {
 }
 
 template <class V, int N>
-void last(std::size_t n, float* v) {
+void last(Ahead<V>& ahead, std::size_t n, float* v) {
   for (std::size_t i = 0; i < n; i += N * V::width) {
     typename V::Reg r[N];
     load<V, N>(r, v + i, V::width);
+    ahead.template fetch<N>();
     down<V, N, N / 2>(r);
     lanes_down<V, N>(r);
     store<V, N>(r, v + i, V::width);
@@ -191,26 +219,26 @@ void last(std::size_t n, float* v) {
 
 // As crest, for the smallest power of two of chunks that holds n_used entries.
 template <class V, int R, int Keep = R>
-std::size_t crest_for(const float* s3, std::size_t stride, std::size_t n_used, float* v) {
+std::size_t crest_for(Ahead<V>& ahead, const float* s3, std::size_t stride, std::size_t n_used, float* v) {
   if constexpr (Keep > 1) {
-    if (n_used <= Keep / 2 * stride) return crest_for<V, R, Keep / 2>(s3, stride, n_used, v);
+    if (n_used <= Keep / 2 * stride) return crest_for<V, R, Keep / 2>(ahead, s3, stride, n_used, v);
   }
-  crest<V, R, Keep>(s3, stride, v);
+  crest<V, R, Keep>(ahead, s3, stride, v);
   return Keep * stride;
 }
 
 // A block of R * stride entries, chunks of N registers, whole groups of 8 between the chunk and `stride`.
 template <class V, int N, int R>
-void block(const float* x, const float* signs, std::size_t stride, std::size_t n_used, float* v) {
+void block(const float* x, Ahead<V>& ahead, const float* signs, std::size_t stride, std::size_t n_used, float* v) {
   constexpr std::size_t chunk = N * V::width;
   const std::size_t dim = R * stride;
-  first<V, R>(x, signs, stride, v);
+  first<V, R>(x, ahead, signs, stride, v);
   for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(dim, h, v);
-  turn<V, N>(signs + dim, dim, v);
+  turn<V, N>(ahead, signs + dim, dim, v);
   for (std::size_t h = chunk; h < stride; h *= 8) middle<V, false>(dim, h, v);
-  const std::size_t n = crest_for<V, R>(signs + 2 * dim, stride, n_used, v);
+  const std::size_t n = crest_for<V, R>(ahead, signs + 2 * dim, stride, n_used, v);
   for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(n, h, v);
-  last<V, N>(n, v);
+  last<V, N>(ahead, n, v);
 }
 
 #undef LOWTIDE_INLINE

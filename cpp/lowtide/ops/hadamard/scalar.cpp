@@ -29,7 +29,8 @@ void block(const float* x, const float* signs, std::size_t dim, float* v) {
 
 }  // namespace
 
-void hadamard(const float* x, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t, float* v) {
+void hadamard(const float* x, const float*, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t,
+              float* v) {
   for (std::size_t b = 0; b < n_blocks; ++b) block(x, signs + 3 * dim * b, dim, v + dim * b);
 }
 

@@ -8,17 +8,24 @@ import click
 
 from lowtide.cli.whole_file import check_new
 
-__all__ = ["check_options", "check_output"]
+__all__ = ["check_options", "check_output", "is_store_name"]
 
 # What says how a table is read, or how the command speaks, goes with --model too.
-_WITH_A_MODEL = ("data", "output", "model", "force", "header", "as_json", "quiet")
+_WITH_A_MODEL = ("data", "output", "model", "force", "header", "as_json", "quiet", "target")
+
+
+def is_store_name(path: Path) -> bool:
+    """Whether a name is that of a code store."""
+    return path.suffix.lower() == ".zarr"
 
 
 def check_output(output: Path, *, force: bool) -> Path:
     """Return where codes will be written, or refuse before any work."""
     place = check_new(output, "--output", force=force)
     if output.suffix.lower() not in (".lowtide", ".npy"):
-        problem = f"must end in .lowtide, or in .npy for the packed bytes alone, got {str(output)!r}."
+        problem = (
+            f"must end in .lowtide, in .zarr for a store, or in .npy for the packed bytes alone, got {str(output)!r}."
+        )
         raise click.BadParameter(problem, param_hint="'--output'")
     return place
 

@@ -1,7 +1,15 @@
 """Models behind the commands: built from options, kept with their recipe, scored, described."""
 
 from lowtide.cli.models.building import make_encoder, make_learner
-from lowtide.cli.models.files import encoder_of, load_encoder, load_model, recipe_in, save_with_recipe, score_in
+from lowtide.cli.models.files import (
+    encoder_of,
+    load_encoder,
+    load_model,
+    recipe_in,
+    save_with_recipe,
+    score_in,
+    store_metadata,
+)
 from lowtide.cli.models.kernel_error import ErrorCurve, expected_errors
 from lowtide.cli.models.scoring import Score, score
 from lowtide.cli.models.splitting import split
@@ -23,4 +31,5 @@ __all__ = [
     "score",
     "score_in",
     "split",
+    "store_metadata",
 ]

@@ -11,7 +11,15 @@ from lowtide.cli.tables import is_table_name
 from lowtide.errors import FileFormatError
 from lowtide.persist import read_metadata
 
-__all__ = ["encoder_of", "load_encoder", "load_model", "recipe_in", "save_with_recipe", "score_in"]
+__all__ = [
+    "encoder_of",
+    "load_encoder",
+    "load_model",
+    "recipe_in",
+    "save_with_recipe",
+    "score_in",
+    "store_metadata",
+]
 
 _ENTRY, _SCORE = "table", "score"
 
@@ -19,6 +27,11 @@ _ENTRY, _SCORE = "table", "score"
 def save_with_recipe(model: Any, path: Path, recipe: TableRecipe, score: str = "") -> None:
     """Write a model or an encoder, what was done to the table before, and how well it did in words."""
     lt.save(model, path, metadata={_ENTRY: recipe.to_json(), _SCORE: score})
+
+
+def store_metadata(recipe: TableRecipe, progress: Any, kind: str | None, target: str | None) -> dict[str, Any]:
+    """Return what a store keeps of its table: recipe, target, and how far a run has come."""
+    return {_ENTRY: recipe.to_json(), "target": {"name": target, "kind": kind}, "encode": progress}
 
 
 def load_model(path: Path) -> tuple[Any, TableRecipe]:

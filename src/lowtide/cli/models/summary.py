@@ -14,8 +14,11 @@ def encoder_summary(encoder: Any) -> str:
 
     Parameters
     ----------
-    encoder : RandomFeatures, fitted
+    encoder : Encoder, fitted
+        Those without a kernel of one distance show their parameters.
     """
+    if not hasattr(encoder, "quantizer_") or not hasattr(encoder, "kernel_") or not hasattr(encoder, "gamma_"):
+        return " ".join(repr(encoder).split())
     gamma = "" if encoder.gamma_ is None else f" with gamma {amount(encoder.gamma_)}"
     kernel = encoder.kernel if isinstance(encoder.kernel, str) else repr(encoder.kernel_)
     width = "as float32"

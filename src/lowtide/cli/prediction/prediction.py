@@ -23,6 +23,13 @@ _CODES_AT_ONCE = 1 << 16
 Array = NDArray[Any]
 
 
+def _codes_in(data: Path) -> Any:
+    """Return the codes of a store or a file, None for a table."""
+    if data.is_dir():
+        return lt.CodeStore.open(data)
+    return lt.load(data, kind=lt.Codes, mmap=True) if data.suffix == ".lowtide" else None
+
+
 class Prediction:
     """Predictions of a table or of codes; the true values, where there are some, are gathered on the way.
 
@@ -38,7 +45,7 @@ class Prediction:
 
     def __init__(self, predictor: Predictor, data: Path, target: str | None, header: bool, voice: Voice) -> None:
         self._predictor, self._voice, self.n_rows = predictor, voice, 0
-        self._codes = lt.load(data, kind=lt.Codes, mmap=True) if data.suffix == ".lowtide" else None
+        self._codes = _codes_in(data)
         self._source: Source | None = None if self._codes is not None else open_table(data, header=header)
         self.target_name: str | None = target
         self._own_truth: Array | None = None
@@ -50,8 +57,12 @@ class Prediction:
     def _find_target(self, target: str | None, header: bool) -> None:
         """Settle where true values come from."""
         if self._source is None:
+            columns = getattr(self._codes, "columns", ())
+            if target is None and "y" in columns:
+                self.target_name = target = "y"
             if target is not None:
-                self._own_truth = one_column(Path(target), header=header)
+                within = isinstance(self._codes, lt.CodeStore) and target in columns
+                self._own_truth = self._codes.column(target) if within else one_column(Path(target), header=header)
             return
         self._alignment = align(self._predictor.recipe, self._source)
         for note in self._alignment.notes:

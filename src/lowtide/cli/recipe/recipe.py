@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lowtide.cli.recipe.choice import Choice
 from lowtide.cli.tables import Block, TableError, listed, number_matrix
 
-__all__ = ["TableRecipe"]
+__all__ = ["TableRecipe", "check_categories"]
 
 Floats = NDArray[np.float64]
 Texts = Mapping[str, NDArray[Any]]
@@ -73,15 +73,25 @@ class TableRecipe:
             The one-hot columns.
         standardize : bool
         """
-        categories = {name: tuple(sorted(set(values))) for name, values in texts.items()}
-        for name, known in categories.items():
-            if len(known) > _MOST_CATEGORIES:
-                raise TableError(
-                    f"--one-hot {name}: a column must have at most {_MOST_CATEGORIES} categories, got {len(known)} in "
-                    f"{len(texts[name])} rows. Leave an identifier out: --drop {name}."
-                )
         mean, scale = _moments(numbers, choice.numeric) if standardize else ((), ())
-        return cls(choice.columns, choice.named, choice.target, choice.numeric, categories, mean, scale)
+        return cls.of_whole(choice, {name: set(values) for name, values in texts.items()}, mean, scale)
+
+    @classmethod
+    def of_whole(
+        cls, choice: Choice, categories: Mapping[str, set[str]], mean: tuple[float, ...], scale: tuple[float, ...]
+    ) -> Self:
+        """Return the recipe of a table whose categories and moments are known.
+
+        Parameters
+        ----------
+        choice : Choice
+        categories : dict of set of str
+        mean, scale : tuple of float
+            Of the numeric columns; empty when they are taken as they are.
+        """
+        check_categories(categories)
+        listed_alike = {name: tuple(sorted(known)) for name, known in categories.items()}
+        return cls(choice.columns, choice.named, choice.target, choice.numeric, listed_alike, mean, scale)
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
@@ -170,6 +180,16 @@ class TableRecipe:
         if not np.all(np.isfinite([*recipe.mean, *recipe.scale])) or 0.0 in recipe.scale:
             raise ValueError("scales that are not finite")
         return recipe
+
+
+def check_categories(categories: Mapping[str, set[str]]) -> None:
+    """Refuse columns that are no categories."""
+    for name, known in categories.items():
+        if len(known) > _MOST_CATEGORIES:
+            raise TableError(
+                f"--one-hot {name}: a column must have at most {_MOST_CATEGORIES} categories, got {len(known)}. "
+                f"Leave an identifier out: --drop {name}."
+            )
 
 
 def _names(values: Any) -> tuple[str, ...]:

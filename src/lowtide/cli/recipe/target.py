@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from lowtide.cli.tables import MISSING, TableError, text_of
 
-__all__ = ["Target", "Task", "comparable", "read_target"]
+__all__ = ["Kind", "Target", "Task", "comparable", "read_target", "target_kind", "target_values"]
 
 Array = NDArray[Any]
 Task = Literal["classification", "regression"]
+Kind = Literal["text", "whole", "number"]
 
 _MOST_WHOLE_NUMBERS = 20
 
@@ -70,6 +71,38 @@ def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
     if task == "regression":
         return Target(task, numbers, why)
     return Target(task, numbers.astype(np.int64) if whole else _texts(cells), why)
+
+
+def target_kind(cells: Array, name: str) -> Kind:
+    """Return what some cells of a target hold: texts, whole numbers, or other numbers.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them; every one must have a value.
+    name : str
+        What to call the column in messages.
+
+    Examples
+    --------
+    >>> target_kind(np.array(["1", "2"], dtype=object), "y"), target_kind(np.array([0.5]), "y")
+    ('whole', 'number')
+    """
+    numbers = _numbers(cells)
+    _check_complete(cells, numbers, name)
+    if numbers is None:
+        return "text"
+    return "whole" if np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53 else "number"
+
+
+def target_values(cells: Array, kind: Kind) -> Array:
+    """Return cells as a target of that kind, or of a wider one."""
+    if kind == "text":
+        return _texts(cells)
+    numbers = _numbers(cells)
+    if numbers is None:
+        raise TableError("a target must hold numbers in all rows, got text.")
+    return numbers.astype(np.int64) if kind == "whole" else numbers
 
 
 def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.bool_]]:

@@ -56,6 +56,12 @@ class Block:
         row = f"row {self.first_row + i}"
         return row if self.lines is None else f"{row} (line {self.lines[i]})"
 
+    def after(self, n_rows: int) -> Block:
+        """Return the rows past the first ones."""
+        lines = None if self.lines is None else self.lines[n_rows:]
+        columns = [column[n_rows:] for column in self.columns]
+        return Block(self.file, self.names, columns, self.first_row + n_rows, lines)
+
     def renamed(self, names: Sequence[str]) -> Block:
         """Return the same rows under other names of the columns."""
         return Block(self.file, tuple(names), self.columns, self.first_row, self.lines)

@@ -12,6 +12,7 @@ from lowtide.cli.tables import listed
 from lowtide.cli.terminal import amount, bytes_in_words, counted, sheet
 
 if TYPE_CHECKING:
+    from lowtide.cli.training.stored import StoreTraining
     from lowtide.cli.training.training import Training
 
 __all__ = ["Outcome"]
@@ -21,7 +22,7 @@ __all__ = ["Outcome"]
 class Outcome:
     """A fitted model with its recipe, and its score on the rows held out, if any."""
 
-    training: Training
+    training: Training | StoreTraining
     learner: Any
     recipe: TableRecipe
     score: Score | None
@@ -95,11 +96,11 @@ class Outcome:
             "task": training.target.task,
             "why": training.target.why,
             "classes": learner.classes_.tolist() if hasattr(learner, "classes_") else None,
-            "kernel": encoder.kernel,
-            "gamma": encoder.gamma_,
+            "kernel": getattr(encoder, "kernel", None),
+            "gamma": getattr(encoder, "gamma_", None),
             "components": encoder.n_components,
-            "bits": encoder.bits,
-            "projection": encoder.projection,
+            "bits": getattr(encoder, "bits", None),
+            "projection": getattr(encoder, "projection", None),
             "fingerprint": encoder.fingerprint_.hex(),
             "loss": getattr(learner, "loss", "squared"),
             "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,

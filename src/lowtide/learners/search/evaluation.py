@@ -4,48 +4,78 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import r2_score
 
 from lowtide.codes import Codes
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.machine import KernelMachine
-from lowtide.learners.regressor import KernelRegressor
+from lowtide.learners.problem import SummedProblem
+from lowtide.learners.regressor import KernelRegressor, as_columns
 from lowtide.learners.search.folds import FoldScores, Split, ridge_scores
+from lowtide.learners.search.scoring import Accuracy, Determination, Scorer, Scoring, judge_of
 
-__all__ = ["evaluator"]
+__all__ = ["GivenProblem", "evaluator"]
 
 Array = NDArray[Any]
-Evaluate = Callable[[Codes], FoldScores]
+Evaluate = Callable[[SummedProblem, Codes], FoldScores]
+
+
+@dataclass(frozen=True)
+class GivenProblem:
+    """A problem that is there already, for a model to fit on."""
+
+    no_codes: Codes
+    given: Any
+    encoder: Any = None
+
+    def all_labels(self) -> Array:
+        """Return the labels of all rows."""
+        return np.asarray(self.given.labels)
+
+    def problem(self, fit_intercept: bool, **checks: Any) -> SummedProblem:
+        """Return the problem with or without intercept; its labels have been checked."""
+        return replace(self.given, fit_intercept=fit_intercept)
 
 
 def evaluator(
     model: KernelMachine, choices: list[dict[str, Any]], y: Array, splits: list[Split], scorer: Any
 ) -> Evaluate:
-    """Return a function of codes that scores every choice of parameters on every fold.
+    """Return a function of a problem, and of zero rows of its codes, that scores every choice on every fold.
 
     Parameters
     ----------
     model : KernelClassifier or KernelRegressor, not fitted
     choices : list of dict
         Parameters of the model to try.
-    y : ndarray (n,) or (n, n_targets)
+    y : ndarray (n,) or (n, n_targets), the labels of the problem
     splits : list of (train rows, test rows)
     scorer : callable or None
         As scikit-learn's; None for accuracy or R^2.
     """
     alphas = _strengths(model, choices)
     if alphas is None or not _needs_decisions_only(scorer):
-        return lambda codes: _fitted_scores(model, choices, codes, y, splits, scorer)
+        return lambda problem, no_codes: _fitted_scores(model, choices, problem, no_codes, y, splits, scorer)
+    ridge: Any = clone(model)
+    ridge._flat = y.ndim == 1
     if is_classifier(model):
-        targets, score = _classification(model, y, scorer)
-    else:
-        targets, score = _regression(model, y, scorer)
-    return lambda codes: ridge_scores(codes, targets, splits, alphas, model.fit_intercept, score)
+        ridge.classes_ = np.unique(y)
+        ridge._check_classes()
+
+    def evaluate(problem: SummedProblem, no_codes: Codes) -> FoldScores:
+        given = GivenProblem(no_codes, problem).problem(ridge.fit_intercept)
+        scoring: Scoring = Determination(y)
+        if is_classifier(model):
+            given, scoring = ridge._with_targets(given, None), Accuracy(np.arange(len(ridge.classes_)))
+        else:
+            given = given.relabel(as_columns)
+        return ridge_scores(given, splits, alphas, scoring if scorer is None else Scorer(judge_of(ridge), scorer, y))
+
+    return evaluate
 
 
 def _strengths(model: Any, choices: list[dict[str, Any]]) -> Array | None:
@@ -73,60 +103,33 @@ def _needs_decisions_only(scorer: Any) -> bool:
     return first in ("predict", "decision_function")
 
 
-def _classification(model: Any, y: Array, scorer: Any) -> tuple[Array, Callable[[Array, Array], float]]:
-    """Return targets of -1 and 1, and the score of decision values on rows."""
-    judge = _GivenClassifier(**model.get_params(deep=False))
-    judge.classes_, index = np.unique(y, return_inverse=True)
-
-    def accuracy(decisions: Array, rows: Array) -> float:
-        best = decisions[:, 0] > 0 if decisions.shape[1] == 1 else np.argmax(decisions, axis=1)
-        return float(np.mean(best == index[rows]))
-
-    def scored(decisions: Array, rows: Array) -> float:
-        return float(scorer(judge, decisions, y[rows]))
-
-    return judge._targets(index), accuracy if scorer is None else scored
-
-
-def _regression(model: Any, y: Array, scorer: Any) -> tuple[Array, Callable[[Array, Array], float]]:
-    """Return targets in columns, and the score of predictions on rows."""
-    judge = _GivenRegressor(**model.get_params(deep=False))
-    judge._flat = y.ndim == 1
-
-    def score(decisions: Array, rows: Array) -> float:
-        if scorer is not None:
-            return float(scorer(judge, decisions, y[rows]))
-        return float(r2_score(y[rows], judge.predict(decisions)))
-
-    return y.reshape(len(y), -1).astype(np.float64), score
-
-
-class _GivenClassifier(KernelClassifier):
-    """A classifier whose rows are decision values that are there already."""
-
-    def _scores(self, X: Any) -> Array:
-        return np.asarray(X)
-
-
-class _GivenRegressor(KernelRegressor):
-    """A regressor whose rows are predictions that are there already."""
-
-    def _scores(self, X: Any) -> Array:
-        return np.asarray(X)
-
-
 def _fitted_scores(
-    model: Any, choices: list[dict[str, Any]], codes: Codes, y: Array, splits: list[Split], scorer: Any
+    model: Any,
+    choices: list[dict[str, Any]],
+    problem: SummedProblem,
+    no_codes: Codes,
+    y: Array,
+    splits: list[Split],
+    scorer: Any,
 ) -> FoldScores:
     """Fit and score every choice on every fold."""
     shape = (len(choices), len(splits))
     found = FoldScores(np.empty(shape), np.empty(shape), np.empty(shape))
     for i, (train, test) in enumerate(splits):
+        seen, unseen = GivenProblem(no_codes, problem.take(train)), problem.take(test)
         for c, choice in enumerate(choices):
             start = time.perf_counter()
-            fitted = clone(model).set_params(**choice).fit(codes[train], y[train])
+            fitted = clone(model).set_params(**choice).fit(seen)
             middle = time.perf_counter()
-            rows = codes[test], y[test]
-            found.test[c, i] = fitted.score(*rows) if scorer is None else scorer(fitted, *rows)
+            found.test[c, i] = _score(fitted, unseen, test, y, scorer)
             found.fit_seconds[c, i], found.score_seconds[c, i] = middle - start, time.perf_counter() - middle
     return found
+
+
+def _score(fitted: Any, test: SummedProblem, rows: Array, y: Array, scorer: Any) -> float:
+    """Return the score of a fitted model; a scorer that says nothing of what it wants gets the rows themselves."""
+    if scorer is not None and getattr(scorer, "_response_method", None) is None:
+        return float(scorer(fitted, test.codes, y[rows]))
+    default = Accuracy(fitted.classes_) if is_classifier(fitted) else Determination(y)
+    scoring: Scoring = default if scorer is None else Scorer(judge_of(fitted), scorer, y)
+    return float(scoring(test, rows, fitted._weights, fitted.intercept_[None])[0])

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from lowtide.codes import Codes
-from lowtide.learners.design import CodedDesign
+from lowtide.learners.problem import SummedProblem
+from lowtide.learners.search.scoring import Scoring
 from lowtide.learners.solvers import NormalEquations
 
 __all__ = ["FoldScores", "Split", "ridge_scores"]
@@ -36,14 +36,7 @@ class FoldScores:
     score_seconds: Array
 
 
-def ridge_scores(
-    codes: Codes,
-    targets: Array,
-    splits: list[Split],
-    alphas: Array,
-    fit_intercept: bool,
-    score: Callable[[Array, Array], float],
-) -> FoldScores:
+def ridge_scores(problem: SummedProblem, splits: list[Split], alphas: Array, scoring: Scoring) -> FoldScores:
     """Cross-validate min sum_i |t_i - D_i w - b|^2 + alpha |w|^2 over alphas.
 
     Where the test rows of the splits are a partition, as in k-fold, each row enters one fold's sums, a training set's
@@ -51,18 +44,15 @@ def ridge_scores(
 
     Parameters
     ----------
-    codes : Codes (n, m)
-    targets : ndarray (n, k)
+    problem : SummedProblem
     splits : list of (train rows, test rows)
     alphas : ndarray (a,)
-    fit_intercept : bool
-    score : callable
-        Of decision values (n_test, k) and test rows.
+    scoring : Scoring
     """
     shape = (len(alphas), len(splits))
     found = FoldScores(np.empty(shape), np.empty(shape), np.empty(shape))
     start = time.perf_counter()
-    systems = [sums.centered(fit_intercept=fit_intercept) for sums in _training_sums(codes, targets, splits)]
+    systems = [sums.centered(fit_intercept=problem.fit_intercept) for sums in _training_sums(problem, splits)]
     shared = (time.perf_counter() - start) / found.test.size
 
     def solve(a: int, i: int) -> tuple[Array, Array]:
@@ -71,14 +61,12 @@ def ridge_scores(
         found.fit_seconds[a, i] = shared + time.perf_counter() - begin
         return solution
 
-    solutions = _side_by_side(solve, codes.shape[1], *np.indices(shape).reshape(2, -1).tolist())
+    solutions = _side_by_side(solve, problem.shape[1], *np.indices(shape).reshape(2, -1).tolist())
     for i, (_, test) in enumerate(splits):
         start = time.perf_counter()
         coefs, intercepts = zip(*solutions[i :: len(splits)])
         # All strengths in one product: (m, a k).
-        decisions = (codes[test] @ np.hstack(coefs)).reshape(len(test), len(alphas), -1)
-        for a, intercept in enumerate(intercepts):
-            found.test[a, i] = score(decisions[:, a] + intercept, test)
+        found.test[:, i] = scoring(problem.take(test), test, np.hstack(coefs), np.stack(intercepts))
         found.score_seconds[:, i] = (time.perf_counter() - start) / len(alphas)
     return found
 
@@ -103,20 +91,19 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def _training_sums(codes: Codes, targets: Array, splits: list[Split]) -> Iterator[NormalEquations]:
+def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[NormalEquations]:
     """Yield the sums of each split's training rows."""
-    dtype = np.float64 if codes.shape[1] <= _EXACT_FEATURES else np.float32
+    m = problem.shape[1]
+    dtype = np.float64 if m <= _EXACT_FEATURES else np.float32
 
     def sums_of(rows: Array) -> NormalEquations:
-        sums = NormalEquations(codes.shape[1], targets.shape[1], dtype)
-        sums.add(CodedDesign(codes[rows]), targets[rows], None)
-        return sums
+        return NormalEquations.summed(problem.take(rows), dtype)
 
-    if not _is_partition(splits, len(targets)):
+    if not _is_partition(splits, problem.shape[0]):
         yield from (sums_of(train) for train, _ in splits)
         return
     folds = [sums_of(test) for _, test in splits]
-    total = NormalEquations(codes.shape[1], targets.shape[1], dtype)
+    total = NormalEquations(m, problem.n_targets, dtype)
     for fold in folds:
         total.merge(fold)
     while folds:

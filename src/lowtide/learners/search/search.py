@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +24,14 @@ from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_cod
 from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.machine import KernelMachine
+from lowtide.learners.problem import ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport, FitProgress, reports_progress
-from lowtide.learners.search.evaluation import evaluator
+from lowtide.learners.search.evaluation import GivenProblem, evaluator
 from lowtide.learners.search.folds import FoldScores
 from lowtide.learners.search.plot import plot_scores
 from lowtide.learners.search.results import cv_results
+from lowtide.learners.source_design import source_problem
+from lowtide.learners.sources import column_of, first_codes, is_source
 
 __all__ = ["SketchSearchCV"]
 
@@ -34,6 +39,11 @@ Array = NDArray[Any]
 
 _GAMMAS = np.logspace(-1.5, 1.5, 16)
 _STRENGTHS = {"C": np.logspace(-1, 3, 5), "alpha": 0.5 / np.logspace(-1, 3, 5)}
+
+
+def _read_by(book: Array) -> Callable[[Codes], Codes]:
+    """Return the change of codes to another codebook."""
+    return partial(Codes.with_codebook, codebook=book)
 
 
 def _plain(value: Any) -> Any:
@@ -83,8 +93,8 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         Fitted on all rows, with refit=True. It can be saved on its own.
     sketch_ : Sketch or None
         None when fitted on Codes without their sketch; then only Codes can be predicted.
-    codes_ : Codes
-        The stored sketch of the rows.
+    codes_ : Codes or CodeSource
+        The stored sketch of the rows; None when they are on a cluster.
     refit_time_ : float
         Seconds.
 
@@ -140,26 +150,28 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
 
         Parameters
         ----------
-        X : Codes of a sketch, or array, CSR matrix or data frame (n, n_features)
+        X : Codes of a sketch, or another source of them, or array, CSR matrix or data frame (n, n_features)
         y : array (n,) of classes or numbers, or (n, n_targets) of numbers
+            Of a source with columns also the name of one; None is its column "y".
         """
         model, (gammas, choices) = self._model(), self._grid()
-        self.codes_, y = self._take(X, y)
+        problem, codes, y = self._take(X, y)
         folds = check_cv(self.cv, y, classifier=is_classifier(model))
-        splits = list(folds.split(np.empty((len(y), 0)), y))
+        # Order is nothing to a score, and sources are read in theirs.
+        splits = [(np.sort(train), np.sort(test)) for train, test in folds.split(np.empty((len(y), 0)), y)]
         self.scorer_ = None if self.scoring is None else check_scoring(model, self.scoring)
         evaluate = evaluator(model, choices, y, splits, self.scorer_)
         progress = FitProgress(self, n_steps=len(gammas) + bool(self.refit))
         with progress.running(X, y):
             found = []
             for gamma in gammas:
-                book = fourier_codebook(self.codes_.bits, self.codes_.n_levels, gamma)
-                found.append(evaluate(self.codes_.with_codebook(book)))
+                book = fourier_codebook(codes.bits, codes.n_levels, gamma)
+                found.append(evaluate(problem.recode(_read_by(book)), codes.with_codebook(book)))
                 progress.step("gamma")
             self.n_splits_ = len(splits)
             self._keep([{"gamma": gamma, **choice} for gamma in gammas for choice in choices], found)
             if self.refit:
-                self._refit(model, y)
+                self._refit(model, problem, codes)
                 progress.step("refit")
         return self
 
@@ -228,23 +240,30 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         plain = {name: [_plain(value) for value in values] for name, values in others.items()}
         return gammas, list(ParameterGrid(plain))
 
-    def _take(self, X: Any, y: Any) -> tuple[Codes, Array]:
-        """Return codes of all rows and their targets, validated; settle the sketch."""
+    def _take(self, X: Any, y: Any) -> tuple[SummedProblem, Codes, Array]:
+        """Return rows with their labels, zero rows of their codes, and the labels; settle the sketch."""
         checks = {} if is_classifier(self._model()) else {"multi_output": True, "y_numeric": True}
-        if isinstance(X, Codes):
-            codes = self._adopt(X)
-            if y is None or len(codes) == 0:
-                raise fail("SketchSearchCV", "codes must have rows, and y a value a row", f"{len(codes)} rows, y {y!r}")
+        if isinstance(X, ProblemSource):
+            self.codes_ = None
+            self._adopt(X.no_codes, X.encoder)
+            return X.problem(True, **checks), X.no_codes, X.all_labels()
+        if is_source(X):
+            y = column_of(X, y, "y")
+            if y is None or X.n_rows == 0:
+                raise fail("SketchSearchCV", "codes must have rows, and y a value a row", f"{X.n_rows} rows, y {y!r}")
             y = _check_y(y, estimator=self, **checks)
-            if len(y) != len(codes):
-                raise fail("SketchSearchCV", f"y must have a value a row, {len(codes)}", len(y))
+            if len(y) != X.n_rows:
+                raise fail("SketchSearchCV", f"y must have a value a row, {X.n_rows}", len(y))
+            self._adopt(first_codes(X), getattr(X, "encoder", None))
+            self.codes_ = X
         else:
             rows, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             sketch = self.sketch_ = self._fitted_sketch(X)
-            codes = sketch._encode(rows)
+            self.codes_ = sketch._encode(rows)
         if is_classifier(self._model()):
             check_classification_targets(y)
-        return codes, np.asarray(y)
+        y = np.asarray(y)
+        return source_problem(self.codes_, y, None, fit_intercept=True), first_codes(self.codes_), y
 
     def _fitted_sketch(self, X: Any) -> Sketch:
         if isinstance(self.sketch, FrozenEstimator):
@@ -255,10 +274,11 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             raise fail("SketchSearchCV", "sketch must be a Sketch", given)
         return clone(given).fit(X)
 
-    def _adopt(self, codes: Codes) -> Codes:
-        """Take stored codes as they are; their sketch, when given, must have made them."""
+    def _adopt(self, codes: Codes, own: Sketch | None = None) -> None:
+        """Take stored codes as they are; a sketch that is given must have made them, else they may bring their own."""
         linear_codes(codes, normalized=True)  # refuses codes of other encoders
-        sketch = self.sketch.estimator if isinstance(self.sketch, FrozenEstimator) else self.sketch
+        given = self.sketch.estimator if isinstance(self.sketch, FrozenEstimator) else self.sketch
+        sketch: Any = own if given is None else given
         if sketch is not None:
             check_is_fitted(sketch)
             if sketch.fingerprint_ != codes.fingerprint:
@@ -271,7 +291,6 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if sketch is not None and hasattr(sketch, "feature_names_in_"):
             self.feature_names_in_ = sketch.feature_names_in_
-        return codes
 
     def _keep(self, candidates: list[dict[str, Any]], found: list[FoldScores]) -> None:
         """Set what a user reads of the search."""
@@ -281,14 +300,15 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
-    def _refit(self, model: Any, y: Array) -> None:
+    def _refit(self, model: Any, problem: SummedProblem, codes: Codes) -> None:
         """Fit the best candidate on all rows; warns when its gamma asks too much of the bits."""
         start = time.perf_counter()
         gamma = self.best_params_["gamma"]
-        codes = fourier_codes(self.codes_, gamma)
+        codes = fourier_codes(codes, gamma)
         features = None if self.sketch_ is None else self.sketch_._with_gamma(gamma)
         own = {name: value for name, value in self.best_params_.items() if name != "gamma"}
-        self.best_estimator_ = model.set_params(features=features, **own).fit(codes, y)
+        rows = GivenProblem(codes, problem.recode(_read_by(codes.codebook)))
+        self.best_estimator_ = model.set_params(features=features, **own).fit(rows)
         self.refit_time_ = time.perf_counter() - start
 
     def _best(self) -> Any:

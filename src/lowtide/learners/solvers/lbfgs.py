@@ -1,10 +1,11 @@
-"""Smooth convex losses by L-BFGS, on products of the design alone."""
+"""Smooth convex losses by L-BFGS, on sums over the rows alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,35 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 from threadpoolctl import threadpool_limits
 
-from lowtide.learners.design import CodedDesign, Design
 from lowtide.learners.losses import Loss
+from lowtide.learners.problem import Problem, SummedProblem
 
-__all__ = ["Objective", "Solution", "minimize"]
+__all__ = ["LossSums", "Objective", "Solution", "loss_sums", "minimize"]
 
 Array = NDArray[Any]
+
+
+@dataclass
+class LossSums:
+    """sum_i s_i loss_i over some rows, and its gradient in weights (m, k) and intercept (k,)."""
+
+    value: float
+    coef: Array
+    intercept: Array
+
+    def merge(self, part: LossSums) -> None:
+        """Add the sums of other rows."""
+        self.value += part.value
+        self.coef += part.coef
+        self.intercept += part.intercept
+
+
+def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossSums:
+    """Return the loss of some rows with its gradient; both products with the rows are in the type of coef."""
+    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+    value, slope = loss.value_and_gradient(scores, part.targets, part.weights)
+    gradient = part.train.rmatmul(np.ascontiguousarray(slope, dtype=coef.dtype))
+    return LossSums(value, gradient.astype(np.float64, copy=False), slope.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -27,28 +51,29 @@ class Objective:
     `dtype` is the type of the two products with the design; everything else is float64.
     """
 
-    design: Design
-    targets: Array
-    weight: Array
+    problem: SummedProblem
     loss: Loss
     C: float
-    fit_intercept: bool
     dtype: type[np.floating[Any]] = np.float64
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of weights."""
+        return self.problem.total_weight
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its gradient at the stacked weights and intercept, ((m + 1) k,)."""
-        m, k = self.design.shape[1], self.targets.shape[1]
-        parameters = theta.reshape(m + 1, k)
+        m = self.problem.shape[1]
+        parameters = theta.reshape(m + 1, self.problem.n_targets)
         coef, intercept = parameters[:m], parameters[m]
-        total = float(self.weight.sum())
-        scores = self.design.matmul(np.ascontiguousarray(coef, dtype=self.dtype)).astype(np.float64) + intercept
-        value, slope = self.loss.value_and_gradient(scores, self.targets, self.weight)
+        sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
         gradient = np.empty_like(parameters)
-        gradient[:m] = self.design.rmatmul(np.ascontiguousarray(slope, dtype=self.dtype))
-        gradient[m] = slope.sum(axis=0) if self.fit_intercept else 0.0
-        gradient /= total
-        gradient[:m] += coef / (self.C * total)
-        return value / total + 0.5 * float(np.vdot(coef, coef)) / (self.C * total), gradient.ravel()
+        gradient[:m] = sums.coef
+        gradient[m] = sums.intercept if self.problem.fit_intercept else 0.0
+        gradient /= self.total
+        gradient[:m] += coef / (self.C * self.total)
+        penalty = 0.5 * float(np.vdot(coef, coef)) / (self.C * self.total)
+        return sums.value / self.total + penalty, gradient.ravel()
 
 
 @dataclass(frozen=True)
@@ -75,10 +100,10 @@ def minimize(
     With a goal below the tolerance it goes on to the goal, as far as max_iter steps and rounding allow.
     `each_iteration` stops it by raising StopIteration.
     """
-    m, k = objective.design.shape[1], objective.targets.shape[1]
+    m, k = objective.problem.shape[1], objective.problem.n_targets
     theta = np.zeros((m + 1) * k) if start is None else start.ravel()
     goal = tolerance if goal is None else goal
-    with _one_blas_thread(objective.design):
+    with _one_blas_thread(objective.problem):
         result = scipy_minimize(
             objective.value_and_gradient,
             theta,
@@ -92,9 +117,9 @@ def minimize(
     return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
 
 
-def _one_blas_thread(design: Design) -> AbstractContextManager[Any]:
+def _one_blas_thread(problem: SummedProblem) -> AbstractContextManager[Any]:
     """Keep scipy's vector updates on one thread: too short to split, they wait for each other on busy machines.
 
     Packed products have threads of their own; full features are multiplied by BLAS and keep its threads.
     """
-    return threadpool_limits(1, user_api="blas") if isinstance(design, CodedDesign) else nullcontext()
+    return threadpool_limits(1, user_api="blas") if problem.is_packed else nullcontext()

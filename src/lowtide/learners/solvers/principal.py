@@ -64,7 +64,7 @@ def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> Pri
         Relative accuracy of the eigenvalues, 0 for machine precision.
     """
     n, m = design.shape
-    mean = design.rmatmul(np.ones((n, 1)))[:, 0] / n
+    mean = np.sum([part.rmatmul(np.ones((part.shape[0], 1)))[:, 0] for part in design.parts()], axis=0) / n
     squares = design.squares()
     noise = _ROUNDING * float(squares.sum())
     total = float(np.sum(squares - n * mean**2))
@@ -81,8 +81,15 @@ def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> Pri
 
 
 def _columns_product(design: Design, mean: Array) -> Product:
-    """Return V -> D'P D V."""
-    return lambda V: design.rmatmul(design.matmul(V) - mean @ V)
+    """Return V -> D'P D V, summed over the parts of D: D V as a whole is never there."""
+
+    def product(V: Array) -> Array:
+        total = np.zeros_like(V)
+        for part in design.parts(V.shape[1]):
+            total += part.rmatmul(part.matmul(V) - mean @ V)
+        return total
+
+    return product
 
 
 def _rows_product(design: Design, mean: Array) -> Product:

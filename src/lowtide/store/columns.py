@@ -1,0 +1,90 @@
+"""Columns beside the codes: numbers as they are, texts as places in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import fail
+from lowtide.errors import FileFormatError
+from lowtide.store.format import DTYPES, Column, is_column_name
+
+__all__ = ["NORMS", "decode_column", "encode_columns"]
+
+# The lengths of the rows, where codes have them.
+NORMS = "norms"
+_OWNER = "CodeStore"
+
+
+def encode_columns(
+    given: Mapping[str, Any], known: Mapping[str, Column] | None, n_rows: int
+) -> tuple[dict[str, Column], dict[str, NDArray[Any]]]:
+    """Return what the columns are from now on, and their values as they are stored.
+
+    Parameters
+    ----------
+    given : dict of array (n_rows,)
+    known : dict of Column, or None
+        Those of the rows before; None when there are no rows yet, and any will do.
+    n_rows : int
+    """
+    if known is not None and set(given) != set(known):
+        names = ", ".join(sorted(known)) or "none"
+        raise fail(_OWNER, f"the columns of all rows must be the same ({names})", sorted(given))
+    columns, stored = {}, {}
+    for name, values in given.items():
+        if not is_column_name(name) or name == NORMS:
+            must = (
+                "a column's name must be a letter, then letters, digits and underscores, and not one of the store's own"
+            )
+            raise fail(_OWNER, must, name)
+        array = np.asarray(values)
+        if array.ndim != 1 or len(array) != n_rows:
+            raise fail(_OWNER, f"{name} must have a value a row, {n_rows}", array.shape)
+        columns[name], stored[name] = _encoded(name, array, None if known is None else known[name])
+    return columns, stored
+
+
+def decode_column(owner: str, name: str, column: Column, stored: NDArray[Any]) -> NDArray[Any]:
+    """Return values as they were given: texts for places in a list."""
+    if column.categories is None:
+        return stored
+    if len(stored) and not 0 <= int(stored.min()) <= int(stored.max()) < len(column.categories):
+        raise FileFormatError(f"{owner}: {name} must hold places of {len(column.categories)} categories, got others.")
+    return np.array(column.categories, dtype=str)[stored]
+
+
+def _encoded(name: str, array: NDArray[Any], known: Column | None) -> tuple[Column, NDArray[Any]]:
+    if array.dtype.kind in "OUT":
+        return _placed(name, array, known)
+    dtype = array.dtype.newbyteorder("=").name if known is None else known.dtype
+    if array.dtype == np.float16:
+        dtype = "float32" if known is None else dtype
+    if array.dtype.kind not in "biuf" or dtype not in DTYPES:
+        raise fail(_OWNER, f"{name} must hold numbers, truth values or texts", str(array.dtype), "Convert it first.")
+    if known is not None and known.categories is not None:
+        raise fail(_OWNER, f"{name} must hold texts, as in the rows before", str(array.dtype))
+    with np.errstate(invalid="ignore", over="ignore"):
+        stored = array.astype(DTYPES[dtype])
+    if known is not None and not np.array_equal(stored, array, equal_nan=array.dtype.kind == "f"):
+        raise fail(_OWNER, f"{name} must hold values of {dtype}, as in the rows before", str(array.dtype))
+    return known or Column(dtype), stored
+
+
+def _placed(name: str, array: NDArray[Any], known: Column | None) -> tuple[Column, NDArray[Any]]:
+    """Return texts as places; a new one gets the next place, in the order of rows, whatever the blocks they come in."""
+    if array.dtype.kind == "O" and not all(isinstance(value, str) for value in array):
+        other = next(type(value).__name__ for value in array if not isinstance(value, str))
+        raise fail(_OWNER, f"{name} must hold numbers, truth values or texts", other, "Convert it first.")
+    if known is not None and known.categories is None:
+        raise fail(_OWNER, f"{name} must hold values of {known.dtype}, as in the rows before", "texts")
+    categories = list(known.categories or ()) if known is not None else []
+    place = {text: i for i, text in enumerate(categories)}
+    texts, first, inverse = np.unique(array.astype(str), return_index=True, return_inverse=True)
+    for text in (str(texts[i]) for i in np.argsort(first)):
+        place.setdefault(text, len(place))
+    places = np.array([place[str(text)] for text in texts], dtype=DTYPES["int32"])
+    return Column("int32", tuple(place)), places[inverse]

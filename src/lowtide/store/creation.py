@@ -1,0 +1,122 @@
+"""A new store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lowtide._checks import check_integer, check_option, fail
+from lowtide.codes import Codes
+from lowtide.encoders import Encoder
+from lowtide.errors import FileAccessError
+from lowtide.persist import describe, save
+from lowtide.store.columns import NORMS
+from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE
+from lowtide.store.format import CODES, DTYPES, Column, Manifest, default_rows, is_column_name
+from lowtide.store.lock import WriterLock
+from lowtide.store.writer import commit, write_documents
+
+__all__ = ["create_store", "description"]
+
+_OWNER = "CodeStore.create"
+# What a creation that was interrupted may have left.
+_OWN = {"zarr.json", GROUP, CODES, NORMS}
+
+
+def create_store(
+    root: Path,
+    encoder: Any,
+    columns: Mapping[str, str],
+    chunk_rows: int | None,
+    shard_chunks: int | None,
+    metadata: dict[str, Any],
+) -> tuple[WriterLock, Manifest]:
+    """Make the folder and the first commit, of no rows; the manifest comes last, so a store is there or is not."""
+    template = _template(encoder)
+    usual_rows, usual_chunks = default_rows(template.packed.shape[1])
+    rows = usual_rows if chunk_rows is None else check_integer(_OWNER, "chunk_rows", chunk_rows, 1, 1 << 32)
+    chunks = usual_chunks if shard_chunks is None else check_integer(_OWNER, "shard_chunks", shard_chunks, 1, 1 << 20)
+    kept = {} if template.norms is None else {NORMS: Column("float32")}
+    for name, dtype in columns.items():
+        if not is_column_name(name) or name == NORMS:
+            raise fail(_OWNER, "a column's name must be a letter, then letters, digits and underscores", name)
+        kept[name] = Column(check_option(_OWNER, f"the type of {name}", dtype, tuple(DTYPES)))
+    lock = _make_folder(root)
+    try:
+        files = {TEMPLATE: _saved(root / TEMPLATE, template)}
+        if not isinstance(encoder, Codes):
+            files[ENCODER] = _saved(root / ENCODER, encoder)
+        manifest = Manifest(
+            template.packed.shape[1],
+            rows,
+            chunks,
+            description(template),
+            files,
+            columns=kept,
+            checksums=dict.fromkeys((CODES, *kept), ()),
+            metadata=metadata,
+        )
+        write_documents(root, manifest)
+        commit(root, manifest)
+    except BaseException:
+        lock.release()
+        raise
+    return lock, manifest
+
+
+def description(template: Codes) -> dict[str, Any]:
+    """Return what a reader of packed rows must know to make sense of them, as JSON has it."""
+    return {
+        "bits": template.bits,
+        "n_levels": template.n_levels,
+        "codebook": template.codebook.tolist(),
+        "fingerprint": template.fingerprint.hex(),
+        "times_norms": template.is_times_norms,
+    }
+
+
+def _template(encoder: Any) -> Codes:
+    """Return no rows of the codes to come."""
+    if isinstance(encoder, Codes):
+        return encoder[:0]
+    if not isinstance(encoder, Encoder) or not encoder.__sklearn_is_fitted__():
+        got = f"an unfitted {type(encoder).__name__}" if isinstance(encoder, Encoder) else type(encoder).__name__
+        raise fail(_OWNER, "encoder must be a fitted encoder, or Codes", got, "Fit it first.")
+    if not encoder._has_codes:
+        raise fail(_OWNER, "encoder must have a coded side", "bits=None", "Fit one with bits=1, say.")
+    codes = encoder._encode(np.empty((0, encoder.n_features_in_), dtype=np.float32))
+    if not isinstance(codes, Codes):
+        raise fail(_OWNER, "the coded side must be levels", "continuous values", "Use a quantizer of few levels.")
+    return codes
+
+
+def _make_folder(root: Path) -> WriterLock:
+    """Return the lock of a new folder."""
+    try:
+        root.mkdir(exist_ok=True)
+        if (root / MANIFEST).exists() or not {path.name for path in root.iterdir()} <= _OWN:
+            raise FileAccessError(
+                f"{str(root)!r} must be a folder that is not there or is empty, got one with other files. Choose "
+                'another, or open the store that is there: CodeStore.open(path, "a").'
+            )
+        (root / GROUP).mkdir(exist_ok=True)
+    except FileAccessError:
+        raise
+    except OSError as error:
+        refusal = FileAccessError(f"{str(root)!r} must be a folder that can be made, got: {error.strerror}.")
+        refusal.errno = error.errno
+        raise refusal from error
+    lock = WriterLock(root)
+    if (root / MANIFEST).exists():
+        lock.release()
+        raise FileAccessError(f"{str(root / LOCK)!r} must be free while a store is made, got another writer's store.")
+    return lock
+
+
+def _saved(place: Path, thing: Any) -> str:
+    """Write a model file and return its checksum."""
+    save(thing, place)
+    return str(describe(place)["sha256"])

@@ -1,0 +1,377 @@
+"""Codes on disk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import check_option, fail
+from lowtide.codes import Codes
+from lowtide.errors import FileFormatError
+from lowtide.persist import PathLike, check_metadata
+from lowtide.store.columns import NORMS, decode_column, encode_columns
+from lowtide.store.concatenated import ConcatenatedStores
+from lowtide.store.creation import create_store, description
+from lowtide.store.folder import ENCODER, MANIFEST, TEMPLATE, as_folder, load_inside, read_inside
+from lowtide.store.format import CODES, Manifest
+from lowtide.store.lock import WriterLock
+from lowtide.store.reader import ArrayReader
+from lowtide.store.recovery import discard_uncommitted
+from lowtide.store.shards import ShardRecord, ShardWriter, adopted, shard_writer
+from lowtide.store.source import StoredRows, coded_rows
+from lowtide.store.verification import damage_of
+from lowtide.store.writer import Piece, append_pieces, commit, pieces_of, values_of, write_documents
+
+__all__ = ["CodeStore"]
+
+_LOG = logging.getLogger("lowtide.store")
+_MOST_NAMED = 20
+
+
+class CodeStore(StoredRows):
+    """Packed codes of one encoder in a folder, with columns beside them: a `CodeSource` that needs no memory for rows.
+
+    The folder is a Zarr v3 group that other tools read as it is; lowtide maps its files into memory and verifies the
+    checksum of every chunk before its first use. Made by `create` and `open`, not by calling the class.
+
+    Attributes
+    ----------
+    path : Path
+    mode : {"r", "a"}
+    n_rows : int
+        Committed rows, as of `open` or the last `append` of this object.
+    shape : tuple of int
+        Decoded shape, (n_rows, n_features).
+    bits, n_levels, codebook, fingerprint, scale : as in `Codes`
+    encoder : the fitted encoder, or None
+    columns : tuple of str
+        Names of the columns.
+    y : array (n_rows,)
+        The column of that name.
+    metadata : dict
+        What was given to `create`.
+    discarded : tuple of str
+        What opening for writing found of a writer that stopped in between, and removed.
+
+    Notes
+    -----
+    Rows are appended all or not at all: shards are written beside their place, synced and renamed, and then one
+    manifest is replaced. A crash at any moment loses no committed row. One process writes at a time; readers never
+    wait, and see the rows that were committed when they opened. Memory of a writer is three shards of 32 MB, of a
+    reader what it has mapped, at most four.
+
+    See Also
+    --------
+    lowtide.Codes : the same in memory
+    lowtide.save : codes in one file, written at once
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> encoder = lt.RandomFeatures(n_components=256, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "codes.zarr")
+    ...     with lt.CodeStore.create(path, encoder) as store:
+    ...         store.append(X[:60], y=np.arange(60))
+    ...         store.append(encoder.encode(X[60:]), y=np.arange(60, 100))
+    ...     store = lt.CodeStore.open(path)
+    ...     store.verify()
+    ...     store.shape, store[:] == encoder.encode(X), store.y[:3].tolist()
+    ((100, 256), True, [0, 1, 2])
+    """
+
+    path: Path
+    mode: str
+    discarded: tuple[str, ...]
+    _manifest: Manifest
+    _readers: dict[str, ArrayReader]
+    _lock: WriterLock | None
+
+    def __init__(self) -> None:
+        raise fail("CodeStore", "stores are made by CodeStore.create or CodeStore.open", "a call", "Use one of them.")
+
+    @classmethod
+    def create(
+        cls,
+        path: PathLike,
+        encoder: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        chunk_rows: int | None = None,
+        shard_chunks: int | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Self:
+        """Make an empty store, open for writing.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder that is not there yet, or is empty. The customary ending is ".zarr".
+        encoder : a fitted encoder with a coded side, or Codes
+            What the rows are coded with; it is kept in the store. Of Codes only what goes for all rows is kept, and the
+            store then has no encoder and takes codes alone.
+        columns : dict of str, optional
+            Names and types (bool, int8 to uint64, float32, float64) of columns; by default those of the first `append`.
+        chunk_rows : int, optional
+            Rows under one checksum; by default a power of two that makes a megabyte.
+        shard_chunks : int, optional
+            Chunks in one file, 32 by default.
+        metadata : dict, optional
+            What else to keep, as JSON has it.
+        """
+        root = as_folder(path)
+        kept = check_metadata({} if metadata is None else metadata)
+        lock, manifest = create_store(root, encoder, columns or {}, chunk_rows, shard_chunks, kept)
+        return cls._of(root, "a", manifest, lock)
+
+    @classmethod
+    def open(cls, path: PathLike, mode: Literal["r", "a"] = "r") -> Self:
+        """Open a store, for reading or for appending too.
+
+        Parameters
+        ----------
+        path : str or path-like
+        mode : {"r", "a"}, default="r"
+            "a" takes the writer's lock and removes what an interrupted writer has left; `discarded` and a line in the
+            log of "lowtide.store" say what that was.
+        """
+        check_option("CodeStore.open", "mode", mode, ("r", "a"))
+        root = as_folder(path)
+        if mode == "r":
+            return cls._of(root, mode, _read_manifest(root), None)
+        _read_manifest(root)  # the folder of something else gets no lock file
+        lock = WriterLock(root)
+        try:
+            manifest = _read_manifest(root)
+            store = cls._of(root, mode, manifest, lock)
+            store.discarded = discard_uncommitted(root, manifest)
+            write_documents(root, manifest)
+        except BaseException:
+            lock.release()
+            raise
+        if store.discarded:
+            _LOG.warning("%s: discarded what an interrupted writer has left: %s", root, ", ".join(store.discarded))
+        return store
+
+    @classmethod
+    def _of(cls, root: Path, mode: str, manifest: Manifest, lock: WriterLock | None) -> Self:
+        store = object.__new__(cls)
+        store.path, store.mode, store.discarded = root, mode, ()
+        store._lock, store._manifest = lock, manifest
+        template = load_inside(root, TEMPLATE, manifest.files[TEMPLATE], Codes)
+        known = manifest.codes == description(template) and template.packed.shape == (0, manifest.row_bytes)
+        if not known or (template.norms is not None) != (NORMS in manifest.columns):
+            raise FileFormatError(f"{str(root)!r} must have a template of its codes, got one of others.")
+        store._template = template
+        store._use(manifest)
+        return store
+
+    def _use(self, manifest: Manifest) -> None:
+        """Take a manifest for the rows that there are."""
+        self._manifest = manifest
+        self._readers = {
+            name: ArrayReader(self.path, array, manifest.n_rows) for name, array in manifest.arrays.items()
+        }
+
+    @cached_property
+    def encoder(self) -> Any:
+        """The fitted encoder, or None when the store was made of codes."""
+        sha256 = self._manifest.files.get(ENCODER)
+        if sha256 is None:
+            return None
+        encoder = load_inside(self.path, ENCODER, sha256)
+        if getattr(encoder, "fingerprint_", None) != self.fingerprint:
+            raise FileFormatError(f"{str(self.path)!r} must hold the encoder of its codes, got another.")
+        return encoder
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(name for name in self._manifest.columns if name != NORMS)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was given to `create`."""
+        return check_metadata(self._manifest.metadata)
+
+    @property
+    def n_rows(self) -> int:
+        """Committed rows."""
+        return self._manifest.n_rows
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows under one checksum; blocks of this size are read without a copy."""
+        return self._manifest.chunk_rows
+
+    @property
+    def shard_rows(self) -> int:
+        """Rows in one file."""
+        return self._manifest.layout.shard_rows
+
+    def append(self, X: Any, y: Any = None, **columns: Any) -> None:
+        """Add rows after the last: all of them, or none when anything goes wrong.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or another store
+            Rows to encode, or codes of the same encoder and codebook.
+        y : array (n,), optional
+            The column "y".
+        **columns : array (n,)
+            Other columns. All rows of a store have the same; texts are kept as places in a list of them.
+
+        Notes
+        -----
+        Returns when the rows are on the disk. A last shard that is not full is written again, so many small appends
+        cost more than a few large ones.
+        """
+        self._check_writable()
+        given = columns if y is None else {"y": y, **columns}
+        manifest, rows = self._manifest, coded_rows(X, self.encoder, self._template)
+        known = {name: column for name, column in manifest.columns.items() if name != NORMS}
+        norms = {name: column for name, column in manifest.columns.items() if name == NORMS}
+        free = manifest.n_rows == 0 and not known
+        new, stored = encode_columns(given, None if free else known, rows.n_rows)
+        if rows.n_rows == 0:
+            return
+        manifest = replace(manifest, columns={**norms, **new})
+        pieces = (
+            Piece(shard, values_of(rows.codes(begin, end), stored, begin, end))
+            for shard, begin, end in pieces_of(manifest, rows.n_rows)
+        )
+        self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
+
+    def shard_writer(self) -> ShardWriter:
+        """Return what writes whole shards after the last one, from any process; `commit` then makes them count.
+
+        The rows so far must fill their shards, and columns must have been given to `create`.
+        """
+        self._check_writable()
+        return shard_writer(self.path, self._manifest, self._template)
+
+    def commit(self, records: Sequence[ShardRecord]) -> None:
+        """Take shards that a `shard_writer` has written, all at once.
+
+        Parameters
+        ----------
+        records : sequence of ShardRecord
+            In any order; shards without a gap, all full but the last.
+        """
+        self._check_writable()
+        if records:
+            manifest = adopted(self._manifest, records)
+            commit(self.path, manifest)
+            self._use(manifest)
+
+    def annotate(self, metadata: dict[str, Any]) -> None:
+        """Replace the metadata, in a commit of their own.
+
+        Parameters
+        ----------
+        metadata : dict
+        """
+        self._check_writable()
+        manifest = replace(self._manifest, metadata=check_metadata(metadata), n_rows_before=self.n_rows)
+        commit(self.path, manifest)
+        self._use(manifest)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column, array (n_rows,).
+
+        Parameters
+        ----------
+        name : str
+        """
+        if name not in self.columns:
+            raise fail("CodeStore", f"column must be one of {', '.join(self.columns) or 'none'}", name)
+        stored = self._readers[name].rows(0, self.n_rows)
+        return decode_column(repr(str(self.path)), name, self._manifest.columns[name], stored)
+
+    def _block(self, begin: int, end: int) -> Codes:
+        norms = self._readers[NORMS].rows(begin, end) if NORMS in self._readers else None
+        return self._template.with_rows(self._readers[CODES].rows(begin, end), norms)
+
+    def _take(self, index: NDArray[np.intp]) -> Codes:
+        norms = self._readers[NORMS].take(index) if NORMS in self._readers else None
+        return self._template.with_rows(self._readers[CODES].take(index), norms)
+
+    def verify(self) -> None:
+        """Read everything that is committed now and compare it with its checksums.
+
+        Raises
+        ------
+        FileFormatError
+            Naming every shard and chunk that is not what was written.
+        """
+        manifest = _read_manifest(self.path)
+        found = [str(error) for error in damage_of(self.path, manifest)]
+        # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
+        while found and manifest != (newer := _read_manifest(self.path)):
+            manifest, found = newer, [str(error) for error in damage_of(self.path, newer)]
+        load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
+        if ENCODER in manifest.files:
+            load_inside(self.path, ENCODER, manifest.files[ENCODER])
+        if found:
+            more = f" And {len(found) - _MOST_NAMED} more." if len(found) > _MOST_NAMED else ""
+            raise FileFormatError(" ".join(found[:_MOST_NAMED]) + more)
+
+    @staticmethod
+    def concatenate(stores: Sequence[CodeStore | ConcatenatedStores]) -> ConcatenatedStores:
+        """Return the rows of several stores of one encoder as one source; nothing is copied.
+
+        Parameters
+        ----------
+        stores : sequence of CodeStore
+            At least one; of one encoder, one codebook, and the same columns.
+        """
+        return ConcatenatedStores(stores)
+
+    def close(self) -> None:
+        """Give up the writer's lock; the rows stay readable."""
+        if self._lock is not None:
+            self._lock.release()
+        self._lock, self.mode = None, "r"
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise fail("CodeStore", "a store must be open for writing", self.mode, 'Open it with mode="a".')
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., CodeStore], tuple[Any, ...]]:
+        return CodeStore.open, (str(self.path),)
+
+    def __repr__(self) -> str:
+        n, n_features = self.shape
+        return f"CodeStore({str(self.path)!r}, {n} x {n_features}, bits={self.bits}, mode={self.mode!r})"
+
+
+def _read_manifest(root: Path) -> Manifest:
+    owner = repr(str(root / MANIFEST))
+    try:
+        manifest = Manifest.from_bytes(owner, read_inside(root, MANIFEST))
+    except FileNotFoundError as error:
+        raise FileFormatError(
+            f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
+        ) from error
+    if TEMPLATE not in manifest.files:
+        raise FileFormatError(f"{owner} must name the template of the codes, got {sorted(manifest.files)}.")
+    return manifest

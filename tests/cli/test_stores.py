@@ -1,0 +1,259 @@
+"""The commands on stores: encode to one and go on after a kill, learn from one, predict, verify, inspect."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
+
+import lowtide as lt
+from lowtide.cli.recipe import surveying
+from lowtide.cli.tables import csv_file
+from lowtide.store.format import layout
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    """Small chunks, shards and blocks: 8 rows of 8 bytes, 16 rows, 10 rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(layout, "_CHUNK_BYTES", 64)
+    monkeypatch.setattr(layout, "_SHARD_CHUNKS", 2)
+    monkeypatch.setattr(csv_file, "_BLOCK_CELLS", 50)
+    flower_csv(tmp_path / "flowers.csv")
+    return tmp_path
+
+
+ENCODE = ("encode", "flowers.csv", "-o", "s.zarr", "--target", "species", "--components", 64)
+
+
+def shards(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("c.*"))}
+
+
+def test_encode_to_a_store_gives_the_codes_of_encode_to_a_file():
+    result = lowtide(*ENCODE, "--json")
+    assert result.exit_code == 0, result.stderr
+    lowtide("encode", "flowers.csv", "-o", "c.lowtide", "--drop", "species", "--components", 64)
+    store = lt.CodeStore.open("s.zarr")
+    store.verify()
+    assert store[:] == lt.load("c.lowtide")
+    assert store.y.tolist() == flowers()[1].tolist()
+    content = json.loads(result.stdout)
+    assert (content["rows"], content["bytes_per_row"], content["resumed_rows"]) == (90, 8, 0)
+    assert content["fingerprint"] == store.fingerprint.hex()
+
+
+def test_encode_to_a_store_says_what_it_wrote():
+    printed = lowtide(*ENCODE).stdout
+    assert "codes       90 rows, 720 bytes; fingerprint" in printed
+    assert "target      'species', column 'y'" in printed
+    assert "written     s.zarr, store" in printed
+
+
+def test_encode_with_a_model_to_a_store_gives_what_the_model_reads():
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST)
+    result = lowtide("encode", "flowers.csv", "--model", "m.lowtide", "--target", "species", "-o", "s.zarr")
+    assert result.exit_code == 0, result.stderr
+    from_store = lowtide("predict", "m.lowtide", "s.zarr", "--scores")
+    from_table = lowtide("predict", "m.lowtide", "flowers.csv", "--scores")
+    assert from_store.stdout == from_table.stdout
+    assert from_store.stderr.replace("'y'", "'species'") == from_table.stderr
+
+
+class _Stop(KeyboardInterrupt):
+    pass
+
+
+@pytest.mark.parametrize("n_commits", [0, 1, 3, 5])
+def test_interrupted_encode_goes_on_where_it_stopped_with_the_same_bytes(n_commits, inside, monkeypatch):
+    lowtide(*ENCODE)
+    whole = shards(inside / "s.zarr")
+    shutil.rmtree("s.zarr")
+    append, left = lt.CodeStore.append, [n_commits]
+
+    def stopping(self, *arguments, **columns):
+        if left[0] == 0:
+            raise _Stop
+        left[0] -= 1
+        append(self, *arguments, **columns)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lt.CodeStore, "append", stopping)
+        assert lowtide(*ENCODE).exit_code == 130
+    assert lt.CodeStore.open("s.zarr").n_rows == 16 * n_commits
+    assert "not complete" in lowtide("inspect", "s.zarr").stdout
+    result = lowtide(*ENCODE)
+    assert result.exit_code == 0, result.stderr
+    assert f"was begun before: going on after {16 * n_commits} rows" in result.stderr
+    assert shards(inside / "s.zarr") == whole
+    assert "not complete" not in lowtide("inspect", "s.zarr").stdout
+
+
+_CHILD = """
+import sys
+from lowtide.cli.main import main
+from lowtide.cli.tables import csv_file
+from lowtide.store.format import layout
+layout._CHUNK_BYTES, layout._SHARD_CHUNKS, csv_file._BLOCK_CELLS = 64, 2, 50
+main(sys.argv[1:])
+"""
+
+
+def test_killed_encode_goes_on_where_it_stopped_with_the_same_bytes(inside):
+    flower_csv(inside / "many.csv", n=400)
+    command = ["encode", "many.csv", "--target", "species", "--components", 64, "-o"]
+    lowtide(*command, "whole.zarr")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    arguments = [sys.executable, "-c", _CHILD, *map(str, command), "s.zarr"]
+    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL) as child:
+        while child.poll() is None and not (inside / "s.zarr" / "codes" / "c.4.0").exists():
+            time.sleep(0.001)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert child.returncode == -signal.SIGKILL
+    begun = lt.CodeStore.open("s.zarr")
+    begun.verify()
+    assert 32 <= begun.n_rows < 400
+    result = lowtide(*command, "s.zarr")
+    assert "going on after" in result.stderr
+    assert shards(inside / "s.zarr") == shards(inside / "whole.zarr")
+    lt.CodeStore.open("s.zarr").verify()
+
+
+def test_encode_goes_on_only_with_the_store_of_the_same_command(inside, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(lt.CodeStore, "append", lambda *_, **__: (_ for _ in ()).throw(_Stop()))
+        lowtide(*ENCODE)
+    for other in ((*ENCODE, "--bits", 2), (*ENCODE[:-2], "--components", 128), ENCODE[:-4]):
+        result = lowtide(*other)
+        assert result.exit_code == 2
+        assert "complete or made by another command" in result.stderr
+    flower_csv(inside / "flowers.csv", n=91)
+    assert lowtide(*ENCODE).exit_code == 2
+    assert lowtide(*ENCODE, "--force").exit_code == 0
+    assert lowtide(*ENCODE).exit_code == 2
+    assert len(lt.CodeStore.open("s.zarr")) == 91
+
+
+def test_encode_does_not_remove_what_is_no_store(inside):
+    (inside / "s.zarr").mkdir()
+    (inside / "s.zarr" / "mine").write_text("mine")
+    result = lowtide(*ENCODE, "--force")
+    assert result.exit_code == 2
+    assert "must name a store or nothing" in result.stderr
+    assert (inside / "s.zarr" / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "c.lowtide", "--target", "species"), "must go with a store"),
+        (("-o", "s.zarr", "--save-encoder", "e.lowtide"), "a store has its encoder"),
+        (("-o", "s.zarr", "--target", "specie"), "Did you mean 'species'?"),
+        (("-o", "s.zarr", "--bits", "none"), "must be 1 to 8"),
+        (("-o", "no/such/s.zarr", "--drop", "species"), "must be a folder that can be made"),
+        (("-o", "s.zarr"), "got text in column 'species'"),
+    ],
+)
+def test_encode_refuses_what_does_not_go_with_a_store(arguments, message):
+    result = lowtide("encode", "flowers.csv", *arguments)
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["whole", "number", "text"])
+def test_target_of_a_store_is_what_all_its_rows_are(kind, inside):
+    last = {"whole": "7", "number": "0.5", "text": "x"}[kind]
+    write_csv(inside / "t.csv", ["a", "y"], [(i, str(i % 3)) for i in range(40)] + [(40, last)])
+    lowtide("encode", "t.csv", "-o", "t.zarr", "--target", "y", "--components", 64)
+    y = lt.CodeStore.open("t.zarr").y
+    assert y.dtype.kind == {"whole": "i", "number": "f", "text": "U"}[kind]
+    assert str(y[-1]) == last
+
+
+def test_survey_of_a_table_larger_than_its_sample_keeps_the_moments_of_all_rows(inside, monkeypatch):
+    monkeypatch.setattr(surveying, "_SAMPLE_ROWS", 33)
+    rent_csv(inside / "rents.csv")
+    arguments = ("encode", "rents.csv", "--target", "rent", "--one-hot", "city", "--drop", "since", "--components", 64)
+    lowtide(*arguments, "-o", "s.zarr")
+    found = lt.CodeStore.open("s.zarr").metadata["table"]
+    table = pd.read_csv("rents.csv")
+    assert found["categories"] == {"city": ["Bern", "Oslo"]}
+    numbers = table[["area", "balcony"]].astype(float)
+    assert np.allclose(found["mean"], numbers.mean(), rtol=1e-12)
+    assert np.allclose(found["scale"], numbers.std(ddof=0), rtol=1e-12)
+
+
+def test_fit_on_a_store_learns_what_fit_on_the_table_learns():
+    lowtide(*ENCODE)
+    lowtide("fit", "s.zarr", "-o", "a.lowtide", "--C", 1)
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "b.lowtide", *FAST)
+    a, b = lt.load("a.lowtide"), lt.load("b.lowtide")
+    assert a.features_.fingerprint_ == b.features_.fingerprint_
+    assert np.allclose(a.coef_, b.coef_, rtol=1e-5, atol=1e-7)
+    assert (
+        lowtide("predict", "a.lowtide", "flowers.csv").stdout == lowtide("predict", "b.lowtide", "flowers.csv").stdout
+    )
+
+
+def test_fit_on_a_store_holds_rows_out_as_fit_on_a_table_does():
+    lowtide(*ENCODE)
+    content = json.loads(lowtide("fit", "s.zarr", "-o", "m.lowtide", "--validate", 0.2, "--C", 1, "--json").stdout)
+    assert content["data"]["held_out_rows"] == content["score"]["rows"] == 18
+    assert content["data"]["target"] == "species"
+    assert content["task"] == "classification"
+    assert content["score"]["value"] > 0.9
+
+
+def test_fit_on_a_store_refuses_what_does_not_go_with_it(inside):
+    lowtide(*ENCODE[:4], "--drop", "species", "--components", 64)
+    result = lowtide("fit", "s.zarr", "-o", "m.lowtide")
+    assert result.exit_code == 1
+    assert "must have a column 'y' to learn" in result.stderr
+    result = lowtide("fit", "s.zarr", "-o", "m.lowtide", "--bits", 2, "--no-scale")
+    assert result.exit_code == 2
+    assert "must come without --bits and --scale" in " ".join(result.stderr.split())
+    assert lowtide("fit", "flowers.csv", "-o", "m.lowtide").exit_code == 2
+    (inside / "folder").mkdir()
+    result = lowtide("fit", "folder", "-o", "m.lowtide")
+    assert "must be a code store" in result.stderr
+
+
+def test_verify_names_what_is_damaged_and_ends_with_one(inside):
+    lowtide(*ENCODE)
+    result = lowtide("verify", "s.zarr")
+    assert result.exit_code == 0
+    assert result.stdout == "s.zarr is as it was written: 90 rows in 6 shards, 720 bytes.\n"
+    assert json.loads(lowtide("verify", "s.zarr", "--json").stdout)["shards"] == 6
+    file = inside / "s.zarr" / "codes" / "c.3.0"
+    data = bytearray(file.read_bytes())
+    data[100] ^= 16
+    file.write_bytes(data)
+    result = lowtide("verify", "s.zarr")
+    assert result.exit_code == 1
+    assert "codes, shard 3, chunk 0" in result.stderr
+
+
+def test_verify_of_a_file_is_its_checksum(inside):
+    lowtide("encode", "flowers.csv", "-o", "c.lowtide", "--drop", "species", "--components", 64)
+    assert "c.lowtide is as it was written: Codes" in lowtide("verify", "c.lowtide").stdout
+    data = bytearray((inside / "c.lowtide").read_bytes())
+    data[-1] ^= 1
+    (inside / "c.lowtide").write_bytes(data)
+    assert lowtide("verify", "c.lowtide").exit_code == 1
+
+
+def test_inspect_says_what_is_in_a_store():
+    lowtide(*ENCODE)
+    printed = lowtide("inspect", "s.zarr").stdout
+    assert "codes          90 rows of 64 levels of 1 bit, 720 bytes" in printed
+    assert "columns        'y' (texts)" in printed
+    assert "6 shards; 16 rows a shard, 8 rows under a checksum" in printed
+    assert json.loads(lowtide("inspect", "s.zarr", "--json").stdout)["columns"] == {"y": "texts"}

@@ -1,0 +1,216 @@
+"""Dask: the same codes and models as in one process, on a real cluster of two worker processes that may be killed."""
+
+import os
+import subprocess
+import sys
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask_samples import Deadly, half_missing
+from distributed import Client, LocalCluster
+from learners.samples import classes, curve, weights
+from sklearn.frozen import FrozenEstimator
+
+import lowtide as lt
+from lowtide.distributed import encode, fit, predict
+from lowtide.distributed.cluster import connected
+from lowtide.distributed.shipping import Shipped
+from lowtide.errors import FingerprintMismatchError, ParameterError
+
+# Sockets and pipes of workers that were killed are closed by the garbage collector, whenever it comes.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+
+X, Y = classes(n=230, d=5, k=3)
+S = weights(len(Y))
+ROWS, LABELS = da.from_array(X, chunks=(50, 3)), da.from_array(Y, chunks=70)
+FRAME = pd.DataFrame(X, columns=list("abcde"))
+ENCODER = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0).fit(X)
+CODES = ENCODER.encode(X)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as opened,
+    ):
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "codes.zarr"
+    with lt.CodeStore.create(path, ENCODER, chunk_rows=16, shard_chunks=2) as store:
+        store.append(X, y=Y, s=S)
+    return lt.CodeStore.open(path)
+
+
+def classifier(**settings):
+    return lt.KernelClassifier(gamma=0.1, n_components=48, random_state=0, **settings)
+
+
+def same_weights(model, memory, tolerance=1e-9):
+    scale = np.abs(memory.coef_).max()
+    np.testing.assert_allclose(model.coef_, memory.coef_, rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(model.intercept_, memory.intercept_, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("rows", [ROWS, dd.from_pandas(FRAME, npartitions=4)], ids=["array", "frame"])
+def test_codes_are_bit_equal_to_those_of_one_process(rows, client):
+    here = X if isinstance(rows, da.Array) else FRAME
+    encoder = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0).fit(here)
+    codes = encode(encoder, rows)
+    expected = encoder.encode(here)
+    assert lt.concatenate(client.gather(client.compute(list(codes.parts)))) == expected
+    assert codes.compute(scheduler="synchronous") == expected
+    np.testing.assert_array_equal(client.compute(codes.to_dask_array()).result(), expected.packed)
+
+
+def test_encoder_travels_as_its_specification():
+    wide = lt.RandomFeatures(n_components=4096, random_state=0).fit(np.zeros((2, 500)))
+    shipped = Shipped(wide)
+    assert shipped.nbytes < 20_000 < 4 * 500 * 2048
+    assert shipped.thing.fingerprint_ == wide.fingerprint_
+    assert shipped.thing is Shipped(wide).thing
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"C": "auto"}, {"class_weight": "balanced"}, {"loss": "logistic"}, {"loss": "squared_hinge", "C": 0.01}],
+    ids=str,
+)
+def test_classifier_of_a_dask_array_is_the_one_in_memory(settings, client):
+    memory = classifier(**settings).fit(X, Y)
+    model = fit(classifier(**settings), ROWS, LABELS, client=client)
+    same_weights(model, memory, 1e-9 if "loss" not in settings else 1e-5)
+    assert pytest.approx(memory.C_) == model.C_
+    np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), rtol=0, atol=1e-5)
+    assert model.get_params() == memory.get_params()
+
+
+def test_weights_and_frames_are_taken_by_partition(client):
+    frame = dd.from_pandas(FRAME.assign(y=Y, s=S), npartitions=3)
+    model = fit(classifier(), frame[list("abcde")], frame["y"], frame["s"], client=client)
+    same_weights(model, classifier().fit(FRAME, Y, S))
+    assert model.feature_names_in_.tolist() == list("abcde")
+    labels = predict(model, frame[list("abcde")])
+    np.testing.assert_array_equal(client.compute(labels).result(), model.predict(FRAME))
+
+
+def test_regressor_takes_labels_that_are_here(client):
+    R, T = curve(n=120)
+    targets = np.column_stack([T, -T])
+    memory = lt.KernelRegressor(gamma=0.1, n_components=32, alpha="auto", random_state=0).fit(R, targets)
+    model = lt.KernelRegressor(gamma=0.1, n_components=32, alpha="auto", random_state=0)
+    fit(model, da.from_array(R, chunks=(50, 3)), targets, client=client)
+    same_weights(model, memory)
+    assert predict(model, da.from_array(R, chunks=(50, 3))).shape == (120, 2)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_store_is_fitted_where_it_lies(loss, client, store):
+    memory = lt.KernelClassifier(ENCODER, loss=loss).fit(CODES, Y, S)
+    model = fit(lt.KernelClassifier(loss=loss), store, sample_weight="s", client=client)
+    same_weights(model, memory, 1e-9 if loss == "squared" else 1e-6)
+    same_weights(fit(lt.KernelClassifier(loss=loss), store, Y, S, client=client), model, 1e-12)
+    found = predict(model, store, method="predict_proba")
+    np.testing.assert_array_equal(client.compute(found).result(), model.predict_proba(store))
+
+
+def test_search_over_bandwidths_runs_on_the_cluster(client):
+    options = {"sketch": lt.Sketch(32, random_state=0), "param_grid": {"gamma": [0.5, 2.0], "C": [0.1, 1.0]}, "cv": 3}
+    memory = lt.SketchSearchCV(**options).fit(X, Y)
+    search = fit(lt.SketchSearchCV(**options), ROWS, LABELS, client=client)
+    for name in ("mean_test_score", "rank_test_score"):
+        np.testing.assert_allclose(search.cv_results_[name], memory.cv_results_[name], rtol=1e-9)
+    np.testing.assert_array_equal(search.predict(X), memory.predict(X))
+    assert search.codes_ is None
+    with pytest.raises(ParameterError, match="scoring must ask for decision values"):
+        fit(lt.SketchSearchCV(**options, scoring=lambda *parts: 0.0), ROWS, LABELS, client=client)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_fit_that_loses_two_workers_ends_with_the_same_model(loss, client, tmp_path):
+    lt.save(CODES, tmp_path / "codes.lowtide")
+    settings = {"loss": loss, "C": 0.1}
+    calm = fit(lt.KernelClassifier(**settings), Deadly(tmp_path / "codes.lowtide", Y, tmp_path, ()), client=client)
+    (tmp_path / "reads").unlink()
+    before = set(client.run(os.getpid).values())
+    deaths = (1, 2) if loss == "squared" else (5, 9)
+    deadly = Deadly(tmp_path / "codes.lowtide", Y, tmp_path, deaths)
+    model = fit(lt.KernelClassifier(**settings), deadly, client=client)
+    client.wait_for_workers(2)
+    after = set(client.run(os.getpid).values())
+    assert (tmp_path / "reads").stat().st_size > deaths[1]
+    assert before != after
+    np.testing.assert_array_equal(model.coef_, calm.coef_)
+    np.testing.assert_array_equal(model.intercept_, calm.intercept_)
+    assert model.n_iter_ == calm.n_iter_
+
+
+def test_predictions_are_lazy_and_know_their_shape(client):
+    model = classifier(loss="logistic").fit(X, np.array(["no", "maybe", "yes"])[Y])
+    labels, shares = predict(model, ROWS), predict(model, ROWS, method="predict_proba")
+    assert labels.chunks == ((50, 50, 50, 50, 30),)
+    assert (labels.dtype, shares.shape) == (model.classes_.dtype, (230, 3))
+    np.testing.assert_array_equal(client.compute(labels).result(), model.predict(X))
+    codes = predict(model, encode(model.features_, ROWS), method="decision_function")
+    np.testing.assert_array_equal(client.compute(codes).result(), model.decision_function(X))
+
+
+def test_client_may_be_an_address_or_the_current_one(client, store):
+    address = client.scheduler.address
+    by_address = fit(lt.KernelClassifier(), store, client=address)
+    same_weights(by_address, lt.KernelClassifier().fit(store), 1e-12)
+    with client.as_current(), connected(None) as used:
+        assert used is client
+
+
+def test_a_cluster_is_started_and_closed_when_there_is_none():
+    with connected(None) as opened:
+        assert len(opened.scheduler_info()["workers"]) == len(os.sched_getaffinity(0))
+        pids = opened.run(os.getpid).values()
+    assert opened.status == "closed"
+    alive = [pid for pid in pids if os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read()]
+    assert not alive
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c: fit(lt.CodePCA(), ROWS, client=c), "model must be one of KernelClassifier"),
+        (lambda c: fit(classifier(train_on="full"), ROWS, LABELS, client=c), "train_on must be 'codes' on a cluster"),
+        (lambda c: fit(classifier(), X, Y, client=c), "X must be a Dask array or data frame"),
+        (lambda c: fit(classifier(), ROWS, client=c), "y must be passed"),
+        (lambda c: fit(classifier(), ROWS, Y[:-1], client=c), "y: must have a value a row, 230, got 229"),
+        (lambda c: fit(classifier(), ROWS, LABELS[:-1], client=c), "y: must have a value a row, 230, got 229"),
+        (lambda c: fit(classifier(), ROWS, np.zeros(230), client=c), "y must have at least two classes"),
+        (lambda c: fit(lt.KernelClassifier(bits=None), ROWS, LABELS, client=c), "encoder must have a coded side"),
+        (lambda c: fit(classifier(), ROWS.map_blocks(half_missing), LABELS, client=c), "NaN"),
+        (lambda c: fit(classifier(), ROWS, LABELS, da.from_array(-S, chunks=50), client=c), "[Nn]egative"),
+        (lambda c: fit(classifier(), ROWS, LABELS, client=3), "client must be a distributed.Client"),
+        (lambda c: encode(lt.RandomFeatures(), ROWS), "encoder must be a fitted encoder"),
+        (lambda c: encode(ENCODER, X), "X: must be a Dask array"),
+        (lambda c: predict(classifier().fit(X, Y), X), "X must be a Dask array or data frame"),
+        (lambda c: predict(classifier().fit(X, Y), ROWS, method="transform"), "must have the method transform"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(call, message, client):
+    with pytest.raises(ValueError, match=message):
+        call(client)
+
+
+def test_codes_of_another_encoder_are_refused(client, store):
+    other = lt.RandomFeatures(gamma=0.7, n_components=48, random_state=0).fit(X)
+    with pytest.raises(FingerprintMismatchError):
+        fit(lt.KernelClassifier(FrozenEstimator(other)), store, client=client)
+
+
+def test_missing_dask_names_the_extra():
+    code = "import sys; sys.modules['dask'] = None\nimport lowtide.distributed"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in run.stderr
+    assert "lowtide[distributed]" in run.stderr

@@ -1,0 +1,64 @@
+import pickle
+
+import numpy as np
+import pytest
+from store.samples import LAYOUT, filled, fitted, rows
+
+import lowtide as lt
+from lowtide.codes import CodeSource
+from lowtide.errors import CodeLayoutError, FingerprintMismatchError, ParameterError
+
+
+@pytest.fixture
+def three(tmp_path):
+    encoder, stores = fitted(), []
+    for name, part in (("a", slice(0, 61)), ("b", slice(61, 61)), ("c", slice(61, 200))):
+        with lt.CodeStore.create(tmp_path / name, encoder, columns={"y": "int64"}, **LAYOUT) as store:
+            store.append(rows()[part], y=np.arange(200)[part])
+        stores.append(store)
+    return lt.CodeStore.concatenate(stores), encoder.encode(rows())
+
+
+def test_stores_are_read_as_one(three):
+    joined, codes = three
+    assert isinstance(joined, CodeSource)
+    assert joined[:] == codes
+    assert joined.shape == codes.shape
+    assert lt.concatenate(list(joined.blocks(17))) == codes
+    assert np.array_equal(joined.y, np.arange(200))
+    assert joined.encoder.fingerprint_ == codes.fingerprint
+    assert joined.columns == ("y",)
+
+
+@pytest.mark.parametrize(
+    "key", [slice(55, 70), slice(None, None, -3), [199, 0, 61, 60, 61], 61, [], slice(9, 3)], ids=str
+)
+def test_rows_of_several_stores_are_those_of_codes(key, three):
+    joined, codes = three
+    assert joined[key] == codes[key]
+
+
+def test_stores_read_as_one_can_be_pickled_and_joined_again(three):
+    joined, codes = three
+    assert pickle.loads(pickle.dumps(joined))[:] == codes
+    twice = lt.CodeStore.concatenate([joined, joined])
+    assert twice.n_rows == 400
+    assert twice[200:] == codes
+
+
+def test_stores_of_different_encoders_or_columns_are_not_joined(tmp_path):
+    filled(tmp_path / "a")
+    filled(tmp_path / "b", encoder=fitted(random_state=1))
+    filled(tmp_path / "c", z=np.arange(61))
+    with lt.CodeStore.create(tmp_path / "d", fitted().encode(rows()).with_codebook([0.0, 1.0])) as other:
+        pass
+    a, b, c = (lt.CodeStore.open(tmp_path / name) for name in "abc")
+    with pytest.raises(FingerprintMismatchError):
+        lt.CodeStore.concatenate([a, b])
+    with pytest.raises(ParameterError, match="same columns"):
+        lt.CodeStore.concatenate([a, c])
+    with pytest.raises(CodeLayoutError, match="one codebook"):
+        lt.CodeStore.concatenate([a, other])
+    for bad in ([], [a, a[:]]):
+        with pytest.raises(ParameterError, match="one or more stores"):
+            lt.CodeStore.concatenate(bad)
