@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
-from serve.serving import JSON, ROWS, ask, serving
+from serve.serving import CODES, JSON, ROWS, ask, serving
 
 import lowtide as lt
 from lowtide.serve.catalog.database import top_k
@@ -81,6 +83,32 @@ def test_server_without_a_database_says_so(digits):
         answer = ask(address, "/v1/similar", pack(digits.codes[:1]))
     assert answer.status == 404
     assert answer.is_problem
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["model's encoder", "store's encoder"])
+def test_store_is_searched_like_codes_in_memory(tmp_path, digits, served):
+    with lt.CodeStore.create(tmp_path / "known.zarr", digits.encoder, chunk_rows=16) as store:
+        store.append(digits.codes)
+    other = lt.KernelClassifier(n_components=64, random_state=1).fit(digits.X, np.arange(100) % 3)
+    lt.save(other, tmp_path / "other.lowtide")
+    model = digits.path if served else tmp_path / "other.lowtide"
+    expected = digits.codes.top_k(digits.encoder.encode(digits.X), 5)
+    with serving([model], [tmp_path / "known.zarr"]) as (address, _):
+        for body, kind in ((pack(digits.encoder.encode(digits.X)), CODES), (pack_rows(digits.X), ROWS)):
+            answer = ask(address, "/v1/similar?k=5", body, kind).json
+            assert np.shape(answer["standard_errors"]) == (100, 5)
+            if kind == CODES:
+                assert answer["indices"] == expected[0].tolist()
+
+
+def test_rows_appended_to_a_store_are_found_after_a_reload(tmp_path, digits):
+    with lt.CodeStore.create(tmp_path / "known.zarr", digits.encoder) as store:
+        store.append(digits.codes[:50])
+    with serving([digits.path], [tmp_path / "known.zarr"]) as (address, service):
+        with lt.CodeStore.open(tmp_path / "known.zarr", "a") as store:
+            store.append(digits.codes[50:60])
+        assert asyncio.run(service.reload())
+        assert ask(address, "/v1/similar?k=1", pack(digits.codes[57:58])).json["indices"] == [[57]]
 
 
 class Blocks:

@@ -20,7 +20,10 @@ Examples:
 @click.command(short_help="Serve models over HTTP.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, metavar="[NAME=]MODEL...")
 @click.option(
-    "--codes", multiple=True, metavar="[NAME=]FILE", help="Codes of a served encoder to search in; may be repeated."
+    "--codes",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Codes to search in, a file or a store (.zarr); may be repeated.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any that is free.")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lowtide._checks import fail
 from lowtide.codes import Codes
+from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError
 from lowtide.persist import load
 from lowtide.serve.catalog.database import ServedDatabase
 from lowtide.serve.catalog.model import ServedModel, load_model
 from lowtide.serve.catalog.query import QueryReader
-from lowtide.wire import CodesReader
+from lowtide.store import CodeStore
+from lowtide.wire import CodesReader, Columns
 
 __all__ = ["Catalog", "Named"]
 
@@ -84,7 +86,7 @@ class Catalog:
         return cls(loaded, found, (tuple(models), tuple(databases)), most_rows)
 
     def reload(self) -> Catalog:
-        """Return what the same files hold now."""
+        """Return what the same files and stores hold now."""
         return Catalog.load(*self.sources, most_rows=self.most_rows)
 
     @property
@@ -115,18 +117,26 @@ class Catalog:
 
 
 def _load_database(entry: Named, models: dict[str, ServedModel], most_rows: int) -> ServedDatabase:
-    """Return the codes of a file with the encoder that made them, where it is served."""
-    codes = load(entry.path, kind=Codes, mmap=True)
-    if len(codes) == 0:
+    """Return the codes of a file or store with the encoder that made them, where it is known."""
+    rows: Any = CodeStore.open(entry.path) if entry.path.is_dir() else load(entry.path, kind=Codes, mmap=True)
+    if rows.n_rows == 0:
         raise FileFormatError(f"{str(entry.path)!r} must hold rows to search, got none.")
+    codes = CodesReader(rows[:1])
     for name, model in models.items():
         encoder = model.encoder
-        if encoder is not None and encoder.fingerprint_ == codes.fingerprint and encoder._has_codes:
-            # Queries are read as this database's codes are: a sketch's levels may have another codebook.
-            full = encoder._n_features_out if encoder._n_features_out == codes.shape[1] else None
-            reader = replace(model.reader, codes=CodesReader(codes), n_components=full, most_rows=most_rows)
-            if full is None:
-                reader = replace(reader, n_features=None)
-            return ServedDatabase(entry.name, name, codes, encoder, reader)
-    reader = QueryReader(CodesReader(codes), None, None, None, codes.fingerprint, most_rows)
-    return ServedDatabase(entry.name, None, codes, None, reader)
+        if encoder is not None and encoder.fingerprint_ == rows.fingerprint and encoder._has_codes:
+            reader = _reader_of(codes, encoder, model.reader.columns, most_rows)
+            return ServedDatabase(entry.name, name, rows, encoder, reader)
+    encoder = getattr(rows, "encoder", None)
+    if encoder is not None:
+        encoder.__dict__.pop("feature_names_in_", None)
+    reader = _reader_of(codes, encoder, None, most_rows)
+    return ServedDatabase(entry.name, None, rows, encoder, reader)
+
+
+def _reader_of(codes: CodesReader, encoder: Encoder | None, columns: Columns | None, most_rows: int) -> QueryReader:
+    """Return what reads queries: as codes like the database's, or as the full side where that is as wide."""
+    template = codes.template
+    full = None if encoder is None or encoder._n_features_out != template.shape[1] else encoder._n_features_out
+    n_features = None if encoder is None or full is None else encoder.n_features_in_
+    return QueryReader(codes, columns, n_features, full, template.fingerprint, most_rows)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,8 @@ class ServedDatabase:
     rows: CodeSource
     encoder: Encoder | None
     reader: QueryReader
+    # Two scans at once would only take the disk from each other, and a store maps one part of its files at a time.
+    scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @property
     def small_rows(self) -> int:
@@ -66,8 +69,9 @@ class ServedDatabase:
         """Return the neighbors of each search, from one scan for all of them."""
         query = self._side(kind, searches)
         most = max(search.k for search in searches)
-        indices, scores = top_k(self.rows, query, most)
-        estimates, errors = self._estimates(kind, query, indices, scores)
+        with self.scanning:
+            indices, scores = top_k(self.rows, query, most)
+            estimates, errors = self._estimates(kind, query, indices, scores)
         found, begin = [], 0
         for search in searches:
             part = slice(begin, begin + search.query.n_rows), slice(0, search.k)
@@ -94,8 +98,9 @@ class ServedDatabase:
             curves = self.encoder._curves(("codes", "codes" if kind == "codes" else "full"))
             distance = np.nan_to_num(curves.distance(scores), nan=np.inf)  # too far to tell
             return scores, curves.std(distance).astype(np.float32)
-        if isinstance(self.encoder, Sketch) and kind == "codes" and isinstance(self.rows, Codes):
-            pairs = [self._of_sketch(query[j], self.rows[row]) for j, row in enumerate(indices)]
+        if isinstance(self.encoder, Sketch) and kind == "codes":
+            rows: Any = self.rows
+            pairs = [self._of_sketch(query[j], rows[row]) for j, row in enumerate(indices)]
             values = np.concatenate([pair[0] for pair in pairs]) if pairs else scores
             return values, np.concatenate([pair[1] for pair in pairs]) if pairs else scores
         return scores, None
