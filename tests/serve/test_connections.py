@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 
 import pytest
 from benchmarks.load.half_open import closed_within, half_open
@@ -126,3 +127,25 @@ def test_caller_who_leaves_does_no_harm(address, digits):
         with connect(address) as connection:
             connection.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(message) + message[:-3])
     assert ask(address, "/v1/predict", message).status == 200
+
+
+def test_empty_lines_between_requests_keep_no_connection_open(impatient):
+    with connect(impatient[0]) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        first = connection.recv(65536)
+        connection.sendall(b"\r\n")
+        assert first.startswith(b"HTTP/1.1 200")
+        assert refusal(everything(connection)) == 408
+
+
+def test_caller_who_does_not_take_the_answer_is_dropped(impatient, digits):
+    address, service = impatient
+    message = pack(digits.codes)
+    request = HEAD.replace(b"predict", b"predict?return=scores") + b"content-length: %d\r\n\r\n" % len(message)
+    with connect(address) as connection:
+        connection.settimeout(1)
+        end = time.monotonic() + 60
+        while b'reason="stalled"' not in service.metrics.text():
+            assert time.monotonic() < end
+            with contextlib.suppress(OSError):
+                connection.sendall(request + message)

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from threadpoolctl import threadpool_limits
 
-from lowtide.errors import FileAccessError, ParameterError
+from lowtide.errors import FileAccessError
 from lowtide.serve.app import create_app
-from lowtide.serve.guard import KEYS_VARIABLE
 from lowtide.serve.http.connection import close_late, connection_class
 from lowtide.serve.service import Service
 
@@ -127,18 +126,8 @@ class _Server(uvicorn.Server):
         self._reloading = asyncio.get_running_loop().create_task(self._service.reload())
 
 
-def check_may_listen(service: Service) -> None:
-    """Refuse to be open to a network without keys."""
-    if not service.settings.is_loopback and not len(service.keys):
-        raise ParameterError(
-            f"serve: keys must be given to listen on {service.settings.host!r}, which others can reach, got none. Name "
-            f"a file with --keys, set {KEYS_VARIABLE}, or listen on 127.0.0.1."
-        )
-
-
 def _listen(service: Service) -> socket.socket:
     """Return a socket that listens."""
-    check_may_listen(service)
     settings = service.settings
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from lowtide._checks import fail
 from lowtide.errors import LowtideError
 from lowtide.serve.catalog import (
     Batcher,
@@ -21,7 +22,7 @@ from lowtide.serve.catalog import (
     ServedDatabase,
     ServedModel,
 )
-from lowtide.serve.guard import KeyRing, RateLimit
+from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
 from lowtide.serve.http import Call, Problem, Reply, json_reply
 from lowtide.serve.observe import EventLog, Metrics
 from lowtide.serve.settings import Settings
@@ -104,7 +105,7 @@ class Service:
     catalog : Catalog
     settings : Settings
     keys : KeyRing
-        Without any, whoever reaches the server may ask.
+        Without any, whoever reaches the server may ask; so there must be some unless only this machine can.
     keys_path : path, optional
         Read again at a reload.
     log : EventLog, optional
@@ -118,6 +119,9 @@ class Service:
         keys_path: str | os.PathLike[str] | None = None,
         log: EventLog | None = None,
     ) -> None:
+        if not settings.is_loopback and not len(keys):
+            remedy = f"Name a file with --keys, set {KEYS_VARIABLE}, or listen on 127.0.0.1."
+            raise fail("serve", "keys must be given to listen where others can reach it", settings.host, remedy)
         self.settings, self.keys, self._keys_path = settings, keys, keys_path
         self.log = log or EventLog()
         self.metrics = Metrics()

@@ -31,6 +31,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         self.waits_for, self.since, self._head_bytes = _HEAD, self.loop.time(), 0
+        self._unsent, self._unsent_since = 0, 0.0
         super().connection_made(transport)
         if len(self.connections) > self.settings.connections:
             self._make_room()
@@ -43,6 +44,9 @@ class Connection(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > self.settings.head_bytes:
                 self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
+        elif self.waits_for == _ANSWER and self.cycle.response_complete:
+            # An empty line between requests ends uvicorn's wait for the next one, and begins none.
+            self.waits_for, self.since = _HEAD, self.loop.time()
         elif len(data) > self.settings.head_bytes:
             self._check_head()
 
@@ -77,12 +81,22 @@ class Connection(HttpToolsProtocol):
             self.cycle.message_event.set()
 
     def close_when_late(self, now: float) -> None:
-        """Refuse a head or body that has not arrived in time."""
+        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer."""
+        self._drop_when_stalled(now)
         if self.waits_for == _HEAD and now - self.since > self.settings.head_seconds:
             if self.timeout_keep_alive_task is None:
                 self.refuse(408, f"headers must arrive within {self.settings.head_seconds:g} seconds.")
         elif self.waits_for == _BODY and now - self.since > self.settings.body_seconds:
             self.refuse(408, f"a body must arrive within {self.settings.body_seconds:g} seconds.")
+
+    def _drop_when_stalled(self, now: float) -> None:
+        """Close a connection whose unsent bytes have stayed as many for too long: their memory is the server's."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        elif unsent and now - self._unsent_since > self.settings.body_seconds:
+            self.metrics.refused("stalled")
+            self.transport.abort()
 
     def _check_head(self) -> None:
         """Refuse a long head that came in one piece with what follows it."""
