@@ -22,7 +22,9 @@ function say(text) {
   byId("trouble").hidden = !text;
 }
 
+// While something is asked for, the stages say so: to a screen reader, and to whoever waits for an answer.
 async function guarded(work) {
+  byId("stages").setAttribute("aria-busy", "true");
   try {
     await work();
     return true;
@@ -31,6 +33,8 @@ async function guarded(work) {
     byId("key-form").hidden = !needsKey;
     say(needsKey && !server.key ? "This server wants an API key." : error.message);
     return false;
+  } finally {
+    byId("stages").setAttribute("aria-busy", String(waiting !== undefined));
   }
 }
 
@@ -74,6 +78,7 @@ async function choose(chosen) {
   byId("code-note").textContent = encoder
     ? `Each square is a bit, made in this browser: ${grouped(encoder.nLevels)} levels of ${encoder.bits} bit${encoder.bits > 1 ? "s" : ""}.`
     : `The row itself is sent: ${reason}.`;
+  byId("tagline").textContent = encoder ? "The row stays here. A few bits go to the server." : "The row goes to the server.";
   forget();
   input.show(model, description);
 }
@@ -111,7 +116,7 @@ async function answer(row) {
   showBytes(message.length, row.length);
   showAnswer(result);
   byId("timing").textContent =
-    `Encoded in ${(encoded - begin).toFixed(1)} ms, answered in ${(ended - encoded).toFixed(1)} ms.`;
+    `Made in ${(encoded - begin).toFixed(1)} ms, answered in ${(ended - encoded).toFixed(1)} ms.`;
 }
 
 function showBytes(sent, nNumbers) {
@@ -129,21 +134,23 @@ function showAnswer(result) {
   byId("answer").textContent = text;
   byId("answer").classList.toggle("long", text.length > 8);
   const probabilities = result.probabilities?.[0];
-  if (!probabilities) return;
   const scores = result.scores?.[0];
-  const most = Math.max(...probabilities);
-  bars(
-    byId("scores"),
-    result.classes.map((name, i) => ({
-      name: String(name),
-      share: probabilities[i],
-      text: `${(100 * probabilities[i]).toFixed(1)}%`,
-      best: probabilities[i] === most,
-    })),
-  );
-  byId("answer-note").textContent = Array.isArray(scores)
-    ? `Scores: ${scores.map((score) => score.toFixed(2)).join(" · ")}`
-    : "";
+  if (probabilities) showScores(result.classes, probabilities, Array.isArray(scores) ? scores : null);
+}
+
+// A bar a class: its score between the lowest and the highest one; two classes share one score, and show probabilities.
+function showScores(classes, probabilities, scores) {
+  const low = Math.min(...(scores ?? [0]));
+  const high = Math.max(...(scores ?? [1]));
+  const best = probabilities.indexOf(Math.max(...probabilities));
+  const entries = classes.map((name, i) => ({
+    name: String(name),
+    share: scores ? (scores[i] - low) / (high - low || 1) : probabilities[i],
+    text: (scores ? `${scores[i].toFixed(2).replace("-", "\u2212")}   ` : "") + `${(100 * probabilities[i]).toFixed(1)}%`.padStart(6),
+    best: i === best,
+  }));
+  bars(byId("scores"), entries);
+  byId("answer-note").textContent = scores ? "Score and probability of each class." : "Probability of each class.";
 }
 
 function short(value) {

@@ -1,13 +1,12 @@
 // A pad to draw on, and the drawing as the image that a model of digits was trained on.
 
-const PEN = 1 / 13; // of the pad's side
-
 export class Pad {
   constructor(canvas, changed) {
     this.canvas = canvas;
     this.changed = changed;
     this.context = canvas.getContext("2d", { willReadFrequently: true });
     this.last = null;
+    this.pen = 0.08; // width of a line, as a share of the pad
     canvas.addEventListener("pointerdown", (event) => this.start(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => this.stop());
@@ -61,7 +60,7 @@ export class Pad {
   line(to) {
     const { context } = this;
     context.strokeStyle = "#fff";
-    context.lineWidth = PEN * this.canvas.width;
+    context.lineWidth = this.pen * this.canvas.width;
     context.lineCap = context.lineJoin = "round";
     context.beginPath();
     context.moveTo(this.last.x, this.last.y);

@@ -4,8 +4,12 @@ import { curve, element } from "./charts.js";
 import { normalized, Pad, paint } from "./drawing.js";
 
 const MOST_FIELDS = 24;
-// Images that are known by their number of pixels: MNIST's, and those of scikit-learn's digits.
-const KNOWN_IMAGES = { 784: { width: 28, height: 28, fit: 20, high: 1 }, 64: { width: 8, height: 8, fit: 8, high: 16 } };
+// Images that are known by their number of pixels: MNIST's, and those of scikit-learn's digits. A digit's box is scaled
+// to `fit` pixels, `high` is a white pixel, and `pen` the width of a line as a share of the pad.
+const KNOWN_IMAGES = {
+  784: { width: 28, height: 28, fit: 20, high: 1, pen: 0.08 },
+  64: { width: 8, height: 8, fit: 8, high: 16, pen: 0.15 },
+};
 
 const byId = (id) => document.getElementById(id);
 
@@ -38,11 +42,12 @@ export class Input {
   }
 
   prepareImage() {
-    const { width, height, high } = this.image;
+    const { width, height, high, pen = 0.08 } = this.image;
     const range = byId("range");
     if (![...range.options].some((option) => Number(option.value) === high)) range.append(new Option(String(high)));
     range.value = String(high);
     Object.assign(byId("seen"), { width, height });
+    this.pad.pen = pen;
     this.pad.wipe();
     this.see({ width, height, values: new Float64Array(width * height) });
   }
