@@ -55,7 +55,7 @@ def assert_equal_bits(encoders, jobs, answers):
 
 @needs_host
 @pytest.mark.parametrize(
-    "flags", [("-O0",), ("-O3", "-march=native", "-ffp-contract=fast")], ids=["plain", "contracted"]
+    "flags", [("-O0",), ("-O2", "-march=native", "-ffp-contract=fast")], ids=["plain", "contracted"]
 )
 def test_exported_phases_give_the_bits_of_encode(tmp_path, flags):
     encoders = every_kind()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,32 +36,13 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def served(*files: Path, options: tuple[str, ...] = ()) -> Iterator[str]:
-    """Serve model files by the command line, on any free port; gives the address."""
-    code = "from lowtide.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "serve", *map(str, files), "--port", "0", "--no-log", *options]
-    environment = {name: value for name, value in os.environ.items() if name != "LOWTIDE_KEYS"}
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**environment, "PYTHONUNBUFFERED": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        said = ""
-        for line in process.stdout:
-            said += line
-            found = re.search(r"http://[\d.]+:\d+", line)
-            if found:
-                break
-        else:
-            pytest.fail(f"the server did not start: {said}")
-        yield found[0]
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+def served(*files: Path, keys: str = "") -> Iterator[str]:
+    """Serve model files from a thread, on any free port; gives the address."""
+    serve = pytest.importorskip("lowtide.serve")
+    catalog = serve.Catalog.load([serve.Named.parse(str(file)) for file in files])
+    settings = serve.Settings(port=0, log_requests=False, stop_seconds=2.0)
+    with serve.running(serve.Service(catalog, settings, serve.KeyRing.from_text(keys))) as address:
+        yield address
 
 
 class Visit:

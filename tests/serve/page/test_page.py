@@ -166,10 +166,8 @@ def test_a_server_that_is_gone_is_said_in_words(browser, address):
     visit.close()
 
 
-def test_a_key_is_asked_for_and_used(browser, models, tmp_path):
-    keys = tmp_path / "keys.txt"
-    keys.write_text(f"page: {KEY}\n")
-    with served(models / "digits.lowtide", options=("--keys", str(keys))) as address:
+def test_a_key_is_asked_for_and_used(browser, models):
+    with served(models / "digits.lowtide", keys=f"page: {KEY}\n") as address:
         visit = Visit(browser, address)
         visit.page.wait_for_selector("#key-form:not([hidden])")
         visit.page.fill("#key", "wrong-key-of-some-length-9876543")
