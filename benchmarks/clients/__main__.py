@@ -1,8 +1,8 @@
 """python -m benchmarks.clients [ROWS]: how many rows each client codes bit by bit as the server does.
 
-The server is Python's `encode`; the clients are its rebuilt encoder (`lowtide.Client`), the page's JavaScript under
-node, the exported C by the system's compiler, and the same C as Cortex-M4 code under qemu, which is slow and gets a
-hundredth of the rows.
+The server is Python's `encode`. Clients: its rebuilt encoder (as `lowtide.Client` has it), the page's JavaScript in node
+and in Chromium, the exported C by the system's compiler, and the same C as Cortex-M4 code under qemu, which is slow and
+gets a hundredth of the rows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.clients.c_program import ARM_C, HOST_C, QEMU, run_on_arm, run_on_host
+from benchmarks.clients.chromium import CHROMIUM, BrowserEncoder
 from benchmarks.clients.javascript import NODE, codes_by_javascript
 
 _BATCH = 10_000
@@ -56,6 +57,9 @@ def main(n: int) -> None:
     compare("Hadamard, Python client", encoder, rows, by_python)
     if NODE:
         compare("Hadamard, JavaScript under node", encoder, rows, lambda e, X: codes_by_javascript(e, X).packed)
+    if CHROMIUM:
+        with BrowserEncoder.serving(encoder) as page:
+            compare("Hadamard, JavaScript in Chromium", encoder, rows, lambda _, X: page.codes(X).packed)
     if HOST_C:
         compare("Hadamard, C", encoder, rows, lambda e, X: by_c(e, X, run_on_host))
     if ARM_C and QEMU:

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from benchmarks.clients.chromium import CHROMIUM
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """Start the system's Chromium."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
 
 
 @contextmanager
@@ -40,7 +18,7 @@ def served(*files: Path, keys: str = "") -> Iterator[str]:
     """Serve model files from a thread, on any free port; gives the address."""
     serve = pytest.importorskip("lowtide.serve")
     catalog = serve.Catalog.load([serve.Named.parse(str(file)) for file in files])
-    settings = serve.Settings(port=0, log_requests=False, stop_seconds=2.0)
+    settings = serve.Settings(port=0, stop_seconds=2.0)
     with serve.running(serve.Service(catalog, settings, serve.KeyRing.from_text(keys))) as address:
         yield address
 

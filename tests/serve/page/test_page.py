@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from serve.page.browser import Visit, chromium, needs_chromium, served
+from benchmarks.clients.chromium import chromium
+from serve.page.browser import Visit, needs_chromium, served
 from sklearn.datasets import load_digits
 
 import lowtide as lt
@@ -42,6 +43,7 @@ def address(models):
 
 @pytest.fixture(scope="module")
 def browser():
+    pytest.importorskip("playwright.sync_api", reason="needs playwright")
     with chromium() as browser:
         yield browser
 
