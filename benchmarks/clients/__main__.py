@@ -1,8 +1,8 @@
 """python -m benchmarks.clients [ROWS]: how many rows each client codes bit by bit as the server does.
 
-The server is Python's `encode`. Clients: its rebuilt encoder (as `lowtide.Client` has it), the page's JavaScript in node
-and in Chromium, the exported C by the system's compiler, and the same C as Cortex-M4 code under qemu, which is slow and
-gets a hundredth of the rows.
+The server is Python's `encode`. The clients are its rebuilt encoder (that of `lowtide.Client`), the page's JavaScript
+under node and in Chromium, the exported C by the system's compiler, and the same C as Cortex-M4 code under qemu, which
+is slow and gets a hundredth of the rows.
 """
 
 from __future__ import annotations
