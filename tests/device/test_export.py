@@ -74,6 +74,8 @@ def test_stated_sizes_hold_for_other_shapes(tmp_path):
             (phases(9, 30, bits=3, quantizer="phase"), {}),
             (trits(64, 300, "uint8"), {"projection": "table", "input": "uint8"}),
             (trits(64, 300), {}),
+            (lt.Sketch(n_components=300, random_state=0).fit(np.eye(3, 100)), {}),
+            (lt.Sketch(n_components=300, bits=1, random_state=0).fit(np.eye(3)), {}),
         ]
     ):
         made = export_c(encoder, name=f"shape{i}", **options)

@@ -117,7 +117,6 @@ def test_equal_encoders_give_equal_text():
         (lambda: phases(5, 20, quantizer="stochastic"), "steps of the phase"),
         (lambda: lt.RandomFeatures(bits=None).fit(np.eye(3)), "coded side"),
         (lambda: phases(5, 20, quantizer=lt.PeriodicMap([0, 0.5, 0.1]), feature_map="cosine"), "sums and comparisons"),
-        (lambda: lt.Sketch(n_components=64).fit(np.eye(3)), "sums and comparisons"),
         (lambda: lt.AsymmetricFeatures(n_components=64).fit(np.eye(3)), "sums and comparisons"),
     ],
 )

@@ -1,8 +1,9 @@
 """C99 for the smallest device: encode a row, and decide, without heap, libm or a library.
 
-`text`: numbers, names and tables as C. `phases`: RandomFeatures on the Hadamard layout. `ternary`: TernaryFeatures, on
-integers. `weights`: a model's weights in a few bits. `decision`: scores and classes from a code. `export`: all in one
-header and one source. The C itself is in `templates`.
+`text`: numbers, names and tables as C. `packing`: levels in and out of a code. `hadamard`: the projection, for `phases`
+(RandomFeatures) and `lines` (Sketch). `ternary`: TernaryFeatures, on integers. `weights`: a model's weights in a few
+bits. `decision`: scores and classes from a code. `comment`: what the header says. `export`: all in one header and one
+source. The C itself is in `templates`.
 """
 
 from lowtide.device.decision import Decision

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import lowtide
 from lowtide.device.decision import Decision
-from lowtide.encoders import TernaryFeatures
+from lowtide.encoders import Sketch, TernaryFeatures
 
 if TYPE_CHECKING:
     from lowtide.device.export import DeviceCode
@@ -23,7 +23,7 @@ def describe(made: DeviceCode, encoder: Any, decision: Decision | None) -> str:
     Parameters
     ----------
     made : DeviceCode
-    encoder : RandomFeatures or TernaryFeatures
+    encoder : RandomFeatures, Sketch or TernaryFeatures
     decision : Decision or None
     """
     paragraphs = [_what(made, encoder, decision), _flash(made), _ram(made), _build(encoder)]
@@ -57,9 +57,11 @@ def _ram(made: DeviceCode) -> str:
 def _build(encoder: Any) -> str:
     if isinstance(encoder, TernaryFeatures):
         return "Build: any C99 compiler. Integers only: sums, differences and comparisons."
+    length = " The length of a row is summed in double." if isinstance(encoder, Sketch) else ""
     return (
         "Build: any C99 compiler, without libm. float must be IEEE binary32, computed as such and rounded to nearest, "
         "with subnormal numbers: no -ffast-math, no flush to zero. Contraction to fused operations is harmless."
+        f"{length}"
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, stored_bits
+from lowtide.device.packing import get_source
 from lowtide.device.text import Part, Table, c_float, c_string, filled
 from lowtide.device.weights import WEIGHTS, RoundedWeights, pack_fields, round_weights
 from lowtide.learners import KernelClassifier, KernelRegressor
@@ -173,7 +174,7 @@ class Decision:
         if self._adds_bits:
             visit, argument, add, get = _VISIT_BIT, "", "+= weight_of(feature * COLUMNS + c)", ""
         else:
-            visit, get = _VISIT_PAIR if pairs else _VISIT_LEVEL, _get(stored_bits(self.bits))
+            visit, get = _VISIT_PAIR if pairs else _VISIT_LEVEL, get_source(stored_bits(self.bits))
             argument, add = f", {self._score_type} value", "+= value * weight_of(feature * COLUMNS + c)"
         last = "" if self.reference is None else filled("reference.c", reference=self.reference).rstrip("\n")
         return get + filled(
@@ -211,12 +212,3 @@ def _codes_of(model: Any) -> Codes:
 def _best_reference(W: NDArray[np.float64]) -> int:
     """Return the class next to which the others' weights are smallest."""
     return int(np.argmin([np.sum((W - W[:, [c]]) ** 2) for c in range(W.shape[1])]))
-
-
-def _get(bits: int) -> str:
-    """Return the function that reads a level; one of three bits may lie across two bytes."""
-    window = "(uint32_t)code[bit >> 3]"
-    if bits == stored_bits(3):
-        # The last level ends within the row, so a byte past it is never asked for.
-        window = "(code[bit >> 3] | ((bit & 7) > 5 ? (uint32_t)code[(bit >> 3) + 1] << 8 : 0u))"
-    return filled("get.c", stored_bits=bits, window=window, mask=(1 << bits) - 1)

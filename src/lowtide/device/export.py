@@ -13,11 +13,12 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import row_bytes, stored_bits
 from lowtide.device.comment import describe
 from lowtide.device.decision import Decision
+from lowtide.device.lines import line_part
 from lowtide.device.phases import phase_part
 from lowtide.device.ternary import ternary_part
 from lowtide.device.text import Part, check_name, filled
 from lowtide.device.weights import WEIGHTS
-from lowtide.encoders import Encoder, RandomFeatures, TernaryFeatures
+from lowtide.encoders import Encoder, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.learners import KernelClassifier, KernelRegressor
 from lowtide.persist import write_whole
 
@@ -91,12 +92,12 @@ def export_c(
 ) -> DeviceCode:
     """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
 
-    Codes are equal bit by bit to those of `encode`: `RandomFeatures` on the Hadamard layout in float32, by the same
-    additions in the same order; `TernaryFeatures` in integers.
+    Codes are equal bit by bit to those of `encode`: `RandomFeatures` and `Sketch` on the Hadamard layout in float32, by
+    the same additions in the same order; `TernaryFeatures` in integers.
 
     Parameters
     ----------
-    model : RandomFeatures, TernaryFeatures, KernelClassifier or KernelRegressor
+    model : RandomFeatures, Sketch, TernaryFeatures, KernelClassifier or KernelRegressor
         Fitted. Of a learner both its encoder and its decision are exported.
     name : str, default="model"
         Prefix of every function, and the name of the files.
@@ -165,7 +166,7 @@ def _encoder_of(model: Any, weights: str | None) -> Any:
     elif isinstance(model, Encoder):
         encoder = model
     else:
-        known = "RandomFeatures, TernaryFeatures, KernelClassifier or KernelRegressor"
+        known = "RandomFeatures, Sketch, TernaryFeatures, KernelClassifier or KernelRegressor"
         raise fail("export_c", f"model must be one of {known}, fitted", type(model).__name__)
     if encoder.n_features_in_ > _MOST_FEATURES:
         raise fail("export_c", f"rows must have at most {_MOST_FEATURES} columns", encoder.n_features_in_)
@@ -201,8 +202,10 @@ def _layout(encoder: Any) -> tuple[int, int]:
         if quantizer.bits is not None:
             return quantizer.bits, encoder._n_levels
     if isinstance(encoder, TernaryFeatures):
-        return 2, encoder.n_components
-    remedy = "Use RandomFeatures or TernaryFeatures."
+        return 2, encoder._n_components
+    if isinstance(encoder, Sketch):
+        return encoder.steps_.bits, encoder._n_components
+    remedy = "Use RandomFeatures, Sketch or TernaryFeatures."
     reason = "the encoder must need no more than sums and comparisons on a device"
     raise fail("export_c", reason, encoder, remedy)
 
@@ -211,7 +214,7 @@ def _encoding(encoder: Any, names: dict[str, Any], projection: str) -> Part:
     if isinstance(encoder, TernaryFeatures):
         return ternary_part(encoder, names, projection)
     check_option("export_c", "projection", projection, ("seed", "table"))
-    return phase_part(encoder, names)
+    return line_part(encoder, names) if isinstance(encoder, Sketch) else phase_part(encoder, names)
 
 
 def _agreement(model: Any, decision: Decision, rows: Any) -> float | None:

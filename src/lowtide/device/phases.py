@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide.codes import stored_bits
+from lowtide.device.hadamard import hadamard_part
+from lowtide.device.packing import put_source
 from lowtide.device.text import Part, Table, c_float, filled
 from lowtide.encoders import RandomFeatures
 from lowtide.quantizers import PhaseSteps
@@ -29,32 +30,23 @@ def phase_part(encoder: RandomFeatures, names: dict[str, Any]) -> Part:
         What every template knows: `p`, `P`, `input_type`, `stored_bits`.
     """
     projection, quantizer = encoder.projection_, _step_quantizer(encoder)
-    if projection.signs is None:
-        remedy = "Fit with projection='hadamard'. A dense W takes d x m floats, and its sums round as BLAS pleases."
-        raise fail("export_c", "RandomFeatures must be on the Hadamard layout", encoder._layout, remedy)
-    n_blocks, _, dimension = projection.signs.shape
-    scale, scale_of = _scales(projection.scale)
+    layout = hadamard_part(encoder, projection, names)
     offset, offset_of = _offsets(encoder._offset)
     rule_tables, rule = _rule(quantizer)
-    signs = Table("signs", projection.arrays()["signs"], "Signs, 1 for minus: by block, S1, S2 and S3 of each.")
-    phase = filled("turns.c", scale_of=scale_of, offset_of=offset_of) + rule + _put(names["stored_bits"])
-    source = filled(
-        "hadamard.c",
+    encode = filled(
+        "phase_encode.c",
         **names,
-        dimension=dimension,
-        n_blocks=n_blocks,
-        n_frequencies=projection.n_frequencies,
         width=len(quantizer.shifts),
         shifts=", ".join(c_float(shift) for shift in quantizer.shifts),
-        phase=phase,
     )
-    headers = frozenset({"float.h", "string.h"} if scale.values.dtype == np.uint16 else {"float.h"})
-    return Part((signs, scale, offset, *rule_tables), source, headers, code_bytes=800, work_bytes=4 * dimension + 128)
-
-
-def put_source(bits: int) -> str:
-    """Return the function that writes a level; a level of three bits may lie across two bytes."""
-    return _put(bits)
+    source = filled("turns.c", offset_of=offset_of) + rule + put_source(names["stored_bits"]) + encode
+    return Part(
+        (*layout.tables, offset, *rule_tables),
+        layout.source + source,
+        layout.headers,
+        code_bytes=layout.code_bytes + 400,
+        work_bytes=layout.work_bytes,
+    )
 
 
 def _step_quantizer(encoder: RandomFeatures) -> PhaseSteps:
@@ -63,26 +55,6 @@ def _step_quantizer(encoder: RandomFeatures) -> PhaseSteps:
         remedy = "Use 'lloyd_max', 'uniform' or 'phase'."
         raise fail("export_c", "the quantizer's levels must be steps of the phase", encoder.quantizer_spec_, remedy)
     return quantizer
-
-
-def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
-    """Return the lengths, in two bytes each where they span less than a factor of four.
-
-    They are rounded to 16 significant bits: the low 8 bits of a float are zeros, and positive floats are in the order
-    of their bits.
-    """
-    bits = scale.view(np.uint32)
-    least = int(bits.min())
-    steps = (bits - np.uint32(least)) >> np.uint32(8)
-    if bits.max() - least < 1 << 24 and np.array_equal((steps << np.uint32(8)) + np.uint32(least), bits):
-        table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
-        return table, (
-            "static float scale_of(uint32_t j)\n{\n"
-            f"    const uint32_t bits = {least}u + ((uint32_t)scales[j] << 8);\n"
-            "    float value;\n    memcpy(&value, &bits, sizeof value);\n    return value;\n}\n"
-        )
-    table = Table("scales", scale, "Lengths of the frequencies.")
-    return table, "static float scale_of(uint32_t j)\n{\n    return scales[j];\n}\n"
 
 
 def _offsets(offset: NDArray[np.float32]) -> tuple[Table, str]:
@@ -120,8 +92,3 @@ def _rule(quantizer: PhaseSteps) -> tuple[tuple[Table, ...], str]:
     }
     compare = "<" if even else "<="
     return tuple(tables), part + filled("borders.c", n_borders=len(borders), compare=compare, result=result, **words)
-
-
-def _put(bits: int) -> str:
-    across = "\n    if ((bit & 7) > 5) code[(bit >> 3) + 1] = (uint8_t)(level >> (8 - (bit & 7)));"
-    return filled("put.c", stored_bits=bits, across=across if bits == stored_bits(3) else "")

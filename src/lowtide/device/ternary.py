@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.device.phases import put_source
+from lowtide.device.packing import put_source
 from lowtide.device.text import Part, Table, filled
 from lowtide.encoders import TernaryFeatures
 from lowtide.projections import SparseTernaryProjection

@@ -1,5 +1,4 @@
 
-$scale_of
 $offset_of
 /* The phase in turns. A volatile product is rounded before it is added to, whatever the compiler may contract. */
 static float turns(float v, uint32_t j)
