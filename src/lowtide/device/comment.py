@@ -51,7 +51,7 @@ def _flash(made: DeviceCode) -> str:
 
 
 def _ram(made: DeviceCode) -> str:
-    return f"RAM: {made.ram_bytes:,} bytes besides the row: the code, the scores and the stack. No heap, no variables."
+    return f"RAM: {made.ram_bytes:,} bytes besides the row: code, scores and stack. No heap, nothing static."
 
 
 def _build(encoder: Any) -> str:

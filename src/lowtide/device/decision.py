@@ -118,7 +118,7 @@ class Decision:
         names : dict
             What every template knows: `p`, `P`, `stored_bits`.
         """
-        tables = [self._weight_table(), Table("bias", self.rounded.bias, "Scores of a code without bits.")]
+        tables = [self._weight_table(), Table("bias", self.rounded.bias, "What scores start from.")]
         if not self._adds_bits:
             tables.append(Table("values", self.rounded.values, "Values of the levels."))
         source = self._scores_source(names) + self._decide_source(names)

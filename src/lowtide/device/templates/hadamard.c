@@ -36,4 +36,5 @@ static void project(const ${input_type} *x, const uint8_t *minus, float *v)
     flip(v, minus + DIMENSION / 4);
     for (h = DIMENSION / 2; h > 0; h /= 2) stage(v, h);
 }
+
 $scale_of
