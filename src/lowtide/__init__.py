@@ -40,6 +40,7 @@ _SUBPACKAGES = (
     "persist",
     "store",
     "wire",
+    "device",
     "testing",
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}
