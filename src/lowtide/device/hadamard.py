@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, filled
-from lowtide.projections import DrawnProjection
+from lowtide.projections import DrawnProjection, HadamardProjection
 
 __all__ = ["hadamard_part"]
 
@@ -25,8 +25,8 @@ def hadamard_part(encoder: Any, projection: DrawnProjection, names: dict[str, An
     names : dict
         What every template knows.
     """
-    if projection.signs is None:
-        remedy = "Fit with projection='hadamard'. A dense W takes d x m floats, and its sums round as BLAS pleases."
+    if not isinstance(projection, HadamardProjection):
+        remedy = "Fit with projection='hadamard'. A dense W takes d x m floats."
         raise fail("export_c", f"{type(encoder).__name__} must be on the Hadamard layout", encoder._layout, remedy)
     n_blocks, _, dimension = projection.signs.shape
     scale, scale_of = _scales(projection.scale)
