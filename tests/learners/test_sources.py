@@ -178,6 +178,15 @@ def test_products_of_a_source_are_those_of_its_codes():
     np.testing.assert_allclose(design.squares(), np.sum(D**2, axis=0), rtol=1e-12)
 
 
+def test_weights_agree_where_memory_sums_in_float32_and_a_source_in_float64():
+    rows, features = classes(n=17_000, d=10, k=2)[0], lt.RandomFeatures(gamma=0.05, n_components=1024, random_state=0)
+    y = (rows[:, :2].sum(axis=1) > 0).astype(int)
+    codes = features.fit(rows).encode(rows)
+    memory = lt.KernelClassifier(C=10.0).fit(codes, y)
+    source = lt.KernelClassifier(C=10.0).fit(Blocks(codes, {"y": y}, most=3000))
+    np.testing.assert_allclose(source.coef_, memory.coef_, rtol=0, atol=1e-6 * np.abs(memory.coef_).max())
+
+
 def _peak(call):
     tracemalloc.start()
     try:
