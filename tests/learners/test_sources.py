@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from learners.samples import classes, curve, encoder, weights
 from learners.sources import Blocks
+from sklearn.svm import SVC
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
@@ -113,6 +114,7 @@ def test_search_on_a_source_finds_what_it_finds_in_memory(scoring, loss):
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected, rtol=1e-5)
     assert found.best_params_ == memory.best_params_
     np.testing.assert_array_equal(found.predict(X), memory.predict(codes))
+    assert found.score(Blocks(codes, {"y": Y})) == pytest.approx(memory.score(codes, Y), rel=1e-5)
 
 
 def test_search_of_a_regressor_scores_by_sums():
@@ -123,6 +125,14 @@ def test_search_of_a_regressor_scores_by_sums():
     memory = search.fit(codes, targets).cv_results_["mean_test_score"].copy()
     named = search.set_params(scoring="r2").fit(Blocks(codes), targets).cv_results_["mean_test_score"]
     np.testing.assert_allclose(memory, named, rtol=1e-9)
+
+
+def test_compressed_machines_predict_sources():
+    exact = SVC(gamma=0.1).fit(X, Y)
+    small = lt.compress(exact, n_components=1024, bits=1, random_state=0)
+    codes = small.encode(X)
+    np.testing.assert_array_equal(small.predict(Blocks(codes)), small.predict(codes))
+    np.testing.assert_allclose(small.decision_function(Blocks(codes)), small.decision_function(codes), atol=1e-12)
 
 
 def test_a_source_of_no_rows_is_predicted_as_nothing_and_refused_by_fit():
