@@ -14,6 +14,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -49,6 +50,7 @@ struct Ops {
   TritGramOp trit_gram;
   ScanOp code_scan;
   Crc32cFn crc32c;
+  PanelProductFn panel_product;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

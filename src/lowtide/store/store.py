@@ -19,16 +19,26 @@ from lowtide.errors import FileFormatError
 from lowtide.persist import PathLike, check_metadata
 from lowtide.store.columns import NORMS, decode_column, encode_columns
 from lowtide.store.concatenated import ConcatenatedStores
-from lowtide.store.creation import create_store, description
 from lowtide.store.folder import ENCODER, MANIFEST, TEMPLATE, as_folder, load_inside, read_inside
 from lowtide.store.format import CODES, Manifest
-from lowtide.store.lock import WriterLock
-from lowtide.store.reader import ArrayReader
-from lowtide.store.recovery import discard_uncommitted
-from lowtide.store.shards import ShardRecord, ShardWriter, adopted, shard_writer
+from lowtide.store.reading import ArrayReader, damage_of
 from lowtide.store.source import StoredRows, coded_rows
-from lowtide.store.verification import damage_of
-from lowtide.store.writer import Piece, append_pieces, commit, pieces_of, values_of, write_documents
+from lowtide.store.writing import (
+    Piece,
+    ShardRecord,
+    ShardWriter,
+    WriterLock,
+    adopted,
+    append_pieces,
+    commit,
+    create_store,
+    description,
+    discard_uncommitted,
+    pieces_of,
+    shard_writer,
+    values_of,
+    write_documents,
+)
 
 __all__ = ["CodeStore"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.store.format import DTYPES, StoredArray
-from lowtide.store.mapped import MappedShard
+from lowtide.store.reading.mapped import MappedShard
 
 __all__ = ["ArrayReader"]
 

@@ -11,7 +11,7 @@ from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.store.columns import NORMS, encode_columns
 from lowtide.store.format import Manifest
-from lowtide.store.writer import Piece, values_of, write_shard
+from lowtide.store.writing.writer import Piece, values_of, write_shard
 
 __all__ = ["ShardRecord", "ShardWriter", "adopted", "shard_writer"]
 

@@ -16,8 +16,8 @@ from lowtide.persist import describe, save
 from lowtide.store.columns import NORMS
 from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE
 from lowtide.store.format import CODES, DTYPES, Column, Manifest, default_rows, is_column_name
-from lowtide.store.lock import WriterLock
-from lowtide.store.writer import commit, write_documents
+from lowtide.store.writing.lock import WriterLock
+from lowtide.store.writing.writer import commit, write_documents
 
 __all__ = ["create_store", "description"]
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from lowtide.errors import FileFormatError
 from lowtide.store.folder import read_inside
-from lowtide.store.format import Manifest
-from lowtide.store.reader import ArrayReader
-from lowtide.store.writer import documents
+from lowtide.store.format import Manifest, documents
+from lowtide.store.reading.reader import ArrayReader
 
 __all__ = ["damage_of"]
 
