@@ -15,29 +15,36 @@ namespace lowtide {
 namespace {
 
 using Input = StridedMatrix<const float>;
-using Signs = std::optional<nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>>;
+using Layout = std::optional<nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>>;
 using Floats = Vector<const float>;
 using Bytes = Vector<const std::uint8_t>;
 
 bool is_block_size(std::size_t dim) { return dim >= 64 && (dim & (dim - 1)) == 0; }
 
-Rows rows_of(const Input& X, const Signs& signs, const Floats& scale) {
+Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
   const std::size_t n = X.shape(0), n_features = X.shape(1), p = scale.shape(0);
   require(p >= 1, "scale must have at least one frequency");
   require(n == 0 || n_features <= 1 || X.stride(1) == 1,
           "the entries of a row of X must be contiguous: pass a C-ordered array");
   check_aligned(X, "X must be aligned to its items: pass a copy");
   check_aligned(scale, "scale must be aligned to its items: pass a copy");
-  Rows rows{X.data(), X.stride(0), n, n_features, nullptr, 0, 0, p};
-  if (!signs) {
-    require(n_features == p, "without signs X holds projected values and must have as many columns as scale");
+  Rows rows{X.data(), X.stride(0), n, n_features, nullptr, 0, 0, p, nullptr};
+  if (!layout) {
+    require(n_features == p, "without a layout X holds projected values and must have as many columns as scale");
     return rows;
   }
-  rows.signs = signs->data();
-  rows.n_blocks = signs->shape(0);
-  rows.dim = signs->shape(2);
-  check_aligned(*signs, "signs must be aligned to its items: pass a copy");
-  require(signs->shape(1) == 3, "signs must have the shape (n_blocks, 3, D)");
+  check_aligned(*layout, "layout must be aligned to its items: pass a copy");
+  if (layout->shape(2) == panel_width) {
+    rows.panels = layout->data();
+    require(layout->shape(1) == n_features, "panels must have the shape (n_panels, columns of X, 16)");
+    require(layout->shape(0) == (p + panel_width - 1) / panel_width,
+            "panels must be ceil(p / 16), p the length of scale");
+    return rows;
+  }
+  rows.signs = layout->data();
+  rows.n_blocks = layout->shape(0);
+  rows.dim = layout->shape(2);
+  require(layout->shape(1) == 3, "signs must have the shape (n_blocks, 3, D)");
   require(is_block_size(rows.dim), "the block size D of signs must be a power of two, at least 64");
   require(n_features <= rows.dim, "X must have at most D columns, D the block size of signs");
   require(p <= rows.n_blocks * rows.dim, "scale must have at most n_blocks * D frequencies");
@@ -113,10 +120,10 @@ std::size_t levels_of(const Slice& slice, unsigned width, std::size_t n_levels) 
   return std::min(slice.count * width, n_levels - slice.first * width);
 }
 
-void encode(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset, const Floats& shifts,
+void encode(const Input& X, const Layout& layout, const Floats& scale, const Floats& offset, const Floats& shifts,
             const Floats& borders, const Bytes& table, bool even, unsigned bits, std::size_t n_levels,
             const CodeRowsOut& out) {
-  const Rows rows = rows_of(X, signs, scale);
+  const Rows rows = rows_of(X, layout, scale);
   check_offset(offset, rows);
   check_components(shifts, rows, n_levels);
   check_out(out, rows, n_levels, bits);
@@ -133,10 +140,10 @@ void encode(const Input& X, const Signs& signs, const Floats& scale, const Float
   });
 }
 
-void encode_stochastic(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset,
+void encode_stochastic(const Input& X, const Layout& layout, const Floats& scale, const Floats& offset,
                        const Floats& shifts, std::uint64_t seed, unsigned grid_bits, unsigned bits,
                        std::size_t n_levels, const CodeRowsOut& out) {
-  const Rows rows = rows_of(X, signs, scale);
+  const Rows rows = rows_of(X, layout, scale);
   check_offset(offset, rows);
   check_components(shifts, rows, n_levels);
   check_out(out, rows, n_levels, bits);
@@ -166,9 +173,9 @@ LineRule checked_line_rule(const Floats& borders, unsigned bits) {
 // A row that is too short to be normalized counts as zero.
 float inverse_length(float norm) { return norm >= std::numeric_limits<float>::min() ? 1.0f / norm : 0.0f; }
 
-void threshold(const Input& X, const Signs& signs, const Floats& scale, const Floats& norms, const Floats& borders,
+void threshold(const Input& X, const Layout& layout, const Floats& scale, const Floats& norms, const Floats& borders,
                unsigned bits, const CodeRowsOut& out) {
-  const Rows rows = rows_of(X, signs, scale);
+  const Rows rows = rows_of(X, layout, scale);
   const std::size_t n_levels = rows.n_frequencies;
   check_aligned(norms, "norms must be aligned to its items: pass a copy");
   require(norms.shape(0) == rows.n, "norms must have an entry a row of X");
@@ -198,9 +205,9 @@ void norms(const Input& X, const Vector<float>& out) {
   });
 }
 
-void features(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset, const Floats& shifts,
+void features(const Input& X, const Layout& layout, const Floats& scale, const Floats& offset, const Floats& shifts,
               float amplitude, std::size_t n_components, const Matrix<float>& out) {
-  const Rows rows = rows_of(X, signs, scale);
+  const Rows rows = rows_of(X, layout, scale);
   check_offset(offset, rows);
   check_components(shifts, rows, n_components);
   check_out(out, rows, n_components);
@@ -212,8 +219,8 @@ void features(const Input& X, const Signs& signs, const Floats& scale, const Flo
   });
 }
 
-void turns(const Input& X, const Signs& signs, const Floats& scale, const Floats& offset, const Matrix<float>& out) {
-  const Rows rows = rows_of(X, signs, scale);
+void turns(const Input& X, const Layout& layout, const Floats& scale, const Floats& offset, const Matrix<float>& out) {
+  const Rows rows = rows_of(X, layout, scale);
   check_offset(offset, rows);
   check_out(out, rows, rows.n_frequencies);
   nb::gil_scoped_release nogil;
@@ -223,8 +230,8 @@ void turns(const Input& X, const Signs& signs, const Floats& scale, const Floats
   });
 }
 
-void project(const Input& X, const Signs& signs, const Floats& scale, const Matrix<float>& out) {
-  const Rows rows = rows_of(X, signs, scale);
+void project(const Input& X, const Layout& layout, const Floats& scale, const Matrix<float>& out) {
+  const Rows rows = rows_of(X, layout, scale);
   check_out(out, rows, rows.n_frequencies);
   nb::gil_scoped_release nogil;
   for_each_slice(rows, [&](const Slice& s) {
@@ -235,22 +242,23 @@ void project(const Input& X, const Signs& signs, const Floats& scale, const Matr
 }  // namespace
 
 void bind_encode(nb::module_& m) {
-  m.def("encode", &encode, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+  m.def("encode", &encode, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "borders"_a.noconvert(), "table"_a.noconvert(), "even"_a,
         "bits"_a, "n_levels"_a, "out"_a.noconvert(), "Rows to packed levels, by borders on the phase.");
-  m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
-        "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "grid_bits"_a, "bits"_a, "n_levels"_a,
-        "out"_a.noconvert(), "Rows to packed levels, the cosine rounded at random to 2^grid_bits values.");
-  m.def("threshold", &threshold, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+  m.def("encode_stochastic", &encode_stochastic, "X"_a.noconvert(), "layout"_a.noconvert().none(),
+        "scale"_a.noconvert(), "offset"_a.noconvert(), "shifts"_a.noconvert(), "seed"_a, "grid_bits"_a, "bits"_a,
+        "n_levels"_a, "out"_a.noconvert(),
+        "Rows to packed levels, the cosine rounded at random to 2^grid_bits values.");
+  m.def("threshold", &threshold, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "norms"_a.noconvert(), "borders"_a.noconvert(), "bits"_a, "out"_a.noconvert(),
         "Rows, divided by their norms, to packed levels, by borders on the line.");
   m.def("norms", &norms, "X"_a.noconvert(), "out"_a.noconvert(), "Rows to their Euclidean lengths.");
-  m.def("features", &features, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+  m.def("features", &features, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "offset"_a.noconvert(), "shifts"_a.noconvert(), "amplitude"_a, "n_components"_a, "out"_a.noconvert(),
         "Rows to float32 cosine features.");
-  m.def("turns", &turns, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(), "offset"_a.noconvert(),
-        "out"_a.noconvert(), "Rows to phases in turns, in [0, 1).");
-  m.def("project", &project, "X"_a.noconvert(), "signs"_a.noconvert().none(), "scale"_a.noconvert(),
+  m.def("turns", &turns, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
+        "offset"_a.noconvert(), "out"_a.noconvert(), "Rows to phases in turns, in [0, 1).");
+  m.def("project", &project, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "out"_a.noconvert(), "Rows to scaled projections.");
 }
 

@@ -14,6 +14,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -48,6 +49,7 @@ struct Ops {
   TritSumsFn trit_sums;
   TritGramOp trit_gram;
   ScanOp code_scan;
+  PanelProductFn panel_product;
   Crc32cFn crc32c;
 };
 

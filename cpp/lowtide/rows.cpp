@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/dense_rows.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -94,6 +95,7 @@ std::size_t rows_a_share(const Rows& rows) {
 
 void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit) {
   if (rows.n == 0 || rows.n_frequencies == 0) return;
+  if (rows.panels != nullptr) return for_each_dense_slice(rows, visit);
   const std::size_t share = rows_a_share(rows);
   // Handed out as threads come free, not split in advance: on a busy machine a thread may wait long for a processor.
   std::atomic<std::size_t> next{0};

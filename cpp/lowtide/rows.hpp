@@ -7,9 +7,10 @@
 
 namespace lowtide {
 
-// n rows of n_features floats, row i at x + i * row_stride (which may be negative). With signs, (n_blocks, 3, dim) as
-// in ops/hadamard, the projected values are its first n_frequencies outputs and n_features <= dim; without, they are
-// the row itself and n_features = n_frequencies.
+// n rows of n_features floats, row i at x + i * row_stride (which may be negative). The projected values are, with
+// signs, (n_blocks, 3, dim) as in ops/hadamard, its first n_frequencies outputs, and n_features <= dim; with panels,
+// (ceil(n_frequencies / 16), n_features, 16) as in ops/panel_product, the product; with neither, the row itself, and
+// n_features = n_frequencies.
 struct Rows {
   const float* x;
   std::ptrdiff_t row_stride;
@@ -19,6 +20,7 @@ struct Rows {
   std::size_t n_blocks;
   std::size_t dim;
   std::size_t n_frequencies;
+  const float* panels;
 };
 
 // v holds the projected values of frequencies first .. first + count - 1 of one row; levels has room for `count`
@@ -33,7 +35,7 @@ struct Slice {
 
 // Calls visit on every slice of every row, rows spread over threads. Work space is made once a thread and stays within
 // the first-level cache; the slices of a row never depend on the batch. Throws std::overflow_error for a row whose
-// transform leaves the range of float32.
+// transform leaves the range of float32, and for one with an entry that is not finite, unless it is projected already.
 void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit);
 
 }  // namespace lowtide

@@ -30,6 +30,7 @@ Ops scalar_ops() {
   table.trit_sums = scalar::trit_sums;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
+  table.panel_product = scalar::panel_product;
   table.crc32c = scalar::crc32c;
   return table;
 }
@@ -62,6 +63,7 @@ Ops avx2_ops() {
   table.trit_sums = avx2::trit_sums;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
+  table.panel_product = avx2::panel_product;
   table.crc32c = avx2::crc32c;
 #endif
   return table;
@@ -90,6 +92,7 @@ Ops avx512_ops() {
   table.trit_sums = avx512::trit_sums;
   table.trit_gram = avx512::trit_gram;
   table.code_scan = avx512::code_scan;
+  table.panel_product = avx512::panel_product;
 #endif
   return table;
 }

@@ -7,7 +7,8 @@ from lowtide import _core
 F = np.float32
 SHIFTS = {1: np.array([0], F), 2: np.array([0, -0.25], F), 3: np.array([0, -0.25, 0.125], F)}
 
-# (n, d, D, n_blocks, p): odd sizes, one row, zero rows, partial blocks, several slices, dense input (D = 0).
+# (n, d, D, n_blocks, p): odd sizes, one row, zero rows, partial blocks, several slices; panels of a matrix (D = 16),
+# which are shared out by rows or by slices; projected values (D = 0).
 SHAPES = [
     (5, 50, 64, 3, 130),
     (1, 64, 64, 1, 1),
@@ -20,19 +21,27 @@ SHAPES = [
     (2, 4096, 4096, 1, 2048),
     (1, 5000, 8192, 1, 4097),
     (2, 40000, 65536, 1, 9000),
+    (5, 33, 16, 9, 131),
+    (1, 300, 16, 63, 1000),
+    (0, 7, 16, 1, 5),
+    (50, 4, 16, 37, 580),
+    (900, 3, 16, 1, 16),
     (7, 0, 0, 0, 33),
     (3, 0, 0, 0, 2100),
 ]
 
 
 def draw(shape, seed=0):
-    """X, signs, scale, offset of a shape; phases spread over some twenty turns."""
+    """X, layout, scale, offset of a shape; phases spread over some twenty turns."""
     n, d, dim, n_blocks, p = shape
     rng = np.random.default_rng(seed)
     scale = rng.uniform(0.5, 1.5, p).astype(F)
     offset = rng.uniform(0, 1, p).astype(F)
     if dim == 0:
         return rng.normal(scale=10, size=(n, p)).astype(F), None, scale, offset
+    if dim == 16:
+        panels = rng.normal(scale=10 / np.sqrt(d), size=(n_blocks, d, dim)).astype(F)
+        return rng.normal(size=(n, d)).astype(F), panels, scale, offset
     signs = np.where(rng.random((n_blocks, 3, dim)) < 0.5, F(-1), F(1))
     scale *= F(10 / (dim * np.sqrt(d)))
     return rng.normal(size=(n, d)).astype(F), signs, scale, offset
@@ -43,44 +52,44 @@ def row_bytes(n_levels, bits):
 
 
 def encode(inputs, shifts, borders, table, even, bits, n_levels):
-    X, signs, scale, offset = inputs
+    X, layout, scale, offset = inputs
     out = np.full((len(X), row_bytes(n_levels, bits)), 0xAA, np.uint8)
-    _core.encode(X, signs, scale, offset, shifts, borders, table, even, bits, n_levels, out)
+    _core.encode(X, layout, scale, offset, shifts, borders, table, even, bits, n_levels, out)
     return out
 
 
 def encode_stochastic(inputs, shifts, seed, bits, n_levels):
-    X, signs, scale, offset = inputs
+    X, layout, scale, offset = inputs
     out = np.full((len(X), row_bytes(n_levels, bits)), 0xAA, np.uint8)
-    _core.encode_stochastic(X, signs, scale, offset, shifts, seed, bits, bits, n_levels, out)
+    _core.encode_stochastic(X, layout, scale, offset, shifts, seed, bits, bits, n_levels, out)
     return out
 
 
 def features(inputs, shifts, amplitude, n_components):
-    X, signs, scale, offset = inputs
+    X, layout, scale, offset = inputs
     out = np.full((len(X), n_components), np.nan, F)
-    _core.features(X, signs, scale, offset, shifts, amplitude, n_components, out)
+    _core.features(X, layout, scale, offset, shifts, amplitude, n_components, out)
     return out
 
 
 def turns(inputs):
-    X, signs, scale, offset = inputs
+    X, layout, scale, offset = inputs
     out = np.full((len(X), len(scale)), np.nan, F)
-    _core.turns(X, signs, scale, offset, out)
+    _core.turns(X, layout, scale, offset, out)
     return out
 
 
 def project(inputs):
-    X, signs, scale, _ = inputs
+    X, layout, scale, _ = inputs
     out = np.full((len(X), len(scale)), np.nan, F)
-    _core.project(X, signs, scale, out)
+    _core.project(X, layout, scale, out)
     return out
 
 
 def threshold(inputs, norms, borders, bits):
-    X, signs, scale, _ = inputs
+    X, layout, scale, _ = inputs
     out = np.full((len(X), row_bytes(len(scale), bits)), 0xAA, np.uint8)
-    _core.threshold(X, signs, scale, norms, borders, bits, out)
+    _core.threshold(X, layout, scale, norms, borders, bits, out)
     return out
 
 

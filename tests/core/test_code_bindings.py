@@ -50,6 +50,8 @@ def unaligned():
         ("code_rmatvec", (ROWS, 8, 8, f32(256, 1), f32(4, 1), f32(8, 1)), "1, 2, 3 or 4"),
         ("code_gram", (ROWS, 64, BOOK, f32(64, 63)), "out must be"),
         ("code_gram", (ROWS, 63, f32(4, 1), f32(63, 63)), "2\\^bits"),
+        ("panel_gram", (ROWS, 64, 1, BOOK, None, f32(64, 63)), "out must be"),
+        ("panel_gram", (ROWS, 64, 1, BOOK, f32(5, 1)[:, 0].copy(), f32(64, 64)), "weight must have"),
         ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 63), True, i64(2, 1), f32(2, 1)), "queries must have"),
         ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(1, 1), f32(2, 1)), "indices must be"),
         ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 1), f32(2, 2)), "scores must be"),

@@ -129,6 +129,29 @@ def test_code_gram_in_float32_is_the_rounded_float64_one():
     np.testing.assert_array_equal(single, double.astype(np.float32))
 
 
+# Several tiles and runs, a last one in part, one row, none.
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n", "n_levels", "bits", "width"),
+    [(300, 700, 4, 1), (129, 333, 2, 2), (128, 64, 3, 1), (5, 7, 8, 2), (1, 1, 1, 1), (0, 3, 4, 1), (257, 65, 1, 2)],
+)
+def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weighted):
+    levels, rows, _, rng = draw(n, n_levels, bits, width)
+    book = rng.integers(-9, 10, (2**bits, width)).astype(np.float32)
+    weight = rng.integers(-3, 4, n).astype(np.float32) if weighted else None
+    D = reference.decoded(levels, book).astype(np.int64)
+    out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, out)
+    np.testing.assert_array_equal(out, D.T @ (D if weight is None else weight.astype(np.int64)[:, None] * D))
+
+
+def test_weighted_panel_gram_is_symmetric_to_the_last_bit():
+    _, rows, book, rng = draw(200, 90, 4, 1)
+    out = np.empty((90, 90), np.float32)
+    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), out)
+    np.testing.assert_array_equal(out, out.T)
+
+
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("n_levels", [*WIDTHS, 513, 40000])
 def test_code_dot_is_exact_for_integer_codebooks(n_levels, width):
@@ -156,10 +179,11 @@ def test_results_do_not_depend_on_the_thread_count():
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            outs = np.empty((5000, 3), np.float32), np.empty((300, 3), np.float32), np.empty((300, 300), np.float32)
+            outs = [np.empty(shape, np.float32) for shape in ((5000, 3), (300, 3), (300, 300), (300, 300))]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
+            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), outs[3])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

@@ -104,7 +104,7 @@ def call(**changes):
     p = 70
     arguments = {
         "X": np.zeros((2, 60), F),
-        "signs": np.ones((2, 3, 64), F),
+        "layout": np.ones((2, 3, 64), F),
         "scale": np.ones(p, F),
         "offset": np.ones(p, F),
         "shifts": SHIFTS[2],
@@ -120,12 +120,14 @@ def call(**changes):
 
 BAD_VALUES = {
     "too_many_columns": {"X": np.zeros((2, 65), F)},
-    "dense_columns": {"signs": None},
+    "dense_columns": {"layout": None},
     "rows_in_columns": {"X": np.zeros((60, 2), F).T},
-    "two_signs": {"signs": np.ones((2, 2, 64), F)},
-    "odd_block": {"signs": np.ones((2, 3, 96), F)},
-    "small_block": {"signs": np.ones((5, 3, 32), F), "X": np.zeros((2, 30), F)},
-    "too_few_blocks": {"signs": np.ones((1, 3, 64), F)},
+    "two_signs": {"layout": np.ones((2, 2, 64), F)},
+    "odd_block": {"layout": np.ones((2, 3, 96), F)},
+    "small_block": {"layout": np.ones((5, 3, 32), F), "X": np.zeros((2, 30), F)},
+    "panels_of_other_columns": {"layout": np.ones((8, 3, 16), F)},
+    "too_few_panels": {"layout": np.ones((4, 60, 16), F)},
+    "too_few_blocks": {"layout": np.ones((1, 3, 64), F)},
     "no_frequency": {"scale": np.ones(0, F), "offset": np.ones(0, F)},
     "offset": {"offset": np.ones(71, F)},
     "no_shift": {"shifts": np.ones(0, F)},
@@ -157,7 +159,7 @@ def test_encode_refuses_what_would_be_read_wrongly(changes):
 BAD_TYPES = {
     "float64": {"X": np.zeros((2, 60))},
     "integers": {"X": np.zeros((2, 60), np.int32)},
-    "signs": {"signs": np.ones((2, 3, 64))},
+    "layout": {"layout": np.ones((2, 3, 64))},
     "one_row": {"X": np.zeros(60, F)},
     "bytes": {"out": np.zeros((2, 24), np.int8)},
     "strided_out": {"out": np.zeros((2, 48), np.uint8)[:, ::2]},

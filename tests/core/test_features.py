@@ -3,7 +3,7 @@ import pytest
 from core import cases
 from core.cases import SHAPES, SHIFTS, F
 from reference import phases
-from reference.hadamard import projected
+from reference.projected import projected
 
 from lowtide import _core
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from reference.hadamard import block, projected
+from reference.hadamard import block
+from reference.projected import projected
 from scipy.linalg import hadamard as dense_hadamard
 
 from lowtide import _core

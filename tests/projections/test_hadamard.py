@@ -66,10 +66,9 @@ def test_mean_kernel_error_of_short_rows_is_within_its_standard_error():
     assert np.all(np.abs(error) < 4 * estimates.std(axis=0) / np.sqrt(600))
 
 
-def test_project_leaves_rows_to_the_op():
+def test_layout_of_the_ops_is_the_signs():
     drawn = draw(5, 64)
-    X = np.ones((2, 5), dtype=np.float32)
-    assert drawn.project(X, X) is X
+    assert drawn.layout is drawn.signs
 
 
 def test_signs_are_signs_and_arrays_are_small():

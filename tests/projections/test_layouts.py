@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lowtide import _core
 from lowtide.errors import LowtideError, UnsuitableLayoutError
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.projections import PROJECTIONS, Haar, Hadamard, Iid, Orthogonal
@@ -71,16 +72,15 @@ def test_gaussian_with_haar_is_sent_to_orthogonal():
 
 
 @pytest.mark.parametrize("layout", [Iid(), Orthogonal(), Haar()], ids=repr)
-def test_dense_layouts_project_in_turns_into_the_buffer(layout):
+def test_dense_layouts_give_the_ops_their_matrix_in_panels(layout):
     kernel = Bessel() if isinstance(layout, Haar) else Gaussian()
-    drawn = layout.draw(kernel, 5, 12, np.random.default_rng(1))
+    drawn = layout.draw(kernel, 5, 21, np.random.default_rng(1))
     X = np.random.default_rng(2).standard_normal((7, 5)).astype(np.float32)
-    buffer = np.full((9, 12), np.nan, dtype=np.float32)
-    out = drawn.project(X, buffer)
-    assert out.base is buffer
-    assert drawn.signs is None
-    np.testing.assert_allclose(out * drawn.scale * 2 * np.pi, X @ drawn.weights(), rtol=1e-4, atol=1e-5)
-    assert np.isnan(buffer[7:]).all()
+    out = np.empty((7, 21), dtype=np.float32)
+    _core.project(X, drawn.layout, drawn.scale, out)
+    assert drawn.layout.shape == (2, 5, 16)
+    assert not drawn.layout[1, :, 5:].any()
+    np.testing.assert_allclose(out * 2 * np.pi, X @ drawn.weights(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", list(PROJECTIONS))

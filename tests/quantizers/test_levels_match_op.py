@@ -35,10 +35,9 @@ def project(layout, scale_of_rows):
     drawn = layout.draw(Gaussian(0.5), 10, N_FREQUENCIES, rng)
     X = (rng.standard_normal((23, 10)) * scale_of_rows).astype(np.float32)
     offset = rng.random(N_FREQUENCIES, dtype=np.float32)
-    source = drawn.project(X, np.empty((23, N_FREQUENCIES), dtype=np.float32))
     turns = np.empty((23, N_FREQUENCIES), dtype=np.float32)
-    _core.project(source, drawn.signs, drawn.scale, turns)
-    return (source, drawn.signs, drawn.scale, offset), turns + offset
+    _core.project(X, drawn.layout, drawn.scale, turns)
+    return (X, drawn.layout, drawn.scale, offset), turns + offset
 
 
 def encode(inputs, quantizer, n_levels):

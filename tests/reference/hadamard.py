@@ -22,10 +22,3 @@ def block(X, signs):
             v = stage(v, stride)
     assert v.dtype == np.float32
     return v
-
-
-def projected(X, signs, n_frequencies):
-    """The first n_frequencies outputs of all blocks, or X itself where there are no signs."""
-    if signs is None:
-        return X
-    return np.concatenate([block(X, s) for s in signs], axis=1)[:, :n_frequencies]

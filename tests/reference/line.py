@@ -1,7 +1,7 @@
 """Levels of normalized projections, in float32, one rounding an operation."""
 
 import numpy as np
-from reference.hadamard import projected
+from reference.projected import projected
 
 F = np.float32
 

@@ -1,15 +1,15 @@
 """From projected values to phases, levels and features, in float32, one rounding an operation."""
 
 import numpy as np
-from reference.hadamard import projected
+from reference.projected import projected
 
 F = np.float32
 COSINE = [F(c) for c in (39.133640289, -76.496025085, 81.598648071, -41.341617584, 6.283185005)]
 
 
-def phases(X, signs, scale, offset, shifts):
+def phases(X, layout, scale, offset, shifts):
     """u of every component, (n, p * width)."""
-    t = projected(X, signs, len(scale)) * scale + offset
+    t = projected(X, layout, len(scale)) * scale + offset
     u = t[:, :, None] + np.asarray(shifts, F)
     assert u.dtype == F
     return u.reshape(len(u), u.shape[1] * u.shape[2])

@@ -15,12 +15,12 @@ def isa_complaint() -> str: ...
 def thread_count() -> int: ...
 def set_thread_count(n: int) -> None: ...
 
-# Rows to codes and features. X is (n, d) with signs (n_blocks, 3, D), d <= D; without signs it is (n, p),
-# projected values.
+# Rows to codes and features. X is (n, d); layout holds signs (n_blocks, 3, D), d <= D, or panels (n_panels, d, 16);
+# without one X is (n, p), projected values.
 
 def encode(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -33,7 +33,7 @@ def encode(
 ) -> None: ...
 def encode_stochastic(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -45,7 +45,7 @@ def encode_stochastic(
 ) -> None: ...
 def threshold(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     norms: NDArray[np.float32],
     borders: NDArray[np.float32],
@@ -55,7 +55,7 @@ def threshold(
 def norms(X: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
 def features(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -65,14 +65,14 @@ def features(
 ) -> None: ...
 def turns(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...
 def project(
     X: NDArray[np.float32],
-    signs: NDArray[np.float32] | None,
+    layout: NDArray[np.float32] | None,
     scale: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...
@@ -115,6 +115,14 @@ def code_rmatvec(
 ) -> None: ...
 def code_gram(
     rows: NDArray[np.uint8], n_levels: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
+) -> None: ...
+def panel_gram(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    weight: NDArray[np.float32] | None,
+    out: NDArray[np.float32],
 ) -> None: ...
 def code_dot(
     rows: NDArray[np.uint8],

@@ -138,7 +138,7 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
 
 
 def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in blocks."""
+    """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in cache."""
     n_features = codes.shape[1]
     value = codes.trit_value
     counted = weight is None and codes.row_scale is None
@@ -150,12 +150,24 @@ def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[
         out = np.empty((n_features, n_features), dtype=dtype)
         _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
         return _scaled(out, codes.scale, codes.scale)
-    syrk = blas.ssyrk if dtype == np.float32 else blas.dsyrk
+    if dtype == np.float32:
+        return _float32_gram(codes, weight)
     total = np.zeros((n_features, n_features), dtype=dtype, order="F")
     for rows, block in decoded_blocks(codes, dtype):
         for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
-            total = syrk(sign, part.T, beta=1.0, c=total, overwrite_c=1)
+            total = blas.dsyrk(sign, part.T, beta=1.0, c=total, overwrite_c=1)
     return _mirrored(total.T)
+
+
+def _float32_gram(codes: PackedRows, weight: NDArray[np.float64] | None) -> NDArray[np.float32]:
+    """Return D' diag(weight) D in float32, where a decoded block never leaves the caches."""
+    if codes.row_scale is not None:
+        squared = codes.row_scale.astype(np.float64) ** 2
+        weight = squared if weight is None else weight * squared
+    out = np.empty((codes.shape[1],) * 2, dtype=np.float32)
+    factors = None if weight is None else weight.astype(np.float32)
+    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, out)
+    return _scaled(out, codes.scale, codes.scale)
 
 
 def _signed_parts(block: NDArray[Any], weight: NDArray[np.float64] | None) -> Iterator[tuple[float, NDArray[Any]]]:

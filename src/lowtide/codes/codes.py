@@ -249,7 +249,8 @@ class Codes:
         Notes
         -----
         One bit or trits without weights: exact counts, n F^2 / 2 bit operations, below 2^32 rows, rounded once.
-        Otherwise one BLAS rank-k update a decoded block of at most 2^22 values, in `dtype`.
+        Otherwise n F^2 / 2 multiply-adds: in float32 of values decoded in cache, in a fixed order; in float64 one BLAS
+        rank-k update a decoded block of at most 2^22 values.
         """
         kind = float_dtype("Codes.gram", dtype)
         weight = None if sample_weight is None else as_weight("Codes.gram", sample_weight, self.n_rows)

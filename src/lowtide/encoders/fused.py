@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide.codes import row_bytes, stored_bits
-from lowtide.encoders.rows import block_rows, float32_blocks, not_finite
+from lowtide.encoders.rows import float32_blocks, not_finite
 from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer
 
-__all__ = ["encode_rows", "feature_rows", "projected_blocks", "projected_rows", "run_op", "turn_rows"]
+__all__ = ["encode_rows", "feature_rows", "projected_rows", "run_op", "turn_rows"]
 
 
 def encode_rows(
     X: Any, projection: DrawnProjection, offset: NDArray[np.float32], quantizer: DrawnQuantizer, n_levels: int
 ) -> NDArray[np.uint8]:
-    """Return packed levels, uint8 (n, row bytes); beside them only a block's buffer is allocated."""
+    """Return packed levels, uint8 (n, row bytes); only rows that are not float32 are copied, in blocks."""
     if quantizer.bits is None:
         raise TypeError("encode_rows needs a quantizer with levels")
     bits = stored_bits(quantizer.bits)
     op = getattr(_core, quantizer.op)
     out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
-    for rows, _, source in projected_blocks(X, projection):
+    for rows, block in float32_blocks(X):
         arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
-        run_op(op, source, projection, *arguments, out[rows])
+        run_op(op, block, projection, *arguments, out[rows])
     return out
 
 
@@ -40,49 +40,36 @@ def feature_rows(
     amplitude = float(np.sqrt(2.0 / n_components))
     out = np.empty((X.shape[0], n_components), dtype=np.float32)
     shift = np.asarray(shifts, dtype=np.float32)
-    for rows, _, source in projected_blocks(X, projection):
-        run_op(_core.features, source, projection, offset, shift, amplitude, n_components, out[rows])
+    for rows, block in float32_blocks(X):
+        run_op(_core.features, block, projection, offset, shift, amplitude, n_components, out[rows])
     return out
 
 
 def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
     out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
-    for rows, _, source in projected_blocks(X, projection):
-        run_op(_core.project, source, projection, out[rows])
+    for rows, block in float32_blocks(X):
+        run_op(_core.project, block, projection, out[rows])
     return out
 
 
 def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
     out = np.empty((X.shape[0], projection.n_frequencies), dtype=np.float32)
-    for rows, _, source in projected_blocks(X, projection):
-        run_op(_core.turns, source, projection, offset, out[rows])
+    for rows, block in float32_blocks(X):
+        run_op(_core.turns, block, projection, offset, out[rows])
     return out
 
 
-def run_op(op: Callable[..., None], source: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
-    """Call an op on rows or projected values."""
+def run_op(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
+    """Call an op on rows; refuse those that leave float32."""
+    projection.check_range(block)
     try:
-        op(source, projection.signs, projection.scale, *arguments)
+        op(block, projection.layout, projection.scale, *arguments)
     except OverflowError as error:
-        largest = float(np.abs(source).max())
+        largest = float(np.abs(block).max())
         if not np.isfinite(largest):
             raise not_finite() from error
         raise ParameterError(
             f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
         ) from error
-
-
-def projected_blocks(
-    X: Any, projection: DrawnProjection
-) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield (rows, their float32 block, what the op takes); a dense layout multiplies into one reused buffer."""
-    if projection.signs is not None:
-        for rows, block in float32_blocks(X):
-            yield rows, block, projection.project(block, block)
-        return
-    p = projection.n_frequencies
-    buffer = np.empty((min(X.shape[0], block_rows(max(X.shape[1], p))), p), dtype=np.float32)
-    for rows, block in float32_blocks(X, n_columns=p):
-        yield rows, block, projection.project(block, buffer)

@@ -190,8 +190,8 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
 
     @property
     def _ops_refuse_not_finite(self) -> bool:
-        # A fast transform spreads what is not finite over every output, and the op looks at one.
-        return self.projection_.signs is not None
+        # What is not finite spreads to every projected value, and the op looks at one.
+        return True
 
     @property
     def _has_codes(self) -> bool:

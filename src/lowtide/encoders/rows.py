@@ -12,7 +12,7 @@ from scipy import sparse
 
 from lowtide.errors import ParameterError
 
-__all__ = ["block_rows", "check_within_float32", "float32_blocks", "not_finite"]
+__all__ = ["check_within_float32", "float32_blocks", "not_finite"]
 
 _BLOCK_BYTES = 32 << 20
 
@@ -24,20 +24,20 @@ def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[
     ----------
     X : array or CSR matrix (n, d), validated
     n_columns : int, default=0
-        Columns of the buffer that a caller fills block by block; blocks keep it below 32 MB. With 0 an array that is
-        float32 already comes as one block, without a copy.
+        Columns of what a caller makes of a block; blocks keep it below 32 MB. With 0 an array that is float32 already
+        comes as one block, without a copy.
     """
     n, d = X.shape
     if n_columns == 0 and isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
         yield slice(0, n), X
         return
-    step = block_rows(max(d, n_columns))
+    step = _block_rows(max(d, n_columns))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         yield rows, _to_float32(X[rows])
 
 
-def block_rows(n_columns: int) -> int:
+def _block_rows(n_columns: int) -> int:
     """Return how many rows of float32 columns fit a block."""
     return max(1, _BLOCK_BYTES // (4 * max(1, n_columns)))
 

@@ -79,15 +79,15 @@ class DrawnProjection(Protocol):
         """Factor of each projected value, (n_frequencies,)."""
 
     @property
-    def signs(self) -> NDArray[np.float32] | None:
-        """What the op needs to project a row itself, (n_blocks, 3, dimension); None when `project` has done it."""
+    def layout(self) -> NDArray[np.float32]:
+        """What the ops project with: signs (n_blocks, 3, dimension), or W in panels (n_panels, n_features, 16)."""
 
     @property
     def blocks(self) -> Blocks:
         """How the frequencies depend on each other."""
 
-    def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what the op takes for rows X; dense layouts write X W into the buffer's first rows."""
+    def check_range(self, X: NDArray[np.float32]) -> None:
+        """Refuse rows whose projection leaves float32 in a way that the ops would not see."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what was drawn, as small as it can be kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,15 @@ from lowtide.projections.base import Blocks
 
 __all__ = ["DenseProjection"]
 
+_PANEL = 16
+
 
 @dataclass(frozen=True)
 class DenseProjection:
-    """W as float32, in turns: 4 n_features n_frequencies bytes. A row's phases depend on the batch through BLAS."""
+    """W as float32, in turns: 4 n_features n_frequencies bytes, and as much again in panels once rows are projected."""
 
     matrix: NDArray[np.float32]
     blocks: Blocks
-
-    signs: ClassVar[None] = None
 
     @classmethod
     def of(cls, frequencies: NDArray[np.float64], blocks: Blocks) -> DenseProjection:
@@ -45,18 +45,28 @@ class DenseProjection:
         """Ones: the matrix is in turns already."""
         return np.ones(self.n_frequencies, dtype=np.float32)
 
-    def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return X W in turns, written into the buffer; refuse rows that leave float32."""
+    @cached_property
+    def layout(self) -> NDArray[np.float32]:
+        """W in panels of 16 columns, (n_panels, n_features, 16), the last filled up with zeros; made once."""
+        d, p = self.matrix.shape
+        n_panels = -(-p // _PANEL)
+        filled = np.zeros((d, n_panels * _PANEL), dtype=np.float32)
+        filled[:, :p] = self.matrix
+        return np.ascontiguousarray(filled.reshape(d, n_panels, _PANEL).transpose(1, 0, 2))
+
+    def check_range(self, X: NDArray[np.float32]) -> None:
+        """Refuse rows with a projection that leaves float32."""
         with np.errstate(over="ignore", invalid="ignore"):
-            out = np.matmul(X, self.matrix, out=buffer[: len(X)])
-        # No value is larger than the norm of all, and nearly always that is too small to overflow: then the product need
-        # not be read again. What is not finite compares as false.
-        if not 2.0 * math.sqrt(np.vdot(X, X)) < self._largest_safe and not np.isfinite(out).all():
+            # No value is larger than the norm of all, and nearly always that is too small to overflow. What is not
+            # finite compares as false.
+            if 2.0 * math.sqrt(np.vdot(X, X)) < self._largest_safe or not np.isfinite(X).all():
+                return
+            overflows = not np.isfinite(X @ self.matrix).all()
+        if overflows:
             raise ParameterError(
                 f"Rows must stay within float32 when projected, got values up to {np.abs(X).max():.3g}. "
                 "Scale the columns first."
             )
-        return out
 
     @cached_property
     def _largest_safe(self) -> float:

@@ -81,9 +81,13 @@ class HadamardProjection:
         dimension = self.signs.shape[2]
         return Blocks("free", dimension, block_sizes(dimension, self.n_frequencies))
 
-    def project(self, X: NDArray[np.float32], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return X: the op transforms a row itself, in cache."""
-        return X
+    @property
+    def layout(self) -> NDArray[np.float32]:
+        """The signs."""
+        return self.signs
+
+    def check_range(self, X: NDArray[np.float32]) -> None:
+        """Leave it to the ops: a sum that overflows spreads to every output, and they look at one."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the signs as bits, 1 for minus, and the scales."""

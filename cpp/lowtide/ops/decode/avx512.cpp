@@ -1,6 +1,6 @@
 // vpermt2ps looks sixteen values up in a codebook of up to 32 entries held in two registers, which is every codebook
-// of up to 4 bits, pairs included; 8-bit levels use vgatherdps. Binds: for narrow levels the stores, for 8-bit levels
-// the gather. The tail of a row is written under a mask.
+// of up to 4 bits, pairs included; 8-bit levels use vgatherdps, and 4-bit levels of one value are not unpacked before.
+// Binds: for narrow levels the stores, for 8-bit levels the gather. The tail of a row is written under a mask.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
 
@@ -29,6 +29,22 @@ inline __m512i positions(const std::uint8_t* levels, std::size_t width) {
   return _mm512_add_epi32(_mm512_add_epi32(twice, twice), parity);
 }
 
+// Whole words of 4-bit levels, 16 values each: every lane shifts its nibble down, and vpermps looks at four bits only.
+// Returns the levels done.
+template <typename T>
+std::size_t decode_nibbles(const std::uint64_t* row, std::size_t n_levels, const float* book, T* out) {
+  const __m512i halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const __m512i shifts = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+  const __m512 values = _mm512_loadu_ps(book);
+  std::size_t j = 0;
+  for (; j + 16 <= n_levels; j += 16) {
+    const __m512i word = _mm512_castsi128_si512(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + j / 16)));
+    const __m512i index = _mm512_srlv_epi32(_mm512_permutexvar_epi32(halves, word), shifts);
+    store16(out + j, 0xFFFF, _mm512_permutexvar_ps(index, values));
+  }
+  return j;
+}
+
 template <typename T>
 void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
                T* out) {
@@ -38,7 +54,8 @@ void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, co
     for (std::size_t v = 0; v < (width << bits); ++v) flat[v] = book[v];
   const __m512 low = _mm512_loadu_ps(flat), high = _mm512_loadu_ps(flat + 16);
   std::uint8_t levels[kGroup + 16] = {};
-  for (std::size_t j = 0; j < n_levels; j += kGroup) {
+  const std::size_t done = bits == 4 && width == 1 ? decode_nibbles(row, n_levels / kGroup * kGroup, book, out) : 0;
+  for (std::size_t j = done; j < n_levels; j += kGroup) {
     const std::size_t n = n_levels - j < kGroup ? n_levels - j : kGroup, n_values = n * width;
     avx2::unpack(row + j / 64 * bits, n, bits, levels);
     for (std::size_t v = 0; v < n_values; v += 16) {

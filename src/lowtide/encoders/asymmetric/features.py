@@ -268,7 +268,7 @@ class AsymmetricFeatures(TwoSidedEstimation, TwoSidedState, Encoder):
 
     @property
     def _ops_refuse_not_finite(self) -> bool:
-        return any(projection.signs is not None for projection in self._projections)
+        return True
 
     @property
     def _has_codes(self) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide.codes import row_bytes, stored_bits
-from lowtide.encoders.fused import projected_blocks, run_op
-from lowtide.encoders.rows import block_rows, float32_blocks, not_finite
+from lowtide.encoders.fused import run_op
+from lowtide.encoders.rows import float32_blocks, not_finite
 from lowtide.errors import ParameterError
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import LineSteps
@@ -32,9 +32,9 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
     borders = (steps.borders / (2 * math.pi)).astype(np.float32)
     out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
     norms = np.empty(X.shape[0], dtype=np.float32)
-    for rows, block, source in projected_blocks(X, projection):
+    for rows, block in float32_blocks(X):
         _norms(block, norms[rows])
-        run_op(_core.threshold, source, projection, norms[rows], borders, bits, out[rows])
+        run_op(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
     return out, norms
 
 
@@ -42,8 +42,8 @@ def linear_rows(X: Any, projection: DrawnProjection) -> Array:
     """Return W'x / (|x| sqrt k), float32 (n, k)."""
     k = projection.n_frequencies
     out = np.empty((X.shape[0], k), dtype=np.float32)
-    for rows, source in _unit_blocks(X, projection):
-        _core.project(source, projection.signs, projection.scale, out[rows])
+    for rows, block in _unit_blocks(X):
+        _core.project(block, projection.layout, projection.scale, out[rows])
     out *= np.float32(2 * math.pi / math.sqrt(k))
     return out
 
@@ -54,20 +54,18 @@ def fourier_rows(X: Any, projection: DrawnProjection, gamma: float) -> Array:
     out = np.empty((X.shape[0], 2 * k), dtype=np.float32)
     none = np.zeros(k, dtype=np.float32)
     scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
-    for rows, source in _unit_blocks(X, projection):
-        _core.features(source, projection.signs, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
+    for rows, block in _unit_blocks(X):
+        _core.features(block, projection.layout, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
     return out
 
 
-def _unit_blocks(X: Any, projection: DrawnProjection) -> Iterator[tuple[slice, Array]]:
-    """Yield (rows, what the op takes) of rows divided by their norms; rows without length are zeros."""
-    d, k = X.shape[1], projection.n_frequencies
-    buffer = np.empty((min(X.shape[0], block_rows(max(d, k))), k), dtype=np.float32)
-    for rows, block in float32_blocks(X, n_columns=k):
+def _unit_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
+    """Yield (rows, float32 block) of rows divided by their norms; rows without length are zeros."""
+    for rows, block in float32_blocks(X, n_columns=X.shape[1]):
         norms = np.empty(len(block), dtype=np.float32)
         _norms(block, norms)
         norms[norms < np.finfo(np.float32).tiny] = np.inf
-        yield rows, projection.project(np.divide(block, norms[:, None], dtype=np.float32), buffer)
+        yield rows, np.divide(block, norms[:, None], dtype=np.float32)
 
 
 def _norms(block: Array, out: Array) -> None:

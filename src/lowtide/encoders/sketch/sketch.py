@@ -236,8 +236,8 @@ class Sketch(SketchEstimation, SketchState, Encoder):
 
     @property
     def _ops_refuse_not_finite(self) -> bool:
-        # Norms are looked at, and one is not finite where a value is not; a dense layout multiplies before.
-        return self.projection_.signs is not None
+        # Norms are looked at, and one is not finite where a value is not.
+        return True
 
     @property
     def _n_features_out(self) -> int:

@@ -1,0 +1,13 @@
+// Products of a code matrix of any width with itself, from decoded panels that never leave the caches.
+#pragma once
+
+#include "lowtide/code_products.hpp"
+
+namespace lowtide {
+
+// out (F, F) = D' diag(weight) D, F = n_levels * width; no weight counts as one. Runs of 128 rows are decoded for two
+// tiles of columns at a time and multiplied by ops/panel_product; the sums of the runs are added in order, so the bits
+// do not depend on threads or instruction set. Buffers: 2.6 MB a thread.
+void panel_gram(const CodeMatrix& codes, const float* weight, float* out);
+
+}  // namespace lowtide
