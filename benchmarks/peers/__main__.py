@@ -14,12 +14,12 @@ import numpy
 import sklearn
 
 import lowtide
-from benchmarks.peers import arithmetic, encoding, learning, search, searching, stores, ternary
+from benchmarks.peers import arithmetic, bandwidths, cluster, encoding, learning, nearest, stores, ternary
 from benchmarks.peers.duel import Outcome, run
 from benchmarks.peers.notes import NOTES
 from lowtide import _core
 
-PARTS = (encoding, arithmetic, learning, searching, ternary, search, stores)
+PARTS = (encoding, arithmetic, learning, bandwidths, ternary, nearest, stores, cluster)
 DUELS = {duel.name: duel for part in PARTS for duel in part.DUELS}
 
 
@@ -41,10 +41,15 @@ def row(outcome: Outcome) -> str:
     """Return one line of the table."""
     return (
         f"| {outcome.name} | {outcome.lowtide} | {outcome.peer} | {outcome.lowtide_seconds * 1e3:.1f} ms "
-        f"| {outcome.peer_seconds * 1e3:.1f} ms | {outcome.ratio:.1f}x "
-        f"| {outcome.lowest_ratio:.1f} to {outcome.highest_ratio:.1f} | {outcome.must:.2g}x "
-        f"| {'yes' if outcome.met else 'NO'} |"
+        f"| {outcome.peer_seconds * 1e3:.1f} ms | {_times(outcome.ratio)} "
+        f"| {_times(outcome.lowest_ratio)} to {_times(outcome.highest_ratio)} | {_times(outcome.must)} "
+        f"| {_times(outcome.goal)} | {'' if outcome.must is None else 'yes' if outcome.met else 'NO'} |"
     )
+
+
+def _times(ratio: float | None) -> str:
+    """Return a ratio with as many digits as it deserves; nothing where there is none."""
+    return "" if ratio is None else f"{ratio:.2f}x" if ratio < 2 else f"{ratio:.1f}x"
 
 
 def main() -> None:
@@ -65,7 +70,7 @@ def main() -> None:
         print(line, flush=True)
 
     say(", ".join(f"{name} {value}" for name, value in machine().items()) + "\n")
-    say("| row | lowtide | peer | lowtide | peer | ratio | range | must | met |\n" + "| --- " * 9 + "|")
+    say("| row | lowtide | peer | lowtide | peer | ratio | range | must | goal | met |\n" + "| --- " * 10 + "|")
     outcomes = []
     for name in [name for name in DUELS if name in wanted]:
         if DUELS[name].missing:

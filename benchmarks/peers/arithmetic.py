@@ -40,9 +40,25 @@ def _transposed(n_columns: int) -> tuple[Side, Side]:
     return lambda: codes.T @ R, lambda: Z.T @ R
 
 
+def _gram_of_4_bits() -> tuple[Side, Side]:
+    X = np.random.default_rng(0).standard_normal((ROWS, 64), dtype=np.float32)
+    codes = lt.Sketch(COMPONENTS, bits=4, random_state=0).fit(X[:100]).encode(X)
+    Z = np.asarray(codes)
+    return codes.gram, lambda: Z.T @ Z
+
+
 DUELS = [
-    Duel("gram", "C.gram(), 1 bit, 60,000 x 4096", "float32 Z.T @ Z", _gram, 5, repeats=2),
-    Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), 2),
-    Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), 2),
-    Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), 1),
+    Duel("gram", "C.gram(), 1 bit, 60,000 x 4096", "float32 Z.T @ Z", _gram, must=6, goal=10, repeats=2),
+    Duel(
+        "gram-4-bits",
+        "C.gram(), 4 bits, 60,000 x 4096",
+        "float32 Z.T @ Z",
+        _gram_of_4_bits,
+        must=1.1,
+        goal=1.5,
+        repeats=3,
+    ),
+    Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),
+    Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), must=4, goal=6),
+    Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), must=3, goal=5),
 ]

@@ -20,8 +20,10 @@ class Duel:
         The row and what stands on each side, in words.
     build : callable
         Makes the data and returns (run lowtide, run the peer).
-    must : float
-        Ratio peer time / lowtide time that the project promises.
+    must : float, optional
+        Ratio peer time / lowtide time that the project promises; None where it only reports.
+    goal : float, optional
+        Ratio that it is after.
     repeats : int
         Times each side is run, alternating.
     warm : bool
@@ -34,7 +36,8 @@ class Duel:
     lowtide: str
     peer: str
     build: Callable[[], tuple[Callable[[], object], Callable[[], object]]]
-    must: float
+    must: float | None = None
+    goal: float | None = None
     repeats: int = 5
     warm: bool = True
     needs: str | None = None
@@ -52,7 +55,8 @@ class Outcome:
     name: str
     lowtide: str
     peer: str
-    must: float
+    must: float | None
+    goal: float | None
     lowtide_seconds: float
     peer_seconds: float
     lowest_ratio: float
@@ -66,7 +70,7 @@ class Outcome:
     @property
     def met(self) -> bool:
         """Whether the promise was kept."""
-        return self.ratio >= self.must
+        return self.must is None or self.ratio >= self.must
 
 
 def run(duel: Duel) -> Outcome:
@@ -77,7 +81,8 @@ def run(duel: Duel) -> Outcome:
     times = [(_seconds(ours), _seconds(theirs)) for _ in range(duel.repeats)]
     mine, peers = zip(*times)
     ratios = [peer / own for own, peer in times]
-    return Outcome(duel.name, duel.lowtide, duel.peer, duel.must, min(mine), min(peers), min(ratios), max(ratios))
+    about = (duel.name, duel.lowtide, duel.peer, duel.must, duel.goal)
+    return Outcome(*about, min(mine), min(peers), min(ratios), max(ratios))
 
 
 def _seconds(side: Callable[[], object]) -> float:

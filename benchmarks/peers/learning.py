@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 import lowtide as lt
 from benchmarks.datasets import load
@@ -21,6 +22,8 @@ __all__ = ["DUELS", "GAMMA", "mnist", "our_model", "peer_model"]
 
 COMPONENTS, GAMMA = 4096, 0.02
 ITERATIONS = 20
+# Rows of the fits whose peers would take minutes with all.
+SOME = 10_000
 Side = Callable[[], object]
 
 
@@ -93,13 +96,31 @@ def _predict_one() -> tuple[Side, Side]:
     return partial(each, ours), partial(each, theirs)
 
 
+def _fit_squared_hinge() -> tuple[Side, Side]:
+    X, _, y, _ = mnist()
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, loss="squared_hinge", random_state=0)
+    theirs = peer_model(LinearSVC(dual=False, random_state=0))
+    return partial(ours.fit, X[:SOME], y[:SOME]), partial(_quietly, partial(theirs.fit, X[:SOME], y[:SOME]))
+
+
+def _fit_exact(what: str) -> tuple[Side, Side]:
+    X, X_test, y, _ = mnist()
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, random_state=0)
+    theirs = SVC(gamma=GAMMA)
+    if what == "fit":
+        return partial(ours.fit, X[:SOME], y[:SOME]), partial(theirs.fit, X[:SOME], y[:SOME])
+    ours.fit(X[:SOME], y[:SOME]), theirs.fit(X[:SOME], y[:SOME])
+    return partial(ours.predict, X_test), partial(theirs.predict, X_test)
+
+
 DUELS = [
     Duel(
         "fit-squared",
         "squared, MNIST 60,000, m=4096, 1 bit, raw to model",
         "RBFSampler + RidgeClassifier",
         partial(_fit, "squared", RidgeClassifier(solver="cholesky")),
-        8,
+        must=8,
+        goal=14,
         repeats=2,
     ),
     Duel(
@@ -107,7 +128,8 @@ DUELS = [
         f"logistic, the same, {ITERATIONS} iterations",
         "RBFSampler + LogisticRegression",
         partial(_fit, "logistic", LogisticRegression(max_iter=ITERATIONS, tol=1e-12)),
-        3,
+        must=4,
+        goal=8,
         repeats=1,
     ),
     *(
@@ -116,7 +138,7 @@ DUELS = [
             f'{loss} with C="auto", {n:,} digits, m={m}',
             "the plain fit",
             partial(_choose_strength, loss, n, m),
-            0.5,
+            must=0.5,
             repeats=3,
         )
         for loss, n, m in (
@@ -126,6 +148,36 @@ DUELS = [
             ("squared_hinge", 30_000, 1024),
         )
     ),
-    Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, 1),
-    Duel("predict-one", "100 rows one by one, d=64, m=4096", "the same pipeline", _predict_one, 10),
+    Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, must=15, goal=30),
+    Duel(
+        "predict-one",
+        "100 rows one by one, d=64, m=4096",
+        "the same pipeline",
+        _predict_one,
+        must=10,
+        goal=40,
+    ),
+    Duel(
+        "fit-squared-hinge",
+        f"squared hinge, {SOME:,} digits, m=4096, to its own tolerance",
+        "RBFSampler + LinearSVC",
+        _fit_squared_hinge,
+        repeats=1,
+        warm=False,
+    ),
+    Duel(
+        "fit-exact",
+        f"squared, {SOME:,} digits, m=4096",
+        'SVC(kernel="rbf")',
+        partial(_fit_exact, "fit"),
+        repeats=1,
+        warm=False,
+    ),
+    Duel(
+        "predict-exact",
+        f"10,000 rows, model of {SOME:,} digits",
+        'SVC(kernel="rbf")',
+        partial(_fit_exact, "predict"),
+        repeats=1,
+    ),
 ]

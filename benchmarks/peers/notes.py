@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import lowtide as lt
+from benchmarks.peers.bandwidths import FEATURES, full_precision_search, isolet, sketch_search
 from benchmarks.peers.learning import GAMMA, mnist
 from benchmarks.peers.memory import blocks_peak_mb, encoding_peak_mb, fit_peaks_mb, store_peak_mb
-from benchmarks.peers.searching import FEATURES, full_precision_search, isolet, sketch_search
 
 __all__ = ["NOTES", "Note"]
 
@@ -99,7 +99,7 @@ def accuracy() -> Note:
 
 
 def search() -> Note:
-    """Compare what the two searches of the row `search` found, and what they keep."""
+    """Compare what the two searches of the row `gamma-search` found, and what they keep."""
     _, X_test, _, y_test = isolet()
     ours, theirs = sketch_search(), full_precision_search()
     share = len(ours.codes_) * FEATURES * 4 / ours.codes_.nbytes
@@ -137,6 +137,6 @@ NOTES: dict[str, Callable[[], Note]] = {
     "memory-store": memory_store,
     "growth": growth,
     "accuracy": accuracy,
-    "search-accuracy": search,
+    "gamma-search-accuracy": search,
     "accuracy-trits": accuracy_trits,
 }

@@ -75,9 +75,17 @@ def _dot() -> tuple[Side, Side]:
 ENCODED = f"trits, uint8 d={COLUMNS}, m={COMPONENTS}, sparsity {SPARSITY}"
 
 DUELS = [
-    Duel("trits", ENCODED, "RBFSampler", _against_sampler, 13, repeats=3),
-    Duel("trits-sparse", ENCODED, "scipy CSR float32 and thresholds", _against_sparse_product, 16, repeats=3),
-    Duel("trits-single", f"{ENCODED}, 100 single rows", "RBFSampler", _single_rows, 1),
-    Duel("trits-gram", "C.gram(), trits, 60,000 x 4096", "float32 Z.T @ Z", _gram, 3, repeats=2),
-    Duel("trits-dot", "C.dot(O), trits, 4000 x 4096 each", "float32 Z @ Y.T", _dot, 3),
+    Duel("trits", ENCODED, "RBFSampler", _against_sampler, must=8, goal=13, repeats=3),
+    Duel(
+        "trits-sparse",
+        ENCODED,
+        "scipy CSR float32, thresholds",
+        _against_sparse_product,
+        must=10,
+        goal=16,
+        repeats=3,
+    ),
+    Duel("trits-single", f"{ENCODED}, 100 single rows", "RBFSampler", _single_rows, must=1),
+    Duel("trits-gram", "C.gram(), trits, 60,000 x 4096", "float32 Z.T @ Z", _gram, must=3, goal=5, repeats=2),
+    Duel("trits-dot", "C.dot(O), trits, 4000 x 4096 each", "float32 Z @ Y.T", _dot, must=3),
 ]

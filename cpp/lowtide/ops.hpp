@@ -49,8 +49,8 @@ struct Ops {
   TritSumsFn trit_sums;
   TritGramOp trit_gram;
   ScanOp code_scan;
-  Crc32cFn crc32c;
   PanelProductFn panel_product;
+  Crc32cFn crc32c;
 };
 
 // The ops of one level; where a level has no form of its own, the next lower one's. The level must be runnable here.

@@ -30,8 +30,8 @@ Ops scalar_ops() {
   table.trit_sums = scalar::trit_sums;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
-  table.crc32c = scalar::crc32c;
   table.panel_product = scalar::panel_product;
+  table.crc32c = scalar::crc32c;
   return table;
 }
 
@@ -63,8 +63,8 @@ Ops avx2_ops() {
   table.trit_sums = avx2::trit_sums;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
-  table.crc32c = avx2::crc32c;
   table.panel_product = avx2::panel_product;
+  table.crc32c = avx2::crc32c;
 #endif
   return table;
 }

@@ -24,6 +24,7 @@ _STAGES = {
     ),
     "lowtide.persist": ("save", "load"),
     "lowtide.store": ("CodeStore",),
+    "lowtide.client": ("Client",),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (
@@ -38,6 +39,8 @@ _SUBPACKAGES = (
     "learners",
     "persist",
     "store",
+    "wire",
+    "device",
     "testing",
 )
 _HOME = {name: module for module, names in _STAGES.items() for name in names}

@@ -11,7 +11,9 @@ __all__ = [
     "MissingExtraError",
     "ParameterError",
     "PrecisionWarning",
+    "RequestError",
     "UnsuitableLayoutError",
+    "WireFormatError",
 ]
 
 
@@ -41,6 +43,18 @@ class FileFormatError(LowtideError, ValueError):
 
 class FileAccessError(LowtideError, OSError):
     """A file cannot be read or written; `errno` says why where the system gave a reason."""
+
+
+class WireFormatError(LowtideError, ValueError):
+    """A message is not what lowtide sends: foreign, damaged, cut short, of a newer version, or of another encoder."""
+
+
+class RequestError(LowtideError, OSError):
+    """A server refused a request or could not be reached; `status` is that of its answer, None without one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MissingExtraError(LowtideError, ImportError):

@@ -16,9 +16,11 @@ __all__ = ["COMMANDS", "LazyGroup", "main"]
 COMMANDS = {
     "demo": "lowtide.cli.demo:demo",
     "encode": "lowtide.cli.encode:encode",
+    "export-c": "lowtide.cli.export_c:export_c",
     "fit": "lowtide.cli.fit:fit",
     "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
+    "serve": "lowtide.cli.serve:serve",
     "verify": "lowtide.cli.verify:verify",
     "versions": "lowtide.cli.versions:versions",
 }
@@ -35,7 +37,7 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['demo', 'encode', 'fit', 'inspect', 'predict', 'verify', 'versions']
+    ['demo', 'encode', 'export-c', 'fit', 'inspect', 'predict', 'serve', 'verify', 'versions']
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

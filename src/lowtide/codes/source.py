@@ -17,6 +17,11 @@ class CodeSource(Protocol):
 
     Blocks come in row order, cover every row once, share codebook and fingerprint, and may be asked for again.
 
+    Notes
+    -----
+    Learners also use `column(name)`, an array with a value a row, and `encoder`, the fitted encoder of the codes, where a
+    source has them; slices `source[a:b]` as `Codes` let a cluster read ranges of it.
+
     Examples
     --------
     >>> import numpy as np

@@ -12,6 +12,9 @@ from dask import delayed
 from dask.delayed import Delayed
 
 from lowtide.codes import Codes, concatenate
+from lowtide.distributed.writing import write_store
+from lowtide.persist import PathLike
+from lowtide.store import CodeStore
 
 __all__ = ["CodeCollection"]
 
@@ -42,6 +45,37 @@ class CodeCollection:
     def persist(self, **options: Any) -> CodeCollection:
         """Return the same codes, made now and kept by the workers; options as of `dask.persist`."""
         return replace(self, parts=tuple(dask.persist(*self.parts, **options)))
+
+    def to_store(
+        self,
+        path: PathLike,
+        y: Any = None,
+        *,
+        client: Any = None,
+        metadata: dict[str, Any] | None = None,
+        **columns: Any,
+    ) -> CodeStore:
+        """Encode straight into a new store; every task writes whole shards, and all rows are committed at once.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder that is not there yet, on a file system that all workers share.
+        y : Dask collection or array (n,), optional
+            The column "y".
+        client : distributed.Client, str or None, default=None
+            As of `fit`.
+        metadata : dict, optional
+            As of `CodeStore.create`.
+        **columns : Dask collection or array (n,)
+            Other columns, numbers all.
+
+        Returns
+        -------
+        CodeStore, open for reading
+        """
+        given = columns if y is None else {"y": y, **columns}
+        return write_store(self.parts, self.encoder, self.rows, path, given, client=client, metadata=metadata)
 
     def to_dask_array(self) -> da.Array:
         """Return the packed rows as a Dask array of uint8, (n, row bytes)."""

@@ -21,9 +21,6 @@ __all__ = ["RemoteRows"]
 
 Array = NDArray[Any]
 
-# Two parts a thread: a slow or lost worker leaves half a part to wait for, and sums are few.
-_PARTS_PER_THREAD = 2
-
 
 @dataclass(frozen=True)
 class _Part:
@@ -82,7 +79,8 @@ class RemoteRows:
 
 
 def _n_parts(client: Any) -> int:
-    return _PARTS_PER_THREAD * max(1, sum(client.nthreads().values()))
+    """Return a part a thread: every further one is another sum to be sent and added."""
+    return max(1, sum(client.nthreads().values()))
 
 
 def _cut(values: Any, begin: int, end: int) -> Any:

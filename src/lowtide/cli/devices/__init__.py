@@ -1,0 +1,5 @@
+"""The work of `lowtide export-c`."""
+
+from lowtide.cli.devices.export import Export
+
+__all__ = ["Export"]

@@ -1,0 +1,71 @@
+"""`lowtide serve`: models and codes over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["serve"]
+
+# \b keeps the lines as they are.
+_EXAMPLES = """\b
+Examples:
+  lowtide serve flowers.lowtide
+  lowtide serve digits=v3.lowtide --codes known=codes.lowtide --port 8080
+  lowtide serve flowers.lowtide --host 0.0.0.0 --keys keys.txt --rate 100
+"""
+
+
+@click.command(short_help="Serve models over HTTP.", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, metavar="[NAME=]MODEL...")
+@click.option(
+    "--codes",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Codes to search in, a file or a store (.zarr); may be repeated.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any that is free.")
+@click.option(
+    "--keys",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="API keys, 'name: key' a line; also from LOWTIDE_KEYS.  [needed unless on a loopback address]",
+)
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second for each key.  [default: any]")
+@click.option("--max-body", type=click.IntRange(1), default=16, show_default=True, help="Largest body, in MB.")
+@click.option("--max-rows", type=click.IntRange(1), default=1 << 16, show_default=True, help="Most rows of a request.")
+@click.option(
+    "--batching/--no-batching", default=True, show_default=True, help="One product for requests that wait together."
+)
+@click.option("--log/--no-log", "log", default=True, show_default=True, help="A line on stderr for each request.")
+def serve(
+    models: tuple[str, ...],
+    codes: tuple[str, ...],
+    host: str,
+    port: int,
+    keys: Path | None,
+    rate: float | None,
+    max_body: int,
+    max_rows: int,
+    batching: bool,
+    log: bool,
+) -> None:
+    """Serve MODEL files: predictions from codes, rows or features, and the most similar rows of codes.
+
+    A browser sees what is loaded at the address that is printed; programs use lowtide.Client. SIGHUP loads models and
+    keys again without losing a request; SIGTERM answers what has come, then stops.
+    """
+    import sys
+
+    from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, configure_logging, run
+
+    settings = Settings(host, port, body_bytes=max_body << 20, rows=max_rows, rate=rate, batching=batching)
+    catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes], most_rows=max_rows)
+    service = Service(catalog, settings, KeyRing.load(keys), keys, EventLog(sys.stderr if log else None))
+
+    def started(address: str) -> None:
+        click.echo(f"Serving {', '.join(catalog.models)} on {address}", err=False)
+
+    configure_logging()
+    run(service, started)

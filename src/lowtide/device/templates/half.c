@@ -1,0 +1,10 @@
+
+/* IEEE binary16 to float: the exponents' bias differs by 112. */
+static float weight_of(uint32_t i)
+{
+    const uint32_t half = weights[i];
+    const uint32_t bits = ((half & 0x7fffu) << 13) | ((half & 0x8000u) << 16);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value * 5192296858534827628530496329220096.0f;
+}

@@ -1,0 +1,17 @@
+
+#define COLUMNS ${columns}u
+$weight_of
+static void add(uint32_t feature, ${score_type} *scores$value_argument)
+{
+    uint32_t c;
+    for (c = 0; c < COLUMNS; ++c) scores[c] $add;
+}
+
+void ${p}_scores(const uint8_t code[${P}_CODE_BYTES], ${score_type} scores[${P}_SCORES])
+{
+    uint32_t j, c;
+    for (c = 0; c < COLUMNS; ++c) scores[c] = bias[c];
+    for (j = 0; j < ${P}_LEVELS; ++j) {
+$visit
+    }$last
+}

@@ -1,0 +1,85 @@
+"""Ternary features on integers, as C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import check_option, fail
+from lowtide.device.packing import put_source
+from lowtide.device.text import Part, Table, filled
+from lowtide.encoders import TernaryFeatures
+from lowtide.projections import SparseTernaryProjection
+
+__all__ = ["ternary_part"]
+
+_LARGEST = {"uint8_t": 255, "int16_t": 32768}
+_MOST_TERMS = 65535
+
+
+def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], projection: str) -> Part:
+    """Return what encodes a row of integers by sums and comparisons alone.
+
+    Parameters
+    ----------
+    encoder : TernaryFeatures, fitted
+    names : dict
+        What every template knows: `p`, `P`, `input_type`, `stored_bits`.
+    projection : {"seed", "table"}
+        Make the entries of W again from their seed for every row, or keep them as lists of columns.
+    """
+    largest = _LARGEST.get(names["input_type"])
+    if largest is None:
+        remedy = "Sums of integers are exact on every machine. Take input='int16' or 'uint8'."
+        raise fail("export_c", "TernaryFeatures must have integers as input", names["input_type"], remedy)
+    drawn = encoder.projection_
+    if drawn.most_terms > _MOST_TERMS:
+        raise fail("export_c", f"sums must have at most {_MOST_TERMS} terms of a sign", drawn.most_terms)
+    check_option("export_c", "projection", projection, ("seed", "table"))
+    thresholds = _thresholds(encoder, largest * drawn.most_terms)
+    tables, sums, start, one_sum = _from_seed(encoder, names) if projection == "seed" else _from_lists(drawn, names)
+    encode = filled("ternary.c", **names, start=start, sum=one_sum, below=1 if encoder._even else 2)
+    source = sums + put_source(names["stored_bits"]) + encode
+    return Part(
+        (*thresholds, *tables), source, frozenset(), code_bytes=600 if projection == "seed" else 280, work_bytes=128
+    )
+
+
+def _thresholds(encoder: TernaryFeatures, reach: int) -> tuple[Table, Table]:
+    """Return thresholds within the reach of the sums, in 16 bits where they fit."""
+    limits = [np.clip(side.astype(np.int64), -reach - 1, reach + 1) for side in encoder.thresholds_.for_integers]
+    fits = max(int(np.abs(side).max()) for side in limits) <= np.iinfo(np.int16).max
+    upper, lower = (side.astype(np.int16 if fits else np.int32) for side in limits)
+    return Table("upper", upper, "A sum above is a plus."), Table("lower", lower, "A sum below is a minus.")
+
+
+def _from_seed(encoder: TernaryFeatures, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
+    """Return no table: the state of PCG64 that belongs to the seed, and the words that follow from it."""
+    state = np.random.PCG64(encoder._seed).state["state"]
+    (high, low), (more, less) = (divmod(int(state[key]), 1 << 64) for key in ("state", "inc"))
+    half = round(encoder.projection_.density * 2**31)
+    sums = filled("pcg64.c", **names, half=half, increment_high=hex(more), increment_low=hex(less))
+    return (), sums, f"State state = {{{high:#x}u, {low:#x}u}};", "sum_of(x, &state)"
+
+
+def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
+    """Return lists of columns by output: those that are added, then those that are subtracted."""
+    signs = drawn.signs().tocsr()
+    signs.sort_indices()
+    output = np.repeat(np.arange(drawn.n_outputs), np.diff(signs.indptr))
+    order = np.lexsort((signs.indices, signs.data < 0, output))
+    counts = np.bincount(2 * output + (signs.data < 0), minlength=2 * drawn.n_outputs)
+    columns = _narrow(signs.indices[order], drawn.n_features - 1)
+    tables = (
+        Table("counts", _narrow(counts, int(counts.max())), "Columns added and subtracted, a pair an output."),
+        Table("columns", columns, "Columns of each sum: those added, then those subtracted."),
+    )
+    kind = "uint8_t" if columns.dtype == np.uint8 else "uint16_t"
+    return tables, filled("lists.c", **names, column_type=kind), f"const {kind} *next = columns;", "sum_of(x, j, &next)"
+
+
+def _narrow(values: NDArray[Any], largest: int) -> NDArray[Any]:
+    """Return values as unsigned integers of the least width."""
+    return values.astype(np.uint8 if largest < 256 else np.uint16)

@@ -1,0 +1,137 @@
+"""Numbers, names and tables as C."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import fail
+
+__all__ = ["Part", "Table", "c_float", "c_string", "check_name", "filled", "name_from"]
+
+_LINE = 116
+_C_TYPES = {"u1": "uint8_t", "i1": "int8_t", "u2": "uint16_t", "i2": "int16_t", "i4": "int32_t", "f4": "float"}
+# Words of C99 and C++ that no function may be called by; the generated names get endings, so few could clash.
+_WORDS = {"int", "char", "auto", "main", "float", "double", "const", "static", "struct", "union", "void", "template"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A constant array of the generated source, in flash."""
+
+    name: str
+    values: NDArray[Any]
+    what: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in flash."""
+        return int(self.values.nbytes)
+
+    def declaration(self) -> str:
+        """Return the definition in C, with a comment above."""
+        kind = _C_TYPES[self.values.dtype.str[1:]]
+        texts = [c_float(v) if kind == "float" else str(int(v)) for v in self.values.ravel()]
+        return f"\n/* {self.what} */\nstatic const {kind} {self.name}[{self.values.size}] = {{\n{_lines(texts)}\n}};\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the generated source: its tables, its code, and what it takes besides them.
+
+    Parameters
+    ----------
+    tables : tuple of Table
+    source : str
+    headers : frozenset of str
+        Standard headers that it needs.
+    code_bytes : int
+        Machine code on a Cortex-M4 with -Os, rounded up.
+    work_bytes : int
+        Stack.
+    """
+
+    tables: tuple[Table, ...]
+    source: str
+    headers: frozenset[str]
+    code_bytes: int
+    work_bytes: int
+
+    def text(self) -> str:
+        """Return tables, then code."""
+        return "".join(table.declaration() for table in self.tables) + self.source
+
+
+def filled(template: str, **values: object) -> str:
+    """Return a template of this package with its names filled in."""
+    return _template(template).substitute({name: str(value) for name, value in values.items()})
+
+
+def c_float(value: float) -> str:
+    """Return a float32 as a literal that reads back to the same bits.
+
+    Examples
+    --------
+    >>> c_float(np.float32(0.1)), c_float(2.0)
+    ('0.1f', '2.0f')
+    """
+    text = str(np.float32(value))
+    return (text if any(mark in text for mark in ".e") else f"{text}.0") + "f"
+
+
+def c_string(text: str) -> str:
+    r"""Return a string literal; what is not plain ASCII becomes octal bytes of UTF-8, which every compiler reads alike.
+
+    Examples
+    --------
+    >>> print(c_string('a"b\\'), c_string("é?"))
+    "a\042b\134" "\303\251\077"
+    """
+    plain = set(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
+
+
+def check_name(name: Any) -> str:
+    """Return a name that C takes as a prefix of its own, or refuse it."""
+    good = isinstance(name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) is not None
+    if not good or name in _WORDS or keyword.iskeyword(name):
+        need = "name must be a C identifier of at most 31 letters, digits and underscores that starts with a letter"
+        raise fail("export_c", need, name, "It becomes the file's name and the prefix of every function.")
+    return str(name)
+
+
+def name_from(text: str) -> str:
+    """Return the nearest name that `check_name` takes.
+
+    Examples
+    --------
+    >>> name_from("my-model.v2"), name_from("8x8")
+    ('my_model_v2', 'model_8x8')
+    """
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    name = name if name[:1].isalpha() and name not in _WORDS and not keyword.iskeyword(name) else f"model_{name}"
+    return name[:31].rstrip("_")
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(resources.files("lowtide.device").joinpath("templates", name).read_text(encoding="utf-8"))
+
+
+def _lines(texts: list[str]) -> str:
+    """Return comma-separated texts in lines of bounded length."""
+    lines, line = [], "   "
+    for text in texts:
+        if len(line) + len(text) + 2 > _LINE:
+            lines.append(line)
+            line = "   "
+        line += f" {text},"
+    return "\n".join([*lines, line])

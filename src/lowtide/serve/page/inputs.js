@@ -1,0 +1,143 @@
+// Ways to give a row: draw it, fill in its columns, paste its numbers, or pick an example.
+import { Columns } from "./columns.js";
+import { curve, element } from "./charts.js";
+import { normalized, Pad, paint } from "./drawing.js";
+
+const MOST_FIELDS = 24;
+// Images that are known by their number of pixels: MNIST's, and those of scikit-learn's digits. A digit's box is scaled
+// to `fit` pixels, `high` is a white pixel, and `pen` the width of a line as a share of the pad.
+const KNOWN_IMAGES = {
+  784: { width: 28, height: 28, fit: 20, high: 1, pen: 0.08 },
+  64: { width: 8, height: 8, fit: 8, high: 16, pen: 0.15 },
+};
+
+const byId = (id) => document.getElementById(id);
+
+export class Input {
+  // `given(row)` is called with the row of every change, null when there is none.
+  constructor(given, trouble) {
+    this.given = given;
+    this.trouble = trouble;
+    this.pad = new Pad(byId("pad"), () => this.drawn());
+    byId("clear").addEventListener("click", () => this.pad.clear());
+    byId("range").addEventListener("change", () => this.drawn());
+    byId("fields").addEventListener("input", () => this.filled());
+    byId("send").addEventListener("click", () => this.pasted());
+  }
+
+  // Shows what fits a model and its encoder's description.
+  show(model, description) {
+    const page = model.metadata?.page ?? {};
+    this.columns = new Columns(description?.columns ?? model.columns, model.n_features);
+    const plain = !Object.keys(this.columns.categories).length;
+    this.image = page.image ?? (plain ? KNOWN_IMAGES[model.n_features] : null) ?? null;
+    const kind = this.image ? "draw" : this.columns.names.length <= MOST_FIELDS || !plain ? "fields" : "paste";
+    for (const id of ["draw", "fields", "paste"]) byId(id).hidden = id !== kind;
+    byId("input-name").textContent = { draw: "Draw", fields: "Fill in", paste: "Paste numbers" }[kind];
+    if (kind === "draw") this.prepareImage();
+    if (kind === "fields") this.prepareFields();
+    if (kind === "paste") byId("numbers-label").textContent = `${this.columns.names.length} numbers, any separator`;
+    this.showExamples(page.examples ?? []);
+    if (kind === "fields") this.filled();
+  }
+
+  prepareImage() {
+    const { width, height, high, pen = 0.08 } = this.image;
+    const range = byId("range");
+    if (![...range.options].some((option) => Number(option.value) === high)) range.append(new Option(String(high)));
+    range.value = String(high);
+    Object.assign(byId("seen"), { width, height });
+    this.pad.pen = pen;
+    this.pad.wipe();
+    this.see({ width, height, values: new Float64Array(width * height) });
+  }
+
+  prepareFields() {
+    const fields = this.columns.names.map((name, i) => {
+      const known = this.columns.categories[name];
+      const field = known ? element("select", known.map((text) => new Option(text))) : element("input");
+      if (!known) Object.assign(field, { type: "number", step: "any", value: this.startValue(name) });
+      field.id = `field-${i}`;
+      field.name = name;
+      return element("div", [element("label", name, { for: field.id }), field]);
+    });
+    byId("fields").replaceChildren(...fields);
+  }
+
+  startValue(name) {
+    const mean = this.columns.mean[this.columns.numeric.indexOf(name)] ?? 0;
+    return String(Number(mean.toPrecision(4)));
+  }
+
+  drawn() {
+    const { width, height, fit = Math.min(width, height) } = this.image;
+    const image = normalized(this.pad.image(), { width, height, fit });
+    this.forget();
+    if (!image) {
+      this.see({ width, height, values: new Float64Array(width * height) });
+      this.given(null);
+      return;
+    }
+    this.see(image);
+    const high = Number(byId("range").value);
+    const values = Array.from(image.values, (value) => Math.min(1, value) * high);
+    this.given(this.columns.scaled(high > 1 ? values.map(Math.round) : values));
+  }
+
+  see(image) {
+    paint(byId("seen").getContext("2d"), image, image.width, image.height);
+  }
+
+  filled() {
+    const fields = [...byId("fields").querySelectorAll("input, select")];
+    this.forget();
+    if (fields.some((field) => field.value.trim() === "")) return this.given(null);
+    return this.given(this.columns.row(new Map(fields.map((field) => [field.name, field.value]))));
+  }
+
+  pasted() {
+    const numbers = byId("numbers").value.split(/[\s,;]+/).filter(Boolean).map(Number);
+    const wanted = this.columns.names.length;
+    this.forget();
+    if (numbers.length !== wanted || !numbers.every(Number.isFinite)) {
+      const got = numbers.every(Number.isFinite) ? `${numbers.length}` : "what is no number";
+      this.trouble(`The model takes ${wanted} numbers, got ${got}.`);
+      return this.given(null);
+    }
+    return this.given(this.columns.scaled(numbers));
+  }
+
+  showExamples(examples) {
+    byId("examples").hidden = examples.length === 0;
+    const buttons = examples.map(({ name, row }) => {
+      const button = element("button", [this.picture(row), element("span", String(name))], { type: "button", "aria-pressed": "false" });
+      button.addEventListener("click", () => this.pick(button, row));
+      return button;
+    });
+    byId("example-list").replaceChildren(...buttons);
+  }
+
+  picture(row) {
+    if (!this.image) return curve(row);
+    const { width, height, high } = this.image;
+    const canvas = element("canvas", "", { width, height, "aria-hidden": "true" });
+    paint(canvas.getContext("2d"), { width, height, values: row.map((value) => value / high) }, width, height);
+    return canvas;
+  }
+
+  pick(button, row) {
+    this.forget();
+    button.setAttribute("aria-pressed", "true");
+    if (this.image) {
+      const { width, height, high } = this.image;
+      const image = { width, height, values: row.map((value) => value / high) };
+      this.pad.show(image);
+      this.see(image);
+    }
+    this.given(this.columns.scaled(row));
+  }
+
+  forget() {
+    for (const button of byId("example-list").children) button.setAttribute("aria-pressed", "false");
+  }
+}

@@ -1,0 +1,77 @@
+import json
+
+import numpy as np
+import pytest
+from cli.samples import FAST, flower_csv, flowers, lowtide
+
+import lowtide as lt
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flower_csv(tmp_path / "flowers.csv")
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "my-flowers.lowtide", *FAST, "--no-scale")
+    return tmp_path
+
+
+def test_export_c_writes_a_header_and_a_source(inside):
+    result = lowtide("export-c", "my-flowers.lowtide", "-o", "firmware/new", "--check", "flowers.csv")
+    assert result.exit_code == 0
+    assert "of the classes are the model's" in result.stdout
+    assert sorted(path.name for path in (inside / "firmware/new").iterdir()) == ["my_flowers.c", "my_flowers.h"]
+    expected = lt.device.export_c(lt.load("my-flowers.lowtide"), name="my_flowers", rows=flowers()[0])
+    assert (inside / "firmware/new/my_flowers.c").read_text() == expected.source
+    assert (inside / "firmware/new/my_flowers.h").read_text() == expected.header
+
+
+def test_export_c_says_as_json_what_it_takes():
+    result = lowtide("export-c", "my-flowers.lowtide", "-o", ".", "--weights", "int4", "--name", "iris", "--json")
+    content = json.loads(result.stdout)
+    assert content["name"] == "iris"
+    assert content["tables"]["weights"] == 64 * 2 // 2 + 1
+    assert content["flash_bytes"] == sum(content["tables"].values()) + content["code_bytes"]
+    assert content["agreement"] is None
+    assert content["error"] > 0
+
+
+def test_export_c_of_an_encoder_has_no_decision(inside):
+    lowtide(
+        "encode", "flowers.csv", "-o", "c.lowtide", "--save-encoder", "e.lowtide", "--drop", "species", "--no-scale"
+    )
+    result = lowtide("export-c", "e.lowtide", "-o", ".")
+    assert result.exit_code == 0
+    assert "decide" not in (inside / "e.h").read_text()
+    refused = lowtide("export-c", "e.lowtide", "-o", "other", "--check", "flowers.csv")
+    assert refused.exit_code == 2
+    assert "--check" in refused.stderr
+
+
+def test_export_c_of_a_standardized_table_says_what_rows_must_be():
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "scaled.lowtide", *FAST)
+    assert "(x - mean) / scale" in lowtide("export-c", "scaled.lowtide", "-o", ".").stderr
+
+
+def test_export_c_does_not_replace_files_unless_told_to():
+    assert lowtide("export-c", "my-flowers.lowtide", "-o", ".").exit_code == 0
+    again = lowtide("export-c", "my-flowers.lowtide", "-o", ".")
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+    assert lowtide("export-c", "my-flowers.lowtide", "-o", ".", "--force").exit_code == 0
+
+
+def test_export_c_refuses_codes_and_bad_names(inside):
+    lowtide("encode", "flowers.csv", "--model", "my-flowers.lowtide", "-o", "c.lowtide")
+    refused = lowtide("export-c", "c.lowtide", "-o", "new")
+    assert refused.exit_code == 1
+    assert "encoder" in refused.stderr
+    assert lowtide("export-c", "my-flowers.lowtide", "-o", "new", "--name", "1st").exit_code == 2
+    assert not (inside / "new").exists()
+
+
+def test_export_c_takes_ternary_features():
+    X = np.random.default_rng(0).integers(0, 255, (40, 30), dtype=np.uint8)
+    lt.save(lt.TernaryFeatures(n_components=64, sparsity="auto", random_state=0).fit(X), "t.lowtide")
+    result = lowtide("export-c", "t.lowtide", "-o", ".", "--input", "uint8", "--projection", "table")
+    assert "columns" in result.stdout
+    assert lowtide("export-c", "t.lowtide", "-o", "f", "--input", "float32").exit_code == 2

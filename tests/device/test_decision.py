@@ -1,0 +1,158 @@
+"""Exported decisions: the scores are those of the numpy reference, the classes nearly always the model's."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from device.harness import needs_host, needs_qemu, run_on_arm, run_on_host
+from device.samples import classifier, integer_rows, phases, trits
+from sklearn.frozen import FrozenEstimator
+
+import lowtide as lt
+from lowtide.device import Decision, export_c
+from lowtide.device.weights import WEIGHTS, pack_fields
+
+KINDS = tuple(WEIGHTS)
+
+
+def rows_of(n=120, d=20):
+    return np.random.default_rng(3).standard_normal((n, d)).astype(np.float32)
+
+
+@cache
+def every_model():
+    """Return models of one and more bits, of pairs and trits, of two and more classes, and a regression."""
+    X = rows_of()
+    pixels = integer_rows(120, 20, "uint8", seed=2)
+    return [
+        (classifier(phases(20, 301), 5, X), X),
+        (classifier(phases(20, 300), 2, X), X),
+        (classifier(phases(20, 101, bits=3), 3, X, loss="logistic"), X),
+        (classifier(phases(20, 64, bits=8), 4, X, loss="squared_hinge"), X),
+        (classifier(phases(20, 64, bits=1, quantizer="phase"), 3, X), X),
+        (classifier(phases(20, 64, bits=3, quantizer="phase"), 2, X), X),
+        (classifier(trits(20, 150, "uint8"), 6, pixels), pixels),
+        (lt.KernelRegressor(phases(20, 200)).fit(X, X[:, :2]), X),
+        (lt.KernelRegressor(phases(20, 200, bits=2)).fit(X, X[:, 0]), X),
+    ]
+
+
+def jobs_of(models, kind):
+    return [
+        (export_c(model, name=f"d{i}", weights=kind, input=rows.dtype.name), rows)
+        for i, (model, rows) in enumerate(models)
+    ]
+
+
+def assert_decided(models, kind, answers):
+    for (model, rows), answer in zip(models, answers, strict=True):
+        codes, decision = model.features_.encode(rows), Decision.of(model, kind)
+        expected = decision.scores(codes)
+        if kind == "float16":
+            assert np.allclose(answer.scores, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+        else:
+            assert np.array_equal(answer.scores, expected)
+        if decision.classes is not None and kind != "float16":
+            assert np.array_equal(model.classes_[answer.decided], decision.decide(codes))
+
+
+@needs_host
+@pytest.mark.parametrize("kind", KINDS)
+def test_exported_scores_are_those_of_the_reference(tmp_path, kind):
+    models = every_model()
+    assert_decided(models, kind, run_on_host(tmp_path, jobs_of(models, kind)))
+
+
+@needs_qemu
+@pytest.mark.parametrize("kind", ["int6", "float16"])
+def test_exported_scores_are_those_of_the_reference_on_a_cortex_m4(tmp_path, kind):
+    models = [(model, rows[:10]) for model, rows in every_model()]
+    assert_decided(models, kind, run_on_arm(tmp_path, jobs_of(models, kind)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_differ_from_decision_values_by_the_stated_error(kind):
+    for model, rows in every_model():
+        codes, decision = model.features_.encode(rows), Decision.of(model, kind)
+        exact = model.decision_function(codes) if decision.classes is not None else model.predict(codes)
+        exact = exact.reshape(len(codes), -1)
+        if decision.reference is not None:
+            exact = exact - exact[:, [decision.reference]]
+        error = np.sqrt(np.mean((decision.scores(codes) * decision.rounded.unit - exact) ** 2))
+        # Levels of real codes are not independent; they are near enough for the size of the error.
+        assert error < 2.0 * decision.rounded.error + 2.0 * decision.rounded.unit
+
+
+def test_finer_weights_have_a_smaller_error():
+    model, _ = every_model()[0]
+    errors = [Decision.of(model, kind).rounded.error for kind in ("int4", "int6", "int8", "float16")]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 50 * errors[-1]
+
+
+def test_agreement_counts_the_rows_with_the_model_s_class():
+    model, rows = every_model()[0]
+    made = export_c(model, weights="int4", rows=rows)
+    codes = model.features_.encode(rows)
+    same = np.mean(Decision.of(model, "int4").decide(codes) == model.predict(codes))
+    assert made.agreement == same > 0.8
+    assert f"{same:.2%}" in made.header
+
+
+def test_the_reference_class_has_no_weights():
+    model, _ = every_model()[0]
+    assert export_c(model).tables["weights"] == 301 * 4
+    assert export_c(model, weights="int6").tables["weights"] == 301 * 4 * 6 // 8 + 1
+    assert export_c(model, weights="float16").tables["weights"] == 301 * 4 * 2
+
+
+def test_without_weights_there_is_no_decision():
+    made = export_c(every_model()[0][0], weights=None)
+    assert "_decide" not in made.header + made.source
+    assert made.error is made.agreement is None
+
+
+@pytest.mark.parametrize("bits", [4, 6, 8])
+def test_packed_fields_read_back(bits):
+    most = 2 ** (bits - 1) - 1
+    weights = np.random.default_rng(0).integers(-most, most + 1, 101).astype(np.int8)
+    packed = pack_fields(weights, bits).astype(int)
+    places = bits * np.arange(101)
+    windows = packed[places // 8] | packed[np.minimum(places // 8 + 1, len(packed) - 1)] << 8
+    fields = (windows >> (places % 8)) & (2**bits - 1)
+    assert np.array_equal(fields - 2 * (fields & 2 ** (bits - 1)), weights)
+
+
+def test_labels_are_written_as_texts_that_cannot_break_the_source(tmp_path):
+    X = rows_of()
+    labels = np.where(X[:, 0] > 0, 'a"\\\n?', "é*/")
+    model = lt.KernelClassifier(phases(20, 50), C=1.0).fit(X, labels)
+    made = export_c(model, name="labels")
+    assert r'"a\042\134\012\077"' in made.source
+    assert r'"\303\251*/"' in made.source
+
+
+def test_all_weights_zero_give_scores_of_zero():
+    X = rows_of()
+    model = lt.KernelRegressor(phases(20, 50)).fit(X, np.zeros(len(X)))
+    assert not Decision.of(model, "int8").scores(model.features_.encode(X)).any()
+
+
+def test_a_decision_on_the_full_side_is_refused():
+    X = rows_of()
+    model = classifier(phases(20, 50), 2, X, predict_on="full")
+    with pytest.raises(lt.errors.ParameterError, match="predict_on"):
+        export_c(model)
+    assert "_decide" not in export_c(model, weights=None).source
+
+
+def test_a_model_of_codes_needs_their_encoder():
+    X = rows_of()
+    encoder = phases(20, 50)
+    codes, y = encoder.encode(X), X[:, 0] > 0
+    with pytest.raises(lt.errors.ParameterError, match="encoder"):
+        export_c(lt.KernelClassifier(C=1.0).fit(codes, y))
+    made = export_c(lt.KernelClassifier(FrozenEstimator(encoder), C=1.0).fit(codes, y))
+    assert made.tables["weights"] == 50

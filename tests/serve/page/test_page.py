@@ -1,0 +1,200 @@
+"""The page in real Chromium: draw, see the answer; what is sent are bits, and nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.clients.chromium import chromium
+from serve.page.browser import Visit, needs_chromium, served
+from sklearn.datasets import load_digits
+
+import lowtide as lt
+
+pytestmark = needs_chromium
+
+ONE = [(0.5, 0.12), (0.5, 0.88)]
+ZERO = [(0.5, 0.15), (0.3, 0.3), (0.28, 0.6), (0.45, 0.85), (0.62, 0.8), (0.72, 0.5), (0.66, 0.25), (0.5, 0.15)]
+KEY = "a-key-of-some-length-0123456789"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Save models of digits, of a table with a category, of a wide table, and of a layout that browsers cannot run."""
+    folder = tmp_path_factory.mktemp("models")
+    X, y = load_digits(return_X_y=True)
+    examples = [{"name": str(label), "row": row.tolist()} for label, row in zip(y[:10], X[:10])]
+    digits = lt.KernelClassifier(n_components=1024, C=1.0, random_state=0).fit(X, y)
+    lt.save(digits, folder / "digits.lowtide", metadata={"page": {"examples": examples}})
+    rng = np.random.default_rng(0)
+    wide = rng.standard_normal((60, 40)).round(2)
+    spectra = [{"name": "<b>first</b>", "row": wide[0].tolist()}]
+    regressor = lt.KernelRegressor(n_components=64, bits=2, random_state=0).fit(wide, wide[:, 0])
+    lt.save(regressor, folder / "wide.lowtide", metadata={"page": {"examples": spectra}})
+    dense = lt.RandomFeatures(projection="iid", n_components=64, random_state=0)
+    lt.save(lt.KernelClassifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(models):
+    with served(*(models / f"{name}.lowtide" for name in ("digits", "wide", "dense"))) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(browser, address):
+    visit = Visit(browser, address)
+    yield visit
+    assert visit.complaints == []
+    visit.close()
+
+
+def last_codes(visit, model):
+    """Return the codes of the last question."""
+    return lt.wire.unpack(visit.sent()[-1].post_data_buffer, model.features_)
+
+
+@pytest.mark.parametrize(("stroke", "digit"), [(ONE, "1"), (ZERO, "0")])
+def test_a_drawn_digit_is_answered(visit, models, stroke, digit):
+    visit.draw(stroke)
+    assert visit.answer() == digit
+    model = lt.load(models / "digits.lowtide")
+    assert str(model.predict(last_codes(visit, model))[0]) == digit
+    assert visit.page.locator("#scores > div").count() == 10
+    assert visit.page.locator("#scores .best dt").inner_text() == digit
+
+
+def test_only_bits_are_sent(visit):
+    visit.draw(ONE)
+    visit.answer()
+    for request in visit.sent():
+        assert request.headers["content-type"] == "application/vnd.lowtide.codes; v=1"
+        assert len(request.post_data_buffer) == 36 + 128
+    assert visit.page.locator("#bytes .value").all_inner_texts() == ["164", "256", "64"]
+
+
+def test_codes_made_in_the_browser_are_those_of_python(visit, models):
+    model = lt.load(models / "digits.lowtide")
+    X = load_digits().data[:10]
+    for i in range(10):
+        visit.page.click(f"#example-list button:nth-child({i + 1})")
+        visit.answer()
+        assert last_codes(visit, model) == model.features_.encode(X[i : i + 1])
+    assert visit.page.locator('#example-list [aria-pressed="true"]').count() == 1
+
+
+def test_clear_takes_the_answer_away(visit):
+    visit.draw(ONE)
+    visit.answer()
+    visit.page.click("#clear")
+    visit.page.wait_for_function("document.querySelector('#answer').textContent.trim() === ''")
+    assert visit.page.locator("#scores > div").count() == 0
+
+
+def test_the_page_says_what_is_loaded(visit, models):
+    visit.page.wait_for_selector("#models tr")
+    lines = visit.page.locator("#models tr").all_inner_texts()
+    fingerprint = lt.load(models / "digits.lowtide").features_.fingerprint_.hex()
+    assert [line.split("\t")[0] for line in lines] == ["digits", "wide", "dense"]
+    assert lines[0].split("\t")[1:] == [
+        "KernelClassifier",
+        "RandomFeatures",
+        "64",
+        "1,024",
+        "1",
+        "128",
+        fingerprint[:16],
+    ]
+
+
+def test_the_page_asks_nobody_but_its_server(visit, address):
+    visit.draw(ONE)
+    visit.answer()
+    assert all(request.url.startswith(address) for request in visit.requests)
+
+
+def test_pasted_numbers_are_coded_as_python_does(visit, models):
+    model = lt.load(models / "wide.lowtide")
+    visit.choose("wide")
+    row = np.random.default_rng(5).standard_normal(40)
+    visit.page.fill("#numbers", "; ".join(map(str, row)))
+    visit.page.click("#send")
+    shown = float(visit.answer())
+    assert last_codes(visit, model) == model.features_.encode(row[None])
+    assert shown == pytest.approx(model.predict(row[None])[0], rel=1e-4)
+
+
+def test_examples_of_spectra_can_be_picked_and_their_names_are_only_text(visit):
+    visit.choose("wide")
+    button = visit.page.locator("#example-list button")
+    assert button.inner_text().strip() == "<b>first</b>"
+    button.click()
+    visit.answer()
+
+
+def test_wrong_numbers_are_refused_before_anything_is_sent(visit):
+    visit.choose("wide")
+    for text, words in (("1 2 3", "got 3"), ("1 " * 39 + "x", "no number")):
+        visit.page.fill("#numbers", text)
+        visit.page.click("#send")
+        assert words in visit.page.inner_text("#trouble")
+    assert visit.sent() == []
+
+
+def test_a_model_that_browsers_cannot_encode_for_is_sent_the_row_and_says_so(visit):
+    visit.choose("dense")
+    visit.page.wait_for_selector("#field-2")
+    visit.page.fill("#field-1", "0.25")
+    assert visit.answer() in ("true", "false")
+    assert "Hadamard" in visit.page.inner_text("#code-note")
+    request = visit.sent()[-1]
+    assert request.headers["content-type"] == "application/vnd.lowtide.rows; v=1"
+    assert len(request.post_data_buffer) == 36 + 12
+
+
+def test_a_server_that_is_gone_is_said_in_words(browser, address):
+    visit = Visit(browser, address)
+    visit.page.route("**/predict*", lambda route: route.abort())
+    visit.draw(ONE)
+    visit.page.wait_for_selector("#trouble:not([hidden])")
+    assert visit.page.inner_text("#trouble") == "The server does not answer."
+    visit.close()
+
+
+def test_a_key_is_asked_for_and_used(browser, models):
+    with served(models / "digits.lowtide", keys=f"page: {KEY}\n") as address:
+        visit = Visit(browser, address)
+        visit.page.wait_for_selector("#key-form:not([hidden])")
+        visit.page.fill("#key", "wrong-key-of-some-length-9876543")
+        visit.page.click("#key-form button")
+        visit.page.wait_for_function(
+            "document.querySelector('#trouble').textContent !== 'This server wants an API key.'"
+        )
+        assert visit.page.locator("#key-form").is_visible()
+        visit.page.fill("#key", KEY)
+        visit.page.click("#key-form button")
+        visit.page.wait_for_selector("#models tr")
+        visit.draw(ONE)
+        assert visit.answer() == "1"
+        assert not visit.page.locator("#key-form").is_visible()
+        visit.close()
+
+
+def test_every_control_has_a_name_and_dark_is_dark(browser, address):
+    visit = Visit(browser, address, color_scheme="dark")
+    visit.page.wait_for_selector("#models tr")
+    named = "(e) => e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()"
+    controls = "document.querySelectorAll('button, select, input, textarea, canvas:not([aria-hidden])')"
+    unnamed = visit.page.evaluate(f"[...{controls}].filter((e) => !({named})(e)).map((e) => e.outerHTML)")
+    assert unnamed == []
+    background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb(11, 21, 24)"
+    assert visit.complaints == []
+    visit.close()
