@@ -16,7 +16,7 @@ from lowtide.codes import Codes
 from lowtide.errors import FileAccessError
 from lowtide.persist import write_whole
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import MANIFEST
+from lowtide.store.folder import MANIFEST, make_folder
 from lowtide.store.format import CODES, Column, Manifest, documents
 from lowtide.store.reading import ArrayReader
 from lowtide.store.writing.recovery import discard_uncommitted
@@ -78,7 +78,7 @@ def append_pieces(root: Path, manifest: Manifest, n_new: int, pieces: Iterator[P
             sums[name][shard:] = [checksum]
 
     for name in manifest.arrays:
-        (root / name).mkdir(exist_ok=True)
+        make_folder(root / name)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="lowtide-store") as disk:
             for piece in pieces:
@@ -125,6 +125,6 @@ def write_documents(root: Path, manifest: Manifest) -> None:
     """Bring the `zarr.json` of every array to the committed rows."""
     for name, data in documents(manifest, manifest.n_rows).items():
         place = root / name
-        place.parent.mkdir(exist_ok=True)
+        make_folder(place.parent)
         if not place.is_file() or place.read_bytes() != data:
             write_whole(place, [data])
