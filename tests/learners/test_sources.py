@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from learners.samples import classes, curve, encoder, weights
 from learners.sources import Blocks
+from sklearn.svm import SVC
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
@@ -113,6 +114,7 @@ def test_search_on_a_source_finds_what_it_finds_in_memory(scoring, loss):
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected, rtol=1e-5)
     assert found.best_params_ == memory.best_params_
     np.testing.assert_array_equal(found.predict(X), memory.predict(codes))
+    assert found.score(Blocks(codes, {"y": Y})) == pytest.approx(memory.score(codes, Y), rel=1e-5)
 
 
 def test_search_of_a_regressor_scores_by_sums():
@@ -123,6 +125,14 @@ def test_search_of_a_regressor_scores_by_sums():
     memory = search.fit(codes, targets).cv_results_["mean_test_score"].copy()
     named = search.set_params(scoring="r2").fit(Blocks(codes), targets).cv_results_["mean_test_score"]
     np.testing.assert_allclose(memory, named, rtol=1e-9)
+
+
+def test_compressed_machines_predict_sources():
+    exact = SVC(gamma=0.1).fit(X, Y)
+    small = lt.compress(exact, n_components=1024, bits=1, random_state=0)
+    codes = small.encode(X)
+    np.testing.assert_array_equal(small.predict(Blocks(codes)), small.predict(codes))
+    np.testing.assert_allclose(small.decision_function(Blocks(codes)), small.decision_function(codes), atol=1e-12)
 
 
 def test_a_source_of_no_rows_is_predicted_as_nothing_and_refused_by_fit():
@@ -176,6 +186,15 @@ def test_products_of_a_source_are_those_of_its_codes():
     np.testing.assert_allclose(design.rmatmul(Q), D.T @ Q, atol=1e-12)
     np.testing.assert_allclose(design.gram(s, np.float64), D.T @ (s[:, None] * D), atol=1e-11)
     np.testing.assert_allclose(design.squares(), np.sum(D**2, axis=0), rtol=1e-12)
+
+
+def test_weights_agree_where_memory_sums_in_float32_and_a_source_in_float64():
+    rows, features = classes(n=17_000, d=10, k=2)[0], lt.RandomFeatures(gamma=0.05, n_components=1024, random_state=0)
+    y = (rows[:, :2].sum(axis=1) > 0).astype(int)
+    codes = features.fit(rows).encode(rows)
+    memory = lt.KernelClassifier(C=10.0).fit(codes, y)
+    source = lt.KernelClassifier(C=10.0).fit(Blocks(codes, {"y": y}, most=3000))
+    np.testing.assert_allclose(source.coef_, memory.coef_, rtol=0, atol=1e-6 * np.abs(memory.coef_).max())
 
 
 def _peak(call):

@@ -19,8 +19,8 @@ class CodeSource(Protocol):
 
     Notes
     -----
-    Learners also use `column(name)`, an array with a value a row, and `encoder`, the fitted encoder of the codes, where
-    a source has them; slices `source[a:b]` as `Codes` let a cluster read ranges of it.
+    Where a source has them, learners also use `column(name)`, an array with a value a row, and `encoder`, the fitted
+    encoder of the codes; slices `source[a:b]`, as `Codes`, let a cluster read ranges of it.
 
     Examples
     --------

@@ -236,6 +236,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
                 remedy = "Pass the raw rows, or fit with predict_on='codes'."
                 raise fail(type(self).__name__, "rows must not be coded when predict_on is 'full'", "Codes", remedy)
             X = self._as_trained(X)
+        elif is_source(X):
+            return self._by_blocks(X, lambda scores: scores)
         elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         design = self._design(X, self._predict_on)

@@ -189,9 +189,10 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         """Return the probabilities of the best model."""
         return np.asarray(self._best().predict_proba(X))
 
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the score of the best model, by `scoring`, or accuracy or R^2."""
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+        """Return the score of the best model, by `scoring`, or accuracy or R^2; y of a source may be left out."""
         best = self._best()
+        y = column_of(X, y, "y") if is_source(X) else y
         return float(best.score(X, y) if self.scorer_ is None else self.scorer_(best, X, y))
 
     def plot(self, ax: Any = None) -> Any:
