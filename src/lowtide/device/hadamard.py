@@ -26,7 +26,7 @@ def hadamard_part(encoder: Any, projection: DrawnProjection, names: dict[str, An
         What every template knows.
     """
     if not isinstance(projection, HadamardProjection):
-        remedy = "Fit with projection='hadamard'. A dense W takes d x m floats."
+        remedy = "Fit with projection='hadamard'. A dense W takes four bytes of flash a column and frequency."
         raise fail("export_c", f"{type(encoder).__name__} must be on the Hadamard layout", encoder._layout, remedy)
     n_blocks, _, dimension = projection.signs.shape
     scale, scale_of = _scales(projection.scale)
