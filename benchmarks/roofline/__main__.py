@@ -35,7 +35,7 @@ QUICK = 32
 
 def measure(quick: bool = False) -> Measured:
     """Run limits and ops in turn, then the curves."""
-    shrink, rounds = (QUICK, 1) if quick else (1, 15)
+    shrink, rounds = (QUICK, 1) if quick else (1, 16)
     with threadpool_limits(_core.thread_count(), user_api="blas"):
         limits = build_limits(shrink)
         counts = Counts.in_force()
@@ -46,7 +46,7 @@ def measure(quick: bool = False) -> Measured:
         best = best_times(runs, rounds)
         rates = {limit.name: limit.amount / best[limit.name] for limit in limits}
         outcomes = [Outcome(op, best[f"{op.name}, {op.size}"], rates) for op in ops]
-        curves = measure_growth(shrink, 1 if quick else 5)
+        curves = measure_growth(shrink, 1 if quick else 6)
     machine = {
         "instruction set": _core.isa(),
         "threads": str(_core.thread_count()),
@@ -79,7 +79,9 @@ def record(run: Measured) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, write the results, and the page if one is named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.roofline", description=__doc__)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for roofline.md and roofline.json")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="folder for roofline.json, and without --page for tables and plots"
+    )
     parser.add_argument("--page", type=Path, help="page to write the measured part of, plots beside it")
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; figures mean nothing")
     given = parser.parse_args(arguments)
@@ -89,11 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = ["python", "-m", "benchmarks.roofline", *(sys.argv[1:] if arguments is None else arguments)]
     text = markdown(run, shlex.join(words))
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "roofline.md").write_text(text, encoding="utf-8")
     (given.out / "roofline.json").write_text(json.dumps(record(run), indent=2) + "\n", encoding="utf-8")
     draw(run.outcomes, run.curves, given.page.parent if given.page else given.out)
     if given.page:
         put_into_page(given.page, text)
+    else:
+        (given.out / "roofline.md").write_text(text, encoding="utf-8")
     print(text, end="")
 
 

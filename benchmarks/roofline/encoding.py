@@ -43,7 +43,7 @@ def _bits(counts: Counts, n: int, d: int, m: int) -> Op:
     X = rows(n, d)
     encoder = lt.RandomFeatures(gamma=1.0 / d, n_components=m, random_state=0).fit(X)
     return Op(
-        "encode, 1 bit",
+        f"encode, 1 bit, d = {d}",
         f"{n:,} x {d} to {m}, Hadamard, cos_sin",
         "a feature",
         "reads 4 d bytes a row, writes a bit a feature. D is d rounded up to a power of two; a frequency of a whole "
@@ -111,7 +111,7 @@ def _dense(n: int, d: int, m: int) -> Op:
 def _trits(counts: Counts, n: int, d: int, m: int) -> Op:
     X = np.random.default_rng(0).integers(0, 256, (n, d), dtype=np.uint8)
     encoder = lt.TernaryFeatures("rbf", n_components=m, sparsity=0.9, random_state=0).fit(X)
-    terms = encoder.projection_.signs().count_nonzero()
+    terms = int(encoder.projection_.signs().count_nonzero())
     return Op(
         "encode, trits",
         f"{n:,} x {d} uint8 to {m}, sparsity 0.9",

@@ -35,7 +35,7 @@ def _fractions(outcomes: Sequence[Outcome]) -> Figure:
     axis, places = axes[0, 0], np.arange(len(outcomes))
     axis.set_subplotspec(axes[0, 0].get_gridspec()[0, :])
     axis.barh(places, [outcome.fraction for outcome in outcomes], color=[COLORS[one.binds] for one in outcomes])
-    axis.set_yticks(places, [label(outcome) for outcome in outcomes])
+    axis.set_yticks(places, [outcome.op.name for outcome in outcomes])
     axis.invert_yaxis()
     axis.axvline(1.0, color=BLACK, linewidth=1)
     axis.grid(axis="y", visible=False)
@@ -43,11 +43,6 @@ def _fractions(outcomes: Sequence[Outcome]) -> Figure:
         axis.text(outcome.fraction + 0.01, place, outcome.binds, va="center", fontsize=8)
     axis.set_xlim(0, max(1.15, *(outcome.fraction + 0.15 for outcome in outcomes)))
     return figure
-
-
-def label(outcome: Outcome) -> str:
-    """Return the op's name, with the features in where several rows differ in nothing else."""
-    return f"{outcome.op.name} ({outcome.op.size.split(' to ')[0]})"
 
 
 def _growth(curves: Sequence[Curve]) -> Figure:
@@ -63,6 +58,7 @@ def _growth(curves: Sequence[Curve]) -> Figure:
         axes[1, 2].loglog(curve.values, 1e9 * np.array(curve.seconds), "o-", color=color, label=curve.call.split()[-1])
     axes[1, 2].set(title="encode, a projection", xlabel="d", ylabel="ns")
     axes[1, 2].legend()
+    _label_sizes(axes[1, 2], projections[0])
     return figure
 
 
@@ -70,7 +66,8 @@ def _powers(axis: Any, curve: Curve) -> None:
     axis.loglog(curve.values, 1e3 * np.array(curve.seconds), "o-", color=BLUE)
     axis.set(title=f"{curve.call}, {curve.fixed}", xlabel=curve.variable, ylabel="ms")
     text = f"{curve.variable}^{curve.exponent:.2f}, at the end ^{curve.last_exponent:.2f}"
-    axis.text(0.05, 0.9, text, transform=axis.transAxes)
+    axis.text(0.95, 0.05, text, transform=axis.transAxes, ha="right")
+    _label_sizes(axis, curve)
 
 
 def _logarithm(axis: Any, curve: Curve) -> None:
@@ -81,4 +78,10 @@ def _logarithm(axis: Any, curve: Curve) -> None:
     axis.plot(doublings, 1e9 * (start + slope * doublings), "-", color=GRAY)
     axis.set(title="encode, a projection, Hadamard", xlabel="log2 d", ylabel="ns")
     axis.set_ylim(bottom=0)
-    axis.text(0.05, 0.9, f"{1e9 * start:.2f} + {1e9 * slope:.3f} log2 d", transform=axis.transAxes)
+    axis.text(0.95, 0.05, f"{1e9 * start:.2f} + {1e9 * slope:.3f} log2 d", transform=axis.transAxes, ha="right")
+
+
+def _label_sizes(axis: Any, curve: Curve) -> None:
+    """Name every other measured size, and no other."""
+    axis.set_xticks(curve.values[::2], [f"{size:,}" for size in curve.values[::2]])
+    axis.minorticks_off()

@@ -53,7 +53,7 @@ class Curve:
         return float(start), float(slope)
 
 
-def measure_growth(shrink: int = 1, rounds: int = 5) -> list[Curve]:
+def measure_growth(shrink: int = 1, rounds: int = 6) -> list[Curve]:
     """Measure every curve; `shrink` divides sizes, for a quick look."""
     curves = []
     for call, variable, fixed, values, build in _plans(shrink):
@@ -70,7 +70,7 @@ def _plans(shrink: int) -> Iterator[tuple[str, str, str, list[int], Callable[[in
     small = 1 if shrink == 1 else 4
 
     def doubled(first: int, count: int) -> list[int]:
-        return [first // small << i for i in range(count if small == 1 else 3)]
+        return [first // small << i for i in range(count if small == 1 else 2)]
 
     n, d, m = (size // small for size in (2_048, 784, 4_096))
     yield "encode", "n", f"d = {d}, m = {m}", doubled(1_024, 6), lambda n: _encode(n, d, m)

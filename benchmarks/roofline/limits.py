@@ -64,7 +64,7 @@ def _memory(total: int) -> list[Limit]:
         np.copyto(arrays[thread][half : 2 * half], arrays[thread][:half])
 
     def fresh() -> None:
-        result = np.empty((n_threads, share // 2), np.uint8)
+        result = np.empty((n_threads, share // 4), np.uint8)
         on_threads(lambda thread: result[thread].fill(1))
 
     size = f"{n_threads * share / MIB:.0f} MiB"
@@ -73,7 +73,7 @@ def _memory(total: int) -> list[Limit]:
         Limit(
             "copy", "byte", f"numpy copy within {size}, both ways counted", n_threads * share, lambda: on_threads(copy)
         ),
-        Limit("fresh", "byte", "fill of a new array, pages never touched before", n_threads * (share // 2), fresh),
+        Limit("fresh", "byte", "fill of a new array, pages never touched before", n_threads * (share // 4), fresh),
     ]
 
 

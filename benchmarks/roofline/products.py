@@ -61,7 +61,7 @@ def _gram_bits(counts: Counts, codes: lt.Codes) -> Op:
 
 def _gram_trits(counts: Counts, n: int, m: int) -> Op:
     X = rows(n, 64)
-    codes = lt.TernaryFeatures("rbf", n_components=m, random_state=0).fit(X[:100]).encode(X)
+    codes = lt.TernaryFeatures("rbf", n_components=m, sparsity="auto", random_state=0).fit(X[:100]).encode(X)
     how = "six instructions for 512" if counts.wide else "two rows of 32 looked up and added at once"
     return Op(
         "gram, trits",

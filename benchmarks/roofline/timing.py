@@ -10,10 +10,8 @@ __all__ = ["best_times", "progress"]
 
 
 def best_times(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Run each once to warm up, then all of them `rounds` times in turn; return the least seconds of each."""
+    """Run all of them `rounds` times in turn, the first of which warms up; return the least seconds of each."""
     best = dict.fromkeys(runs, float("inf"))
-    for run in runs.values():
-        run()
     for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
