@@ -87,7 +87,7 @@ class Counts:
         if n_columns == 1:
             return {"vector": entries * 6 / 32}
         vectors = math.ceil(n_columns / 8)
-        return {"near": entries * vectors * 8, "vector": entries * vectors / 4}
+        return {"L1": entries * vectors * 8, "vector": entries * vectors / 4}
 
     def transposed_bits(self, bits: float) -> Work:
         """Return the work of rows of bits to columns, 4096 at a time."""

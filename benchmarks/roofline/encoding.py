@@ -116,11 +116,12 @@ def _trits(counts: Counts, n: int, d: int, m: int) -> Op:
         "encode, trits",
         f"{n:,} x {d} uint8 to {m}, sparsity 0.9",
         "a trit",
-        "an entry of the projection that is not zero reads and adds 2 bytes a row out of a tile of 64 rows in cache; "
+        "an entry of the projection that is not zero reads and adds 2 bytes a row, out of a tile of 64 rows in "
+        "the second-level cache; "
         "d bytes a row read, 2 bits a trit written",
         n * m,
         X.nbytes,
         n * m / 4,
-        {"near": 2.0 * n * terms, "vector": n * terms / (2 * counts.lanes)},
+        {"L2": 2.0 * n * terms, "vector": n * terms / (2 * counts.lanes)},
         partial(encoder.encode, X),
     )

@@ -13,7 +13,8 @@ from lowtide import _core
 __all__ = ["Limit", "build_limits"]
 
 SUMS = 12  # additions a round in probes.cpp
-NEAR_BYTES = 16_384  # half of a small first-level cache
+# Half of a small first-level cache, and a part of a small second-level one that no first-level cache holds.
+L1_BYTES, L2_BYTES = 16_384, 131_072
 MIB = 1 << 20
 
 
@@ -40,7 +41,13 @@ class Limit:
 
 def build_limits(shrink: int = 1) -> list[Limit]:
     """Return every limit; `shrink` divides the work of each, for a quick look."""
-    return [*_memory(512 * MIB // shrink), _near(40_000 // shrink), *_ports(4_000_000 // shrink), _sgemm(shrink)]
+    return [
+        *_memory(512 * MIB // shrink),
+        _cache("L1", "first-level", L1_BYTES, 640 * MIB // shrink),
+        _cache("L2", "second-level", L2_BYTES, 640 * MIB // shrink),
+        *_ports(4_000_000 // shrink),
+        _sgemm(shrink),
+    ]
 
 
 def _lines(n_bytes: int, value: int) -> np.ndarray:
@@ -77,24 +84,26 @@ def _memory(total: int) -> list[Limit]:
     ]
 
 
-def _near(repeats: int) -> Limit:
-    lines = [_lines(NEAR_BYTES, 1) for _ in range(_core.thread_count())]
+def _cache(name: str, words: str, size: int, total: int) -> Limit:
+    """Reading what a core's own cache holds, again and again."""
+    lines = [_lines(size, 1) for _ in range(_core.thread_count())]
+    repeats = total // size
 
     def read(thread: int) -> object:
-        return library().read_bytes(lines[thread].ctypes.data, NEAR_BYTES, repeats)
+        return library().read_bytes(lines[thread].ctypes.data, size, repeats)
 
-    words = f"a sum over {NEAR_BYTES // 1024} KiB a thread, again and again: the first-level cache"
-    return Limit("near", "byte", words, len(lines) * NEAR_BYTES * repeats, lambda: on_threads(read))
+    how = f"a sum over {size // 1024} KiB a thread, again and again: the {words} cache"
+    return Limit(name, "byte", how, len(lines) * size * repeats, lambda: on_threads(read))
 
 
 def _ports(rounds: int) -> list[Limit]:
     """Rates of instructions on registers, and of bits counted in the first-level cache."""
     n_threads, lanes = _core.thread_count(), library().vector_bytes() // 4
-    words = [_lines(NEAR_BYTES, 0x0F) for _ in range(n_threads)]
+    words = [_lines(L1_BYTES, 0x0F) for _ in range(n_threads)]
     repeats = max(1, rounds // 100)
 
     def count(thread: int) -> object:
-        return library().ones(words[thread].ctypes.data, NEAR_BYTES // 8, repeats)
+        return library().ones(words[thread].ctypes.data, L1_BYTES // 8, repeats)
 
     done = float(n_threads * SUMS * rounds)
     return [
@@ -115,8 +124,8 @@ def _ports(rounds: int) -> list[Limit]:
         Limit(
             "popcount",
             "bit",
-            f"ones of {NEAR_BYTES // 1024} KiB a thread counted again and again, nothing else done to them",
-            8.0 * n_threads * NEAR_BYTES * repeats,
+            f"ones of {L1_BYTES // 1024} KiB a thread counted again and again, nothing else done to them",
+            8.0 * n_threads * L1_BYTES * repeats,
             lambda: on_threads(count),
         ),
     ]

@@ -1,4 +1,4 @@
-"""Products of packed codes, decoding and search, with the work of each."""
+"""Products of packed codes, decoding, search and checksums, with the work of each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import lowtide as lt
 from benchmarks.roofline.counts import Counts
 from benchmarks.roofline.encoding import components, rows
 from benchmarks.roofline.op import Op, together
+from benchmarks.roofline.probes import on_threads
+from lowtide import _core
 
 __all__ = ["build_products"]
 
@@ -30,6 +32,7 @@ def build_products(counts: Counts, shrink: int = 1) -> list[Op]:
         _dot(counts, codes, 2_048 // shrink),
         *_searches(counts, 200_000 // shrink),
         _decode(codes[: 8_192 // shrink]),
+        _checksum(67_108_864 // shrink),
     ]
 
 
@@ -172,4 +175,20 @@ def _decode(codes: lt.Codes) -> Op:
         4.0 * n * m,
         {},
         partial(np.asarray, codes),
+    )
+
+
+def _checksum(n_bytes: int) -> Op:
+    """Every thread sums bytes of its own, as those that read a store do."""
+    parts = [np.full(n_bytes, 7, np.uint8) for _ in range(_core.thread_count())]
+    return Op(
+        "crc32c",
+        f"{n_bytes:,} bytes a thread",
+        "a byte",
+        "a byte read; crc32 takes 8 bytes a cycle, which is not counted",
+        len(parts) * n_bytes,
+        float(len(parts) * n_bytes),
+        0.0,
+        {},
+        lambda: on_threads(lambda thread: _core.crc32c(parts[thread], 0)),
     )

@@ -72,7 +72,7 @@ def test_work_names_only_limits_that_are_measured(isa: str) -> None:
         counts.scanned(8, 2),
     ]
     names = {name for work in works for name in work}
-    assert names <= {"additions", "vector", "popcount", "near"}
+    assert names <= {"additions", "vector", "popcount", "L1"}
     assert all(amount > 0 for work in works for amount in work.values())
 
 
