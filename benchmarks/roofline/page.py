@@ -36,7 +36,7 @@ def markdown(run: Measured, command: str) -> str:
         f"Written by `{command}` on: {told}.",
         "### Limits\n\n" + _limits(run),
         f"### Ops\n\n{_ops(run)}\n\n![Share of the limit that each op reaches]({FRACTIONS})",
-        "How bytes and operations were counted:\n\n" + _counted(run),
+        f"### Work of an element\n\n{_work(run)}\n\nHow it was counted:\n\n{_counted(run)}",
         f"### Growth\n\n{_growth(run)}\n\n{_logarithm(run)}\n\n![Time against n, d and m]({GROWTH})",
     ]
     return "\n\n".join(parts) + "\n"
@@ -58,37 +58,41 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _limits(run: Measured) -> str:
     rows = [
-        [f"`{limit.name}`", f"{run.rates[limit.name] / 1e9:.3g} G {limit.unit}s/s", limit.words] for limit in run.limits
+        [f"`{limit.name}`", f"{_figure(run.rates[limit.name] / 1e9)} G {limit.unit}s/s", limit.words]
+        for limit in run.limits
     ]
     return _table(["limit", "measured", "how"], rows)
 
 
 def _ops(run: Measured) -> str:
     units = {limit.name: limit.unit for limit in run.limits} | {MEMORY: "byte"}
+    rows = [
+        [
+            outcome.op.name,
+            outcome.op.size,
+            f"{outcome.seconds * 1e3:.3g} ms",
+            f"{_figure(outcome.amount / outcome.seconds / 1e9)} G {units[outcome.binds]}s/s",
+            f"{100 * outcome.fraction:.0f}%",
+            f"`{outcome.binds}`",
+        ]
+        for outcome in run.outcomes
+    ]
+    return _table(["op", "size", "time", "rate", "of the limit", "binds"], rows)
+
+
+def _work(run: Measured) -> str:
     rows = []
-    for outcome in run.outcomes:
-        op = outcome.op
-        work = {f"`{name}`": amount / op.elements for name, amount in op.work.items()}
-        rows.append(
-            [
-                op.name,
-                op.size,
-                f"{op.read / op.elements:.3g} + {op.written / op.elements:.3g}",
-                ", ".join(f"{amount:.3g} {name}" for name, amount in work.items()) or "none",
-                f"{outcome.seconds * 1e3:.3g} ms",
-                f"{outcome.amount / outcome.seconds / 1e9:.3g} G {units[outcome.binds]}s/s",
-                f"{100 * outcome.fraction:.0f}%",
-                f"`{outcome.binds}`",
-            ]
-        )
-    header = ["op", "size", "bytes an element, read + written", "operations an element", "time", "rate", "of the limit"]
-    return _table([*header, "binds"], rows)
+    for op in (outcome.op for outcome in run.outcomes):
+        amounts = [f"{_figure(amount / op.elements)} `{name}`" for name, amount in op.work.items()]
+        moved = [_figure(amount / op.elements) for amount in (op.read, op.written)]
+        rows.append([op.name, op.element, *moved, ", ".join(amounts) or "none counted"])
+    return _table(["op", "element", "bytes read", "bytes written", "operations"], rows)
 
 
 def _counted(run: Measured) -> str:
     """List each way of counting once."""
     ways = {outcome.op.counted: outcome.op for outcome in run.outcomes}
-    return "\n".join(f"- *{op.name}*, an element is {op.element}: {op.counted}." for op in ways.values())
+    return "\n".join(f"- *{op.name}*: {op.counted}." for op in ways.values())
 
 
 def _growth(run: Measured) -> str:
@@ -119,6 +123,11 @@ def _logarithm(run: Measured) -> str:
         f"threads together, fitted from d = {curve.values[0]:,} to {curve.values[-1]:,}; no size is further than "
         f"{100 * worst:.0f}% from that line."
     )
+
+
+def _figure(value: float) -> str:
+    """Three digits, and no powers of ten."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _time(seconds: float) -> str:
