@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two quiets: errors still show.
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input
-CPP_FILES = $(shell find cpp tests/cpp -name '*.hpp' -o -name '*.cpp')
+CPP_FILES = $(shell find cpp tests/cpp benchmarks -name '*.hpp' -o -name '*.cpp')
 STAMP_VENV := $(VENV)/.stamp-venv
 STAMP_BUILD := $(VENV)/.stamp-build
 STAMP_PACKAGE := $(VENV)/.stamp-package
@@ -28,7 +28,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ sanitize: $(STAMP_BUILD)  ## the C++ tests with address and undefined-behavior s
 
 bench: $(STAMP_BENCH)  ## lowtide and what a user would pick instead, timed side by side; ROW=<name> for one row
 	@$(BIN)/python -m benchmarks.peers $(ROW)
+
+roofline: $(STAMP_BENCH)  ## the machine's limits and the share of them that each op reaches, into the guide
+	@$(BIN)/python -m benchmarks.roofline --page docs/guide/roofline.md
 
 docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html

@@ -31,8 +31,8 @@ autodoc_typehints = "none"
 autodoc_default_options = {"show-inheritance": True}
 numpydoc_show_class_members = False
 
-# Wide pages: the front, and sources of 120 columns.
-WITHOUT_TOC = ("index", "extending/kernel", "extending/quantizer", "extending/op")
+# Wide pages: the front, tables of many columns, and sources of 120.
+WITHOUT_TOC = ("index", "guide/roofline", "extending/kernel", "extending/quantizer", "extending/op")
 html_theme = "pydata_sphinx_theme"
 html_title = "lowtide"
 html_static_path = ["_static"]

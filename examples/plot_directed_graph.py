@@ -54,7 +54,7 @@ school = np.floor((X[:, 1] + 0.5) / 2).astype(int) % 2
 label = np.where(rng.random(n) < 0.05, 1 - school, school)
 accuracy = {}
 for name, encoder in features.items():
-    search = GridSearchCV(lt.AsymmetricLSSVC(encoder, system="ridge"), {"C": [0.3, 3.0, 30.0]}, cv=3)
+    search = GridSearchCV(lt.AsymmetricLSSVC(encoder), {"C": [0.3, 3.0, 30.0]}, cv=3)
     accuracy[name] = cross_val_score(search, X, label, cv=ShuffleSplit(4, train_size=300, random_state=0))
     print(f"{name:12} accuracy of the school {accuracy[name].mean():.3f} +- {accuracy[name].std() / 2:.3f}")
 assert direction["asymmetric"] > 0.9 > direction["symmetrized"]

@@ -6,18 +6,18 @@ import json
 import shutil
 import struct
 import subprocess
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import lowtide as lt
+import lowtide.serve
 
 __all__ = ["NODE", "PAGE", "codes_by_javascript"]
 
 NODE = shutil.which("node")
-PAGE = Path(str(resources.files("lowtide"))) / "serve" / "page"
+PAGE = Path(lowtide.serve.__file__).parent / "page"
 _SCRIPT = Path(__file__).with_name("encode_rows.mjs")
 
 

@@ -166,7 +166,7 @@ class Attack:
             b"BREW / HTTP/1.1",
             b"POST /v1/predict HTTP/9.9",
             b"POST",
-            b"GET  / HTTP/1.1",
+            b"GET  /nowhere HTTP/1.1",
             b"POST v1 HTTP/1.1",
             b"PRI * HTTP/2.0",
             b"CONNECT a:1 HTTP/1.1",

@@ -1,7 +1,6 @@
 """Kernel machines on a few bits per feature, trained on packed codes.
 
-The names below are grouped by stage, in the order in which data runs through them:
-kernel, projection, map, quantizer, codes, encoder.
+Names are grouped by stage, in the order in which data runs: kernel, projection, map, quantizer, codes, encoder, model.
 """
 
 from importlib import import_module

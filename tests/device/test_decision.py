@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from device.harness import needs_host, needs_qemu, run_on_arm, run_on_host
+from device.harness import HOST_C, needs_host, needs_qemu, run_on_arm, run_on_host
 from device.samples import classifier, integer_rows, phases, trits
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide.device import Decision, export_c
+from lowtide.device import Decision, decision, export_c
 from lowtide.device.weights import WEIGHTS, pack_fields
 
 KINDS = tuple(WEIGHTS)
@@ -106,6 +106,22 @@ def test_the_reference_class_has_no_weights():
     assert export_c(model).tables["weights"] == 301 * 4
     assert export_c(model, weights="int6").tables["weights"] == 301 * 4 * 6 // 8 + 1
     assert export_c(model, weights="float16").tables["weights"] == 301 * 4 * 2
+
+
+@pytest.mark.parametrize("reference", [0, 1, 3])
+def test_any_class_may_be_the_one_without_weights(monkeypatch, tmp_path, reference):
+    X = rows_of()
+    model = classifier(phases(20, 100), 4, X)
+    monkeypatch.setattr(decision, "_best_reference", lambda W: reference)
+    scores = (
+        Decision.of(model, "float16").scores(model.features_.encode(X)) * Decision.of(model, "float16").rounded.unit
+    )
+    exact = model.decision_function(X)
+    assert not scores[:, reference].any()
+    assert np.allclose(scores, exact - exact[:, [reference]], atol=0.01)
+    if HOST_C is not None:
+        (answer,) = run_on_host(tmp_path, [(export_c(model), X)])
+        assert np.array_equal(answer.scores, Decision.of(model, "int8").scores(model.features_.encode(X)))
 
 
 def test_without_weights_there_is_no_decision():

@@ -28,11 +28,23 @@ def ten_classes(features):
     return model
 
 
-def measured(made, folder):
-    """Return the bytes of flash and of static memory that the linker would see, and the deepest stack."""
+def compiled(made, folder, *flags):
+    """Return the object file for a Cortex-M4."""
     _, source = made.write(folder)
     target = folder / "device.o"
-    subprocess.run([ARM_C, *STRICT, *CORTEX_M4, "-fstack-usage", "-c", source, "-o", target], check=True)
+    subprocess.run([ARM_C, *STRICT, *CORTEX_M4, *flags, "-fstack-usage", "-c", source, "-o", target], check=True)
+    return target
+
+
+def called_from_elsewhere(target):
+    """Return the functions that a linker would have to find in a library."""
+    text = subprocess.run([shutil.which("arm-none-eabi-nm"), "-u", target], capture_output=True, text=True, check=True)
+    return set(text.stdout.split()) - {"U"}
+
+
+def measured(made, folder):
+    """Return the bytes of flash and of static memory that the linker would see, and the deepest stack."""
+    target = compiled(made, folder)
     size = shutil.which("arm-none-eabi-size")
     text = subprocess.run([size, "-A", target], capture_output=True, text=True, check=True).stdout
     sections = {line.split()[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith(".")}
@@ -84,6 +96,18 @@ def test_stated_sizes_hold_for_other_shapes(tmp_path):
         assert sum(made.tables.values()) < flash <= made.flash_bytes
         assert static == 0
         assert code_bytes + stack <= made.ram_bytes
+
+
+@needs_arm
+@pytest.mark.parametrize("flag", ["-Os", "-O3"])
+def test_nothing_is_called_from_a_library(tmp_path, flag):
+    whole, padded, integers = phases(64, 200), phases(70, 200, bits=3), trits(64, 100, "uint8")
+    for features, options in ((whole, {}), (padded, {"weights": "float16"}), (integers, {"input": "uint8"})):
+        model = ten_classes(features)
+        assert called_from_elsewhere(compiled(export_c(model, **options), tmp_path, flag)) == set()
+    sketch = export_c(lt.Sketch(n_components=100, random_state=0).fit(np.eye(3, 70)))
+    double = called_from_elsewhere(compiled(sketch, tmp_path, flag))
+    assert all(name.startswith("__aeabi_") for name in double), "arithmetic in double, and no more"
 
 
 @needs_host

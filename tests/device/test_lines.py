@@ -93,7 +93,7 @@ def test_the_root_is_rounded_as_the_processor_rounds_it(tmp_path):
     start = source.index("static double root(")
     body = source[start : source.index("\n}\n", start) + 3]
     program = tmp_path / "root.c"
-    program.write_text(f"#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{body}{ROOTS}")
+    program.write_text(f"#include <stdint.h>\n#include <stdio.h>\n{body}{ROOTS}")
     rng = np.random.default_rng(0)
     squares = np.concatenate(
         [10.0 ** rng.uniform(-90, 77, 20_000), np.arange(1.0, 5000.0), np.arange(1.0, 5000.0) ** 2]

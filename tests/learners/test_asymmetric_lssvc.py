@@ -57,7 +57,7 @@ def dense_solution(model, y, C, weight=None):
 @pytest.mark.parametrize("C", [0.01, 0.3, 5.0])
 @pytest.mark.parametrize("form", ["blocks", "phase"])
 def test_low_rank_solution_is_that_of_the_whole_system(form, C):
-    model = AsymmetricLSSVC(features(form=form), C=C).fit(X, TWO)
+    model = AsymmetricLSSVC(features(form=form), C=C, system="ask_ls").fit(X, TWO)
     source, target = dense_solution(model, TWO, C)
     np.testing.assert_allclose(model.source_scores(X)[:, 0], source, atol=1e-7)
     np.testing.assert_allclose(model.target_scores(X)[:, 0], target, atol=1e-7)
@@ -66,13 +66,13 @@ def test_low_rank_solution_is_that_of_the_whole_system(form, C):
 
 def test_weights_enter_the_system_as_they_should():
     weight = RNG.uniform(0.2, 3, 60)
-    model = AsymmetricLSSVC(features(), C=0.3).fit(X, TWO, sample_weight=weight)
+    model = AsymmetricLSSVC(features(), C=0.3, system="ask_ls").fit(X, TWO, sample_weight=weight)
     source, target = dense_solution(model, TWO, 0.3, weight)
     np.testing.assert_allclose(model.decision_function(X), (source + target) / 2, atol=1e-7)
 
 
 def test_more_classes_are_one_against_the_rest():
-    model = AsymmetricLSSVC(features(), C=0.2).fit(X, THREE)
+    model = AsymmetricLSSVC(features(), C=0.2, system="ask_ls").fit(X, THREE)
     scores = model.decision_function(X)
     for i, label in enumerate(model.classes_):
         source, target = dense_solution(model, np.where(label == THREE, 1.0, -1.0), 0.2)
@@ -84,7 +84,7 @@ def test_more_classes_are_one_against_the_rest():
 @pytest.mark.parametrize("C", [0.01, 0.3, 50.0])
 def test_ridge_is_ridge_regression_on_the_kernel_matrix(C, weighted):
     weight = RNG.uniform(0.2, 3, 60) if weighted else np.ones(60)
-    model = AsymmetricLSSVC(features(), C=C, system="ridge").fit(X, TWO, sample_weight=weight)
+    model = AsymmetricLSSVC(features(), C=C).fit(X, TWO, sample_weight=weight)
     L, R = sides(model)
     root = np.sqrt(weight)
 
@@ -108,13 +108,13 @@ def test_ridge_learns_what_the_symmetrized_kernel_cannot_see():
     scores = {}
     for kernel in (whole, SymmetricPart(whole)):
         encoder = features(kernel, n_components=400)
-        model = AsymmetricLSSVC(encoder, C=0.02, system="ridge").fit(rows[::2], y[::2])
+        model = AsymmetricLSSVC(encoder, C=0.02).fit(rows[::2], y[::2])
         scores[type(kernel).__name__] = model.score(rows[1::2], y[1::2])
     assert scores["ShiftGaussian"] > scores["SymmetricPart"] + 0.1
 
 
 def test_stable_strength_keeps_the_system_positive_definite():
-    model = AsymmetricLSSVC(features()).fit(X, TWO)
+    model = AsymmetricLSSVC(features(), system="ask_ls").fit(X, TWO)
     L, R = sides(model)
     largest = np.linalg.svd((L - L.mean(axis=0)) @ (R - R.mean(axis=0)).T, compute_uv=False)[0]
     assert pytest.approx(0.45 / largest, rel=1e-9) == model.C_
@@ -133,7 +133,7 @@ def test_rows_that_are_all_equal_have_a_model(bits):
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_symmetric_kernel_gives_the_kernel_classifier(C):
     encoder = features(Gaussian(1.5))
-    ours = AsymmetricLSSVC(encoder, C=C).fit(X, TWO)
+    ours = AsymmetricLSSVC(encoder, C=C, system="ask_ls").fit(X, TWO)
     theirs = KernelClassifier(encoder, C=C).fit(X, TWO)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-8)
     np.testing.assert_allclose(ours.source_scores(X), ours.target_scores(X), atol=1e-8)
@@ -141,7 +141,8 @@ def test_symmetric_kernel_gives_the_kernel_classifier(C):
 
 def test_encoder_without_a_right_side_counts_as_symmetric():
     encoder = RandomFeatures(gamma=0.3, n_components=64, random_state=0)
-    ours, theirs = (model(encoder, C=2.0).fit(X, TWO) for model in (AsymmetricLSSVC, KernelClassifier))
+    ours, theirs = AsymmetricLSSVC(encoder, C=2.0, system="ask_ls"), KernelClassifier(encoder, C=2.0)
+    ours.fit(X, TWO), theirs.fit(X, TWO)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-7)
 
 
@@ -154,7 +155,7 @@ def test_roles_choose_the_score():
 
 @pytest.mark.parametrize("bits", [1, 3])
 def test_codes_of_both_sides_can_be_learned_from(bits):
-    model = AsymmetricLSSVC(features(bits=bits, n_components=600), C=0.5).fit(X, TWO)
+    model = AsymmetricLSSVC(features(bits=bits, n_components=600), C=0.5, system="ask_ls").fit(X, TWO)
     assert model._predict_on == "codes"
     source, target = dense_solution(model, TWO, 0.5)
     np.testing.assert_allclose(model.decision_function(X), (source + target) / 2, atol=1e-6)
@@ -242,7 +243,7 @@ def test_singular_system_is_an_error_that_says_what_to_change():
     L, R = (side.astype(np.float64) for side in (encoder.transform(X), encoder.transform_right(X)))
     singular = np.linalg.svd((L - L.mean(axis=0)) @ (R - R.mean(axis=0)).T, compute_uv=False)
     with pytest.raises(ParameterError, match="Change C a little"):
-        AsymmetricLSSVC(FrozenEstimator(encoder), C=1 / (2 * singular[0])).fit(X, TWO)
+        AsymmetricLSSVC(FrozenEstimator(encoder), C=1 / (2 * singular[0]), system="ask_ls").fit(X, TWO)
 
 
 @pytest.mark.parametrize("encoder", [Sketch(64, random_state=0), TernaryFeatures(n_components=64, sparsity=0.0)])

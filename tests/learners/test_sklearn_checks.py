@@ -20,8 +20,8 @@ CLASSIFIERS = [
     KernelClassifier(n_components=64, loss="squared_hinge"),
     KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
     KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
-    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0)),
-    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0), system="ridge"),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0), system="ask_ls"),
+    AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
 ]
 REGRESSORS = [
     KernelRegressor(n_components=64),

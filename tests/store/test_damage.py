@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from store.samples import filled
 
 import lowtide as lt
+from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError
 from lowtide.store.format import Manifest
 
@@ -107,6 +108,19 @@ def test_verify_finds_whole_shards_of_other_rows(tmp_path):
     second.write_bytes(a)
     with pytest.raises(FileFormatError, match=r"shard 0.*must hold the rows that were committed.*shard 1"):
         lt.CodeStore.open(tmp_path / "s.zarr").verify()
+
+
+def test_bits_past_the_last_level_are_refused_even_with_a_right_checksum(tmp_path):
+    filled(tmp_path / "s.zarr")
+    target = tmp_path / "s.zarr" / "codes" / "c.1.0"
+    data = bytearray(target.read_bytes())
+    data[15] |= 128  # bit 127 of the first row, of 100 levels
+    data[128:132] = crc32c(data[:128]).to_bytes(4, "little")
+    target.write_bytes(data)
+    message = r"shard 1, chunk 0 .* must hold packed codes.*past the 100 used ones"
+    for action in (read_all, lambda path: lt.CodeStore.open(path).verify()):
+        with pytest.raises(FileFormatError, match=message):
+            action(tmp_path / "s.zarr")
 
 
 def test_writer_does_not_spread_damage(tmp_path):

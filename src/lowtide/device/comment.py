@@ -57,7 +57,11 @@ def _ram(made: DeviceCode) -> str:
 def _build(encoder: Any) -> str:
     if isinstance(encoder, TernaryFeatures):
         return "Build: any C99 compiler. Integers only: sums, differences and comparisons."
-    length = " The length of a row is summed in double." if isinstance(encoder, Sketch) else ""
+    length = (
+        " The length of a row is summed in double: without hardware for it the compiler's library adds some 2 kB."
+        if isinstance(encoder, Sketch)
+        else ""
+    )
     return (
         "Build: any C99 compiler, without libm. float must be IEEE binary32, computed as such and rounded to nearest, "
         "with subnormal numbers: no -ffast-math, no flush to zero. Contraction to fused operations is harmless."

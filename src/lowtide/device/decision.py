@@ -72,8 +72,9 @@ class Decision:
         reference = None
         if W.shape[1] > 1 and classes is not None:
             reference = _best_reference(W)
-            W = np.delete(W - W[:, [reference]], reference, axis=1)
-            intercept = np.delete(intercept - intercept[reference], reference)
+            order = _column_order(W.shape[1], reference)
+            W = (W - W[:, [reference]])[:, order]
+            intercept = (intercept - intercept[reference])[order]
         rounded = round_weights(W, intercept, empty.codebook, kind)
         return cls(kind, rounded, reference, classes, empty.bits, empty.n_levels)
 
@@ -94,7 +95,9 @@ class Decision:
         values = rounded.values.astype(wide)[codes.levels()].reshape(len(codes), -1)
         sums = values @ rounded.weights.astype(wide) + rounded.bias.astype(wide)
         if self.reference is not None:
-            sums = np.insert(sums, self.reference, 0, axis=1)
+            scores = np.zeros((len(codes), self.n_scores), dtype=wide)
+            scores[:, _column_order(self.n_scores, self.reference)] = sums
+            sums = scores
         return sums.astype(np.float32 if self.kind == "float16" else np.int32)
 
     def decide(self, codes: Codes) -> NDArray[Any]:
@@ -122,10 +125,9 @@ class Decision:
         if not self._adds_bits:
             tables.append(Table("values", self.rounded.values, "Values of the levels."))
         source = self._scores_source(names) + self._decide_source(names)
-        headers = frozenset({"string.h"} if self.kind == "float16" else ())
         # Each label is a pointer and its text.
         labels = [] if self.classes is None else [len(str(label).encode()) + 5 for label in self.classes.tolist()]
-        return Part(tuple(tables), source, headers, code_bytes=260 + sum(labels), work_bytes=4 * self.n_scores + 96)
+        return Part(tuple(tables), source, frozenset(), code_bytes=260 + sum(labels), work_bytes=4 * self.n_scores + 96)
 
     def header(self, names: dict[str, Any]) -> str:
         """Return the declarations in C.
@@ -176,7 +178,11 @@ class Decision:
         else:
             visit, get = _VISIT_PAIR if pairs else _VISIT_LEVEL, get_source(stored_bits(self.bits))
             argument, add = f", {self._score_type} value", "+= value * weight_of(feature * COLUMNS + c)"
-        last = "" if self.reference is None else filled("reference.c", reference=self.reference).rstrip("\n")
+        last = ""
+        if self.reference == len(self.rounded.bias):
+            last = "\n    scores[COLUMNS] = 0;"
+        elif self.reference is not None:
+            last = filled("reference.c", reference=self.reference).rstrip("\n")
         return get + filled(
             "scores.c",
             **names,
@@ -207,6 +213,11 @@ def _codes_of(model: Any) -> Codes:
     if not isinstance(codes, Codes):
         raise fail("export_c", "the coded side must be packed levels", type(codes).__name__)
     return codes
+
+
+def _column_order(n_classes: int, reference: int) -> list[int]:
+    """Return the classes that have weights: the last one in the place of the reference."""
+    return [n_classes - 1 if c == reference else c for c in range(n_classes - 1)]
 
 
 def _best_reference(W: NDArray[np.float64]) -> int:

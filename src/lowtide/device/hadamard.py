@@ -26,15 +26,14 @@ def hadamard_part(encoder: Any, projection: DrawnProjection, names: dict[str, An
         What every template knows.
     """
     if not isinstance(projection, HadamardProjection):
-        remedy = "Fit with projection='hadamard'. A dense W takes d x m floats."
+        remedy = "Fit with projection='hadamard'. A dense W takes four bytes of flash a column and frequency."
         raise fail("export_c", f"{type(encoder).__name__} must be on the Hadamard layout", encoder._layout, remedy)
     n_blocks, _, dimension = projection.signs.shape
     scale, scale_of = _scales(projection.scale)
     signs = Table("signs", projection.arrays()["signs"], "Signs, 1 for minus: by block, S1, S2 and S3 of each.")
     shape = {"dimension": dimension, "n_blocks": n_blocks, "n_frequencies": projection.n_frequencies}
     source = filled("hadamard.c", **names, **shape, scale_of=scale_of)
-    headers = frozenset({"float.h", "string.h"} if scale.values.dtype == np.uint16 else {"float.h"})
-    return Part((signs, scale), source, headers, code_bytes=400, work_bytes=4 * dimension + 128)
+    return Part((signs, scale), source, frozenset({"float.h"}), code_bytes=400, work_bytes=4 * dimension + 128)
 
 
 def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
@@ -50,8 +49,9 @@ def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
         table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
         return table, (
             "static float scale_of(uint32_t j)\n{\n"
-            f"    const uint32_t bits = {least}u + ((uint32_t)scales[j] << 8);\n"
-            "    float value;\n    memcpy(&value, &bits, sizeof value);\n    return value;\n}\n"
+            "    union {\n        uint32_t bits;\n        float value;\n    } scale;\n"
+            f"    scale.bits = {least}u + ((uint32_t)scales[j] << 8);\n"
+            "    return scale.value;\n}\n"
         )
     table = Table("scales", scale, "Lengths of the frequencies.")
     return table, "static float scale_of(uint32_t j)\n{\n    return scales[j];\n}\n"

@@ -46,13 +46,11 @@ def line_part(encoder: Sketch, names: dict[str, Any]) -> Part:
     if len(borders):
         tables.append(Table("borders", borders, "Positive borders of the levels, in turns."))
         count = _MANY_BITS.format(n=len(borders))
-    encode = (
-        filled("norm.c", **names) + put_source(names["stored_bits"]) + filled("line_encode.c", **names, count=count)
-    )
+    encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)
     return Part(
         tuple(tables),
         layout.source + encode,
-        layout.headers | {"string.h"},
+        layout.headers,
         code_bytes=layout.code_bytes + 700,
         work_bytes=layout.work_bytes + 256,
     )

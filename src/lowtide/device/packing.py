@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lowtide.device.text import filled
 
 __all__ = ["get_source", "put_source"]
@@ -10,10 +12,10 @@ __all__ = ["get_source", "put_source"]
 _ACROSS = 3
 
 
-def put_source(bits: int) -> str:
-    """Return the function that writes a level of that many stored bits into a row of zeros."""
+def put_source(names: dict[str, Any]) -> str:
+    """Return the functions that zero a code and write a level into it."""
     across = "\n    if ((bit & 7) > 5) code[(bit >> 3) + 1] = (uint8_t)(level >> (8 - (bit & 7)));"
-    return filled("put.c", stored_bits=bits, across=across if bits == _ACROSS else "")
+    return filled("put.c", **names, across=across if names["stored_bits"] == _ACROSS else "")
 
 
 def get_source(bits: int) -> str:

@@ -39,7 +39,7 @@ def phase_part(encoder: RandomFeatures, names: dict[str, Any]) -> Part:
         width=len(quantizer.shifts),
         shifts=", ".join(c_float(shift) for shift in quantizer.shifts),
     )
-    source = filled("turns.c", offset_of=offset_of) + rule + put_source(names["stored_bits"]) + encode
+    source = filled("turns.c", offset_of=offset_of) + rule + put_source(names) + encode
     return Part(
         (*layout.tables, offset, *rule_tables),
         layout.source + source,

@@ -41,7 +41,7 @@ def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], projection: st
     thresholds = _thresholds(encoder, largest * drawn.most_terms)
     tables, sums, start, one_sum = _from_seed(encoder, names) if projection == "seed" else _from_lists(drawn, names)
     encode = filled("ternary.c", **names, start=start, sum=one_sum, below=1 if encoder._even else 2)
-    source = sums + put_source(names["stored_bits"]) + encode
+    source = sums + put_source(names) + encode
     return Part(
         (*thresholds, *tables), source, frozenset(), code_bytes=600 if projection == "seed" else 280, work_bytes=128
     )

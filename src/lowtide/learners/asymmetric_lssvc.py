@@ -36,7 +36,8 @@ _SMALLEST_RCOND = 1e-13
 class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     """Least-squares classifier that learns from k(x, y) and from k(y, x): rows as sources and rows as targets.
 
-    It solves the AsK-LS system [0 0 y' 0; 0 0 0 y'; y 0 I/g H; 0 y H' I/g] with H_ij = y_i k(x_i, x_j) y_j and g = 2 C
+    It regresses the labels on the columns of the kernel matrix and on its rows, or solves the AsK-LS system
+    [0 0 y' 0; 0 0 0 y'; y 0 I/g H; 0 y H' I/g] with H_ij = y_i k(x_i, x_j) y_j and g = 2 C, in both cases
     through the two maps of an encoder, so no n x n matrix exists. A row has a score as a source, sum_j k(x, x_j) c_j +
     b1, and one as a target, sum_j k(x_j, x) a_j + b2.
 
@@ -49,9 +50,9 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     C : float or "stable", default="stable"
         Inverse regularization, g = 2 C. With a symmetric kernel AsK-LS is `KernelClassifier` of that C. "stable"
         is 0.9 of the largest at which AsK-LS is positive definite, see Notes; for ridge 33 times as much.
-    system : {"ask_ls", "ridge"}, default="ask_ls"
-        The AsK-LS system, or ridge regression of the labels on the columns of the kernel matrix and on its rows, which
-        has no saddle: for kernels far from symmetric.
+    system : {"ridge", "ask_ls"}, default="ridge"
+        Ridge regression of the labels on the columns of the kernel matrix and on its rows, or the AsK-LS system, a
+        saddle that is erratic unless the kernel is nearly symmetric.
     role : {"both", "source", "target"}, default="both"
         Which score of a row decides; "both" is their mean.
     n_components : int, default=1024
@@ -91,7 +92,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "in", "out")
     >>> features = AsymmetricFeatures(ShiftGaussian(shift=0.3), n_components=256, bits=None, random_state=0)
-    >>> model = AsymmetricLSSVC(features, system="ridge").fit(X[:150], y[:150])
+    >>> model = AsymmetricLSSVC(features).fit(X[:150], y[:150])
     >>> bool(model.score(X[150:], y[150:]) > 0.85)
     True
     """
@@ -103,7 +104,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         features: Encoder | None = None,
         *,
         C: float | Literal["stable"] = "stable",
-        system: Literal["ask_ls", "ridge"] = "ask_ls",
+        system: Literal["ridge", "ask_ls"] = "ridge",
         role: Literal["both", "source", "target"] = "both",
         n_components: int = 1024,
         side: Side | None = None,

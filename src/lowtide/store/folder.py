@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -10,7 +11,19 @@ from typing import Any
 from lowtide.errors import FileAccessError, FileFormatError
 from lowtide.persist import PathLike, describe, load
 
-__all__ = ["ENCODER", "GROUP", "LOCK", "MANIFEST", "TEMPLATE", "as_folder", "load_inside", "open_inside", "read_inside"]
+__all__ = [
+    "ENCODER",
+    "GROUP",
+    "LOCK",
+    "MANIFEST",
+    "TEMPLATE",
+    "as_folder",
+    "load_inside",
+    "make_folder",
+    "open_inside",
+    "read_inside",
+    "refused",
+]
 
 # Files of lowtide's own are in a group of their own, where Zarr readers do not stumble over them.
 GROUP = "lowtide"
@@ -33,6 +46,29 @@ def as_folder(path: PathLike) -> Path:
     return Path(os.path.abspath(text))
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder that may be there; the name of a new one is made durable."""
+    if path.is_dir():
+        return
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise refused(f"{str(path)!r} must be a folder that can be made", error) from error
+    with contextlib.suppress(OSError):  # not every file system can sync a folder
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def refused(must: str, error: OSError) -> FileAccessError:
+    """Return what the system said, with its error number."""
+    refusal = FileAccessError(f"{must}, got: {error.strerror or error}.")
+    refusal.errno = error.errno
+    return refusal
+
+
 def open_inside(root: Path, name: str) -> int:
     """Return the descriptor of a regular file of the store, opened for reading; links are not followed.
 
@@ -53,10 +89,7 @@ def open_inside(root: Path, name: str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        refusal = FileAccessError(f"{str(root / name)!r} must be a file that can be read, got: {reason}.")
-        refusal.errno = error.errno
-        raise refusal from error
+        raise refused(f"{str(root / name)!r} must be a file that can be read", error) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise FileAccessError(f"{str(root / name)!r} must be a regular file, got another kind.")

@@ -14,21 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes
-from lowtide.errors import FileFormatError
+from lowtide.codes import Codes, stored_bits
+from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata
 from lowtide.store.columns import NORMS, decode_column, encode_columns
 from lowtide.store.concatenated import ConcatenatedStores
-from lowtide.store.creation import create_store, description
-from lowtide.store.folder import ENCODER, MANIFEST, TEMPLATE, as_folder, load_inside, read_inside
+from lowtide.store.folder import ENCODER, MANIFEST, TEMPLATE, as_folder, load_inside, read_inside, refused
 from lowtide.store.format import CODES, Manifest
-from lowtide.store.lock import WriterLock
-from lowtide.store.reader import ArrayReader
-from lowtide.store.recovery import discard_uncommitted
-from lowtide.store.shards import ShardRecord, ShardWriter, adopted, shard_writer
+from lowtide.store.reading import ArrayReader, damage_of
 from lowtide.store.source import StoredRows, coded_rows
-from lowtide.store.verification import damage_of
-from lowtide.store.writer import Piece, append_pieces, commit, pieces_of, values_of, write_documents
+from lowtide.store.writing import (
+    Piece,
+    ShardRecord,
+    ShardWriter,
+    WriterLock,
+    adopted,
+    append_pieces,
+    commit,
+    create_store,
+    description,
+    discard_uncommitted,
+    pieces_of,
+    shard_writer,
+    values_of,
+    write_documents,
+)
 
 __all__ = ["CodeStore"]
 
@@ -157,8 +167,10 @@ class CodeStore(StoredRows):
             store = cls._of(root, mode, manifest, lock)
             store.discarded = discard_uncommitted(root, manifest)
             write_documents(root, manifest)
-        except BaseException:
+        except BaseException as error:
             lock.release()
+            if isinstance(error, OSError) and not isinstance(error, LowtideError):
+                raise refused(f"{str(root)!r} must be a folder that can be written to", error) from error
             raise
         if store.discarded:
             _LOG.warning("%s: discarded what an interrupted writer has left: %s", root, ", ".join(store.discarded))
@@ -181,8 +193,21 @@ class CodeStore(StoredRows):
         """Take a manifest for the rows that there are."""
         self._manifest = manifest
         self._readers = {
-            name: ArrayReader(self.path, array, manifest.n_rows) for name, array in manifest.arrays.items()
+            name: ArrayReader(self.path, array, manifest.n_rows, self._check_padding if name == CODES else None)
+            for name, array in manifest.arrays.items()
         }
+
+    def _check_padding(self, rows: NDArray[np.uint8]) -> None:
+        """Refuse rows with bits past their last level, which counting would take for features."""
+        template = self._template
+        if template.n_levels * stored_bits(template.bits) % 64:
+            Codes(
+                rows,
+                bits=template.bits,
+                n_levels=template.n_levels,
+                codebook=template.codebook,
+                fingerprint=template.fingerprint,
+            )
 
     @cached_property
     def encoder(self) -> Any:
@@ -316,10 +341,10 @@ class CodeStore(StoredRows):
             Naming every shard and chunk that is not what was written.
         """
         manifest = _read_manifest(self.path)
-        found = [str(error) for error in damage_of(self.path, manifest)]
+        found = [str(error) for error in damage_of(self.path, manifest, self._check_padding)]
         # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
         while found and manifest != (newer := _read_manifest(self.path)):
-            manifest, found = newer, [str(error) for error in damage_of(self.path, newer)]
+            manifest, found = newer, [str(error) for error in damage_of(self.path, newer, self._check_padding)]
         load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
         if ENCODER in manifest.files:
             load_inside(self.path, ENCODER, manifest.files[ENCODER])

@@ -30,6 +30,8 @@ def models(tmp_path_factory):
     spectra = [{"name": "<b>first</b>", "row": wide[0].tolist()}]
     regressor = lt.KernelRegressor(n_components=64, bits=2, random_state=0).fit(wide, wide[:, 0])
     lt.save(regressor, folder / "wide.lowtide", metadata={"page": {"examples": spectra}})
+    odd = {"image": {"width": 10**9, "height": "x"}, "examples": [{"name": "short", "row": [1]}, None, {"row": "no"}]}
+    lt.save(regressor, folder / "odd.lowtide", metadata={"page": odd})
     dense = lt.RandomFeatures(projection="iid", n_components=64, random_state=0)
     lt.save(lt.KernelClassifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
     return folder
@@ -37,7 +39,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(models):
-    with served(*(models / f"{name}.lowtide" for name in ("digits", "wide", "dense"))) as address:
+    with served(*(models / f"{name}.lowtide" for name in ("digits", "wide", "dense", "odd"))) as address:
         yield address
 
 
@@ -102,7 +104,7 @@ def test_the_page_says_what_is_loaded(visit, models):
     visit.page.wait_for_selector("#models tr")
     lines = visit.page.locator("#models tr").all_inner_texts()
     fingerprint = lt.load(models / "digits.lowtide").features_.fingerprint_.hex()
-    assert [line.split("\t")[0] for line in lines] == ["digits", "wide", "dense"]
+    assert [line.split("\t")[0] for line in lines] == ["digits", "wide", "dense", "odd"]
     assert lines[0].split("\t")[1:] == [
         "KernelClassifier",
         "RandomFeatures",
@@ -137,6 +139,12 @@ def test_examples_of_spectra_can_be_picked_and_their_names_are_only_text(visit):
     assert button.inner_text().strip() == "<b>first</b>"
     button.click()
     visit.answer()
+
+
+def test_what_a_file_says_wrongly_of_its_page_is_left_out(visit):
+    visit.choose("odd")
+    assert visit.page.locator("#paste").is_visible()
+    assert not visit.page.locator("#examples").is_visible()
 
 
 def test_wrong_numbers_are_refused_before_anything_is_sent(visit):

@@ -50,7 +50,8 @@ class ParquetFile:
         self.file = path.name
         self._arrow = import_pyarrow()
         try:
-            self._table = self._arrow.parquet.ParquetFile(path)
+            # Buffered ahead, a reader keeps what it has read of all row groups, in the end the whole file.
+            self._table = self._arrow.parquet.ParquetFile(path, pre_buffer=False)
         except (self._arrow.ArrowException, OSError) as error:
             raise TableError(f"{self.file} must be a Parquet file, got: {error}".splitlines()[0]) from error
         # What a data frame keeps of its index is no column of the data.

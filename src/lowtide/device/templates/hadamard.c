@@ -24,12 +24,15 @@ static void flip(float *v, const uint8_t *minus)
     }
 }
 
-/* v = H S3 H S2 H S1 x. The order of the additions is fixed: bits depend on how they round. */
+/* v = H S3 H S2 H S1 x, missing entries of x being 0. The order of the additions is fixed: bits depend on how they
+   round. */
 static void project(const ${input_type} *x, const uint8_t *minus, float *v)
 {
     uint32_t i, h;
-    for (i = 0; i < DIMENSION; ++i) v[i] = i < ${P}_FEATURES ? (float)x[i] : 0.0f;
-    flip(v, minus);
+    for (i = 0; i < DIMENSION; ++i) {
+        const float entry = i < ${P}_FEATURES ? (float)x[i] : 0.0f;
+        v[i] = (minus[i >> 3] >> (i & 7)) & 1 ? -entry : entry;
+    }
     for (h = DIMENSION / 2; h > 0; h /= 2) stage(v, h);
     flip(v, minus + DIMENSION / 8);
     for (h = 1; h < DIMENSION; h *= 2) stage(v, h);

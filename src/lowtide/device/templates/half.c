@@ -3,8 +3,10 @@
 static float weight_of(uint32_t i)
 {
     const uint32_t half = weights[i];
-    const uint32_t bits = ((half & 0x7fffu) << 13) | ((half & 0x8000u) << 16);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value * 5192296858534827628530496329220096.0f;
+    union {
+        uint32_t bits;
+        float value;
+    } weight;
+    weight.bits = ((half & 0x7fffu) << 13) | ((half & 0x8000u) << 16);
+    return weight.value * 5192296858534827628530496329220096.0f;
 }

@@ -10,7 +10,7 @@ int ${p}_encode(const ${input_type} x[${P}_FEATURES], uint8_t code[${P}_CODE_BYT
     const float factor = inverse_length(x);
     float v[DIMENSION];
     uint32_t block, i, j = 0;
-    for (i = 0; i < ${P}_CODE_BYTES; ++i) code[i] = 0;
+    clear(code);
     if (factor < 0.0f) return -1;
     for (block = 0; block < N_BLOCKS; ++block) {
         project(x, signs + 3 * DIMENSION / 8 * block, v);

@@ -2,13 +2,16 @@
 /* The square root of a positive double, correctly rounded: bit by bit, from the pairs of bits of its mantissa. */
 static double root(double square)
 {
-    uint64_t bits, m, q = 0, r = 0;
-    double result, power;
+    union {
+        double value;
+        uint64_t bits;
+    } number;
+    uint64_t m, q = 0, r = 0;
     int32_t e;
     uint32_t i;
-    memcpy(&bits, &square, sizeof bits);
-    e = (int32_t)(bits >> 52) - 1023;
-    m = (bits & 0xfffffffffffffu) | 0x10000000000000u;
+    number.value = square;
+    e = (int32_t)(number.bits >> 52) - 1023;
+    m = (number.bits & 0xfffffffffffffu) | 0x10000000000000u;
     if (e & 1) {
         m <<= 1;
         --e;
@@ -24,10 +27,8 @@ static double root(double square)
     }
     /* The last bit is one too many; it is never a tie. */
     q = (q >> 1) + (q & 1);
-    bits = (uint64_t)(e / 2 - 52 + 1023) << 52;
-    memcpy(&power, &bits, sizeof power);
-    result = (double)q;
-    return result * power;
+    number.bits = (uint64_t)(e / 2 - 52 + 1023) << 52;
+    return (double)q * number.value;
 }
 
 /* 1 over the length of a row; 0 for a row too short to be normalized. Squares are exact in double and are summed in 16
@@ -37,8 +38,11 @@ static float inverse_length(const ${input_type} *x)
     double lane[16];
     float length;
     uint32_t i, width;
-    for (i = 0; i < 16; ++i) lane[i] = 0.0;
-    for (i = 0; i < ${P}_FEATURES; ++i) lane[i & 15] += (double)x[i] * (double)x[i];
+    for (i = 0; i < 16; ++i) {
+        const double entry = i < ${P}_FEATURES ? (double)x[i] : 0.0;
+        lane[i] = entry * entry;
+    }
+    for (i = 16; i < ${P}_FEATURES; ++i) lane[i & 15] += (double)x[i] * (double)x[i];
     for (width = 8; width > 0; width /= 2) {
         for (i = 0; i < width; ++i) lane[i] += lane[i + width];
     }

@@ -4,7 +4,7 @@ int ${p}_encode(const ${input_type} x[${P}_FEATURES], uint8_t code[${P}_CODE_BYT
     static const float shifts[${width}] = {$shifts};
     float v[DIMENSION];
     uint32_t block, i, k, j = 0, index = 0;
-    for (i = 0; i < ${P}_CODE_BYTES; ++i) code[i] = 0;
+    clear(code);
     for (block = 0; block < N_BLOCKS; ++block) {
         project(x, signs + 3 * DIMENSION / 8 * block, v);
         /* What is not finite has spread to every output: one look is enough. */

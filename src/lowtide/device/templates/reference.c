@@ -1,4 +1,4 @@
 
-    /* One class is what the others are compared with: it has no weights, and scores 0. */
-    for (c = COLUMNS; c > ${reference}u; --c) scores[c] = scores[c - 1];
+    /* The class that the others are compared with has no weights and scores 0; the last one was in its place. */
+    scores[COLUMNS] = scores[${reference}];
     scores[${reference}] = 0;

@@ -7,10 +7,17 @@ static void add(uint32_t feature, ${score_type} *scores$value_argument)
     for (c = 0; c < COLUMNS; ++c) scores[c] $add;
 }
 
+/* Written as volatile, so that compilers make no call of a library's memcpy of it. */
+static void start(volatile ${score_type} *scores)
+{
+    uint32_t c;
+    for (c = 0; c < COLUMNS; ++c) scores[c] = bias[c];
+}
+
 void ${p}_scores(const uint8_t code[${P}_CODE_BYTES], ${score_type} scores[${P}_SCORES])
 {
-    uint32_t j, c;
-    for (c = 0; c < COLUMNS; ++c) scores[c] = bias[c];
+    uint32_t j;
+    start(scores);
     for (j = 0; j < ${P}_LEVELS; ++j) {
 $visit
     }$last

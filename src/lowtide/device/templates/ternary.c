@@ -2,8 +2,8 @@
 int ${p}_encode(const ${input_type} x[${P}_FEATURES], uint8_t code[${P}_CODE_BYTES])
 {
     $start
-    uint32_t i, j;
-    for (i = 0; i < ${P}_CODE_BYTES; ++i) code[i] = 0;
+    uint32_t j;
+    clear(code);
     for (j = 0; j < ${P}_LEVELS; ++j) {
         const int32_t sum = $sum;
         if (sum > upper[j]) put(code, j, 1);

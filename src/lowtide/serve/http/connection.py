@@ -76,8 +76,12 @@ class Connection(HttpToolsProtocol):
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(Problem(status, detail).raw())
             self.transport.close()
+        self._part()
+
+    def _part(self) -> None:
+        """Tell whoever still reads the body or writes the answer that there is nobody there."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # whoever reads the body learns that there is none
+            self.cycle.disconnected = True
             self.cycle.message_event.set()
 
     def close_when_late(self, now: float) -> None:
@@ -97,6 +101,7 @@ class Connection(HttpToolsProtocol):
         elif unsent and now - self._unsent_since > self.settings.body_seconds:
             self.metrics.refused("stalled")
             self.transport.abort()
+            self._part()
 
     def _check_head(self) -> None:
         """Refuse a long head that came in one piece with what follows it."""

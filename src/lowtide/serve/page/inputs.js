@@ -11,6 +11,19 @@ const KNOWN_IMAGES = {
   64: { width: 8, height: 8, fit: 8, high: 16, pen: 0.15 },
 };
 
+// What a model's file says of its images, if it fits the model; else what is known.
+function imageOf(said, nFeatures) {
+  const fits = said && Number.isInteger(said.width) && said.width > 0 && said.width * said.height === nFeatures;
+  const image = fits ? { fit: Math.min(said.width, said.height), high: 1, pen: 0.08, ...said } : KNOWN_IMAGES[nFeatures];
+  return image && [image.fit, image.high, image.pen].every((value) => value > 0) ? image : null;
+}
+
+// The examples of a model's file that are rows of the model.
+function examplesOf(said, nFeatures) {
+  const isRow = (row) => Array.isArray(row) && row.length === nFeatures && row.every(Number.isFinite);
+  return Array.isArray(said) ? said.filter((example) => isRow(example?.row)) : [];
+}
+
 const byId = (id) => document.getElementById(id);
 
 export class Input {
@@ -30,19 +43,19 @@ export class Input {
     const page = model.metadata?.page ?? {};
     this.columns = new Columns(description?.columns ?? model.columns, model.n_features);
     const plain = !Object.keys(this.columns.categories).length;
-    this.image = page.image ?? (plain ? KNOWN_IMAGES[model.n_features] : null) ?? null;
+    this.image = plain ? imageOf(page.image, this.columns.names.length) : null;
     const kind = this.image ? "draw" : this.columns.names.length <= MOST_FIELDS || !plain ? "fields" : "paste";
     for (const id of ["draw", "fields", "paste"]) byId(id).hidden = id !== kind;
     byId("input-name").textContent = { draw: "Draw", fields: "Fill in", paste: "Paste numbers" }[kind];
     if (kind === "draw") this.prepareImage();
     if (kind === "fields") this.prepareFields();
     if (kind === "paste") byId("numbers-label").textContent = `${this.columns.names.length} numbers, any separator`;
-    this.showExamples(page.examples ?? []);
+    this.showExamples(plain ? examplesOf(page.examples, this.columns.names.length) : []);
     if (kind === "fields") this.filled();
   }
 
   prepareImage() {
-    const { width, height, high, pen = 0.08 } = this.image;
+    const { width, height, high, pen } = this.image;
     const range = byId("range");
     if (![...range.options].some((option) => Number(option.value) === high)) range.append(new Option(String(high)));
     range.value = String(high);
@@ -70,7 +83,7 @@ export class Input {
   }
 
   drawn() {
-    const { width, height, fit = Math.min(width, height) } = this.image;
+    const { width, height, fit } = this.image;
     const image = normalized(this.pad.image(), { width, height, fit });
     this.forget();
     if (!image) {

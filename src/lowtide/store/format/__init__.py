@@ -1,6 +1,7 @@
 """The bytes of a store: Zarr arrays in shards, and the manifest that says which rows count."""
 
-from lowtide.store.format.array import CODES, DTYPES, StoredArray, group_document
+from lowtide.store.format.array import CODES, DTYPES, StoredArray
+from lowtide.store.format.documents import documents
 from lowtide.store.format.layout import SUM_BYTES, Layout, default_rows
 from lowtide.store.format.manifest import FORMAT, Column, Manifest, is_column_name
 
@@ -14,6 +15,6 @@ __all__ = [
     "Manifest",
     "StoredArray",
     "default_rows",
-    "group_document",
+    "documents",
     "is_column_name",
 ]

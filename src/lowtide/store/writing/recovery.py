@@ -9,7 +9,7 @@ from lowtide.errors import FileFormatError
 from lowtide.persist import write_whole
 from lowtide.store.folder import GROUP
 from lowtide.store.format import Manifest, StoredArray
-from lowtide.store.mapped import MappedShard
+from lowtide.store.reading import MappedShard
 
 __all__ = ["discard_uncommitted"]
 

@@ -14,10 +14,10 @@ from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError
 from lowtide.persist import describe, save
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE
+from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE, make_folder, refused
 from lowtide.store.format import CODES, DTYPES, Column, Manifest, default_rows, is_column_name
-from lowtide.store.lock import WriterLock
-from lowtide.store.writer import commit, write_documents
+from lowtide.store.writing.lock import WriterLock
+from lowtide.store.writing.writer import commit, write_documents
 
 __all__ = ["create_store", "description"]
 
@@ -96,19 +96,17 @@ def _template(encoder: Any) -> Codes:
 def _make_folder(root: Path) -> WriterLock:
     """Return the lock of a new folder."""
     try:
-        root.mkdir(exist_ok=True)
+        make_folder(root)
         if (root / MANIFEST).exists() or not {path.name for path in root.iterdir()} <= _OWN:
             raise FileAccessError(
                 f"{str(root)!r} must be a folder that is not there or is empty, got one with other files. Choose "
                 'another, or open the store that is there: CodeStore.open(path, "a").'
             )
-        (root / GROUP).mkdir(exist_ok=True)
+        make_folder(root / GROUP)
     except FileAccessError:
         raise
     except OSError as error:
-        refusal = FileAccessError(f"{str(root)!r} must be a folder that can be made, got: {error.strerror}.")
-        refusal.errno = error.errno
-        raise refusal from error
+        raise refused(f"{str(root)!r} must be a folder that can be made", error) from error
     lock = WriterLock(root)
     if (root / MANIFEST).exists():
         lock.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
-from lowtide.errors import FileFormatError
+from lowtide.errors import CodeLayoutError, FileFormatError
 from lowtide.store.folder import open_inside
 from lowtide.store.format import SUM_BYTES, StoredArray
 
-__all__ = ["MappedShard"]
+__all__ = ["MappedShard", "RowCheck"]
+
+RowCheck = Callable[[NDArray[Any]], object]
 
 
 class MappedShard:
@@ -31,10 +34,12 @@ class MappedShard:
     shard : int
     n_rows : int
         Committed rows in the shard. The file may have more: rows that the next commit will add.
+    check : callable, optional
+        Given the rows of each chunk once; raises CodeLayoutError for rows that cannot be codes.
     """
 
-    def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int) -> None:
-        self._root, self._array, self._shard = root, array, shard
+    def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
+        self._root, self._array, self._shard, self._check = root, array, shard, check
         self._layout = layout = array.layout
         try:
             descriptor = open_inside(root, array.file(shard))
@@ -68,8 +73,17 @@ class MappedShard:
             rest = self._bytes[begin + layout.chunk_bytes : begin + layout.stride].tobytes()
             if rest != crc32c(rows).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
                 raise self._damage("must have the checksum it was written with: it is damaged", chunk=i)
+            self._check_rows(i, self._array.values(rows))
             self._verified[i] = 1
         return self._array.values(rows)
+
+    def _check_rows(self, i: int, rows: NDArray[Any]) -> None:
+        """Refuse rows that were written with a right checksum, but not by us."""
+        try:
+            if self._check is not None:
+                self._check(rows)
+        except CodeLayoutError as error:
+            raise self._damage(f"must hold packed codes: {error}", chunk=i) from error
 
     def foreign(self) -> FileFormatError:
         """Return the error of a shard that is whole, but of other rows than were committed."""

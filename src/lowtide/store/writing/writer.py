@@ -16,10 +16,10 @@ from lowtide.codes import Codes
 from lowtide.errors import FileAccessError
 from lowtide.persist import write_whole
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import GROUP, MANIFEST
-from lowtide.store.format import CODES, Column, Manifest, group_document
-from lowtide.store.reader import ArrayReader
-from lowtide.store.recovery import discard_uncommitted
+from lowtide.store.folder import MANIFEST, make_folder
+from lowtide.store.format import CODES, Column, Manifest, documents
+from lowtide.store.reading import ArrayReader
+from lowtide.store.writing.recovery import discard_uncommitted
 
 __all__ = ["Piece", "append_pieces", "commit", "pieces_of", "write_documents", "write_shard"]
 
@@ -78,7 +78,7 @@ def append_pieces(root: Path, manifest: Manifest, n_new: int, pieces: Iterator[P
             sums[name][shard:] = [checksum]
 
     for name in manifest.arrays:
-        (root / name).mkdir(exist_ok=True)
+        make_folder(root / name)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="lowtide-store") as disk:
             for piece in pieces:
@@ -125,18 +125,6 @@ def write_documents(root: Path, manifest: Manifest) -> None:
     """Bring the `zarr.json` of every array to the committed rows."""
     for name, data in documents(manifest, manifest.n_rows).items():
         place = root / name
-        place.parent.mkdir(exist_ok=True)
+        make_folder(place.parent)
         if not place.is_file() or place.read_bytes() != data:
             write_whole(place, [data])
-
-
-def documents(manifest: Manifest, n_rows: int) -> dict[str, bytes]:
-    """Return every `zarr.json` of a store with that many rows."""
-    found = {"zarr.json": group_document({"lowtide": {"manifest": MANIFEST}}), f"{GROUP}/zarr.json": group_document({})}
-    for name, array in manifest.arrays.items():
-        categories = manifest.columns[name].categories if name in manifest.columns else None
-        attributes: dict[str, Any] = {"lowtide": manifest.codes} if name == CODES else {}
-        if categories is not None:
-            attributes["categories"] = list(categories)
-        found[f"{name}/zarr.json"] = array.document(n_rows, attributes)
-    return found

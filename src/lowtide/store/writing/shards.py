@@ -10,8 +10,9 @@ from typing import Any
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.store.columns import NORMS, encode_columns
+from lowtide.store.folder import make_folder
 from lowtide.store.format import Manifest
-from lowtide.store.writer import Piece, values_of, write_shard
+from lowtide.store.writing.writer import Piece, values_of, write_shard
 
 __all__ = ["ShardRecord", "ShardWriter", "adopted", "shard_writer"]
 
@@ -89,7 +90,7 @@ def shard_writer(path: Path, manifest: Manifest, template: Codes) -> ShardWriter
     if texts:
         raise fail("CodeStore", "columns that others add to must hold numbers", texts, "Use append for texts.")
     for name in manifest.arrays:
-        (path / name).mkdir(exist_ok=True)
+        make_folder(path / name)
     return ShardWriter(path, manifest, template)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.store.format import DTYPES, StoredArray
-from lowtide.store.mapped import MappedShard
+from lowtide.store.reading.mapped import MappedShard, RowCheck
 
 __all__ = ["ArrayReader"]
 
@@ -29,10 +29,12 @@ class ArrayReader:
     array : StoredArray
     n_rows : int
         Committed rows.
+    check : callable, optional
+        See `MappedShard`.
     """
 
-    def __init__(self, root: Path, array: StoredArray, n_rows: int) -> None:
-        self._root, self._array, self.n_rows = root, array, n_rows
+    def __init__(self, root: Path, array: StoredArray, n_rows: int, check: RowCheck | None = None) -> None:
+        self._root, self._array, self.n_rows, self._check = root, array, n_rows, check
         self._mapped: OrderedDict[int, MappedShard] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -67,7 +69,7 @@ class ArrayReader:
         for shard, expected in enumerate(checksums):
             n_rows = layout.rows_in(shard, self.n_rows)
             try:
-                mapped = MappedShard(self._root, self._array, shard, n_rows)
+                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
             except Exception as error:
                 yield error
                 continue
@@ -96,7 +98,7 @@ class ArrayReader:
             mapped = self._mapped.pop(shard, None)
             if mapped is None:
                 n_rows = self._array.layout.rows_in(shard, self.n_rows)
-                mapped = MappedShard(self._root, self._array, shard, n_rows)
+                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
             self._mapped[shard] = mapped
             # What is dropped stays mapped for as long as someone holds its rows.
             while len(self._mapped) > _MOST_MAPPED:

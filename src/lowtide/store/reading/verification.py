@@ -9,17 +9,18 @@ from typing import Any
 
 from lowtide.errors import FileFormatError
 from lowtide.store.folder import read_inside
-from lowtide.store.format import Manifest
-from lowtide.store.reader import ArrayReader
-from lowtide.store.writer import documents
+from lowtide.store.format import CODES, Manifest, documents
+from lowtide.store.reading.mapped import RowCheck
+from lowtide.store.reading.reader import ArrayReader
 
 __all__ = ["damage_of"]
 
 
-def damage_of(root: Path, manifest: Manifest) -> Iterator[Exception]:
+def damage_of(root: Path, manifest: Manifest, check: RowCheck | None = None) -> Iterator[Exception]:
     """Yield an error for each shard, chunk or description that is not what was written; reads every byte once."""
     for array in manifest.arrays.values():
-        yield from ArrayReader(root, array, manifest.n_rows).damage(manifest.checksums[array.name])
+        reader = ArrayReader(root, array, manifest.n_rows, check if array.name == CODES else None)
+        yield from reader.damage(manifest.checksums[array.name])
     for name, expected in documents(manifest, manifest.n_rows).items():
         try:
             found = json.loads(read_inside(root, name))

@@ -1,0 +1,101 @@
+"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2 and AVX-512.
+
+Loads and stores are not counted (they have ports of their own), nor is what runs once a row: a count is a lower bound,
+and the rate that follows from it an upper one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lowtide import _core
+
+__all__ = ["Counts"]
+
+Work = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Work of the ops at one instruction-set level, as amounts by name of the limit.
+
+    Attributes
+    ----------
+    lanes : int
+        float32 values in a register.
+    bit, level, cosine : float
+        Instructions for one 1-bit level of a phase, one 4-bit level by borders on the line, one float32 feature.
+    """
+
+    isa: str
+    lanes: int
+    bit: float
+    level: float
+    cosine: float
+
+    LEVELS: ClassVar[dict[str, tuple[int, float, float, float]]] = {
+        "avx2": (8, 14 / 16, 14 / 8, 15 / 8),
+        "avx512": (16, 14 / 32, 13 / 16, 15 / 16),
+    }
+
+    @classmethod
+    def in_force(cls) -> Counts:
+        """Return the counts of the level that lowtide uses now."""
+        return cls(_core.isa(), *cls.LEVELS[_core.isa()])
+
+    @property
+    def wide(self) -> bool:
+        """Whether registers have 64 bytes, and so an instruction that counts bits."""
+        return self.lanes == 16
+
+    def hadamard(self, dim: int, n_frequencies: int) -> Work:
+        """Return the work of one row: whole blocks, then one of which only the first frequencies are used."""
+        whole, rest = divmod(n_frequencies, dim)
+        kept = [dim] * whole + ([1 << (rest - 1).bit_length()] if rest else [])
+        additions = sum(self._additions(dim, keep) for keep in kept)
+        shuffles = sum((2 * dim + keep) * math.log2(self.lanes) for keep in kept)
+        signs = len(kept) * 2.0 * dim
+        return {"additions": additions, "vector": (additions + shuffles + signs) / self.lanes}
+
+    @staticmethod
+    def _additions(dim: int, keep: int) -> float:
+        """Two whole rounds; of the third, sums alone until `keep` values are left, then a round of those."""
+        return 2 * dim * math.log2(dim) + (dim - keep) + keep * math.log2(keep)
+
+    def common_ones(self, pairs: float) -> Work:
+        """Return the work of `pairs` pairs of bits in `dot`: and, count, add of 512 bits, or of 64 by popcnt."""
+        return {"popcount": pairs} | ({"vector": pairs * 3 / 512} if self.wide else {})
+
+    def gram_ones(self, pairs: float) -> Work:
+        """Return the same for `gram`; AVX2 looks four rows of 32 pairs up at once."""
+        return self.common_ones(pairs) if self.wide else {"vector": pairs * 2 / 128}
+
+    def gram_trits(self, pairs: float) -> Work:
+        """Return the work of `pairs` pairs of trits: six instructions for 512; AVX2 looks two rows up at once."""
+        return {"popcount": 2 * pairs, "vector": pairs * 6 / 512} if self.wide else {"vector": pairs * 2 / 64}
+
+    def look_ups(self, entries: float, n_columns: int) -> Work:
+        """Return the work of a product of `entries` 1-bit features with columns.
+
+        Four features are one look-up of 16 rows and one addition a column, and one shift for all columns. AVX2: six
+        instructions for eight rows of one column; for more, a load and an addition of eight columns at a time.
+        """
+        if self.wide:
+            return {"vector": entries * (2 * n_columns + 1) / 64}
+        if n_columns == 1:
+            return {"vector": entries * 6 / 32}
+        vectors = math.ceil(n_columns / 8)
+        return {"L1": entries * vectors * 8, "vector": entries * vectors / 4}
+
+    def transposed_bits(self, bits: float) -> Work:
+        """Return the work of rows of bits to columns, 4096 at a time."""
+        return {"vector": bits * (120 if self.wide else 500) / 4096}
+
+    def scanned(self, bits: float, run: int) -> Work:
+        """Return the work of `bits` bits of rows for a query each: for a byte of a vector of rows, two look-ups and
+        two additions, three instructions shared by 8 queries (AVX2: 2), and three every `run` bytes.
+        """
+        rows, shared = (64, 8) if self.wide else (32, 2)
+        return {"vector": bits / 8 * (4 + 3 / shared + 3 / run) / rows}

@@ -1,0 +1,123 @@
+// Bare loops whose rates are the machine's limits: nothing but the instruction in question, on as many registers as hide
+// its latency. Compiled at run time with the flags of the level that is in force; `asm` keeps the compiler from folding
+// or dropping what is only counted. A call runs on one thread.
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+constexpr std::size_t bytes = 64;
+#define KEEP(x) asm volatile("" : "+v"(x))
+#elif defined(__AVX2__)
+constexpr std::size_t bytes = 32;
+#define KEEP(x) asm volatile("" : "+x"(x))
+#endif
+
+typedef float Floats __attribute__((vector_size(bytes)));
+typedef std::uint8_t Bytes __attribute__((vector_size(bytes)));
+typedef std::uint64_t Words __attribute__((vector_size(bytes)));
+
+constexpr int sums = 12;  // of 16 registers: twice the latency of an addition on three ports
+
+// Something that depends on all sums. Unrolled, as every loop over them: an index known only at run time would put the
+// sums into memory.
+template <typename T, typename Vector, int N>
+static T first_lanes(const Vector (&total)[N]) {
+  T result = 0;
+#pragma GCC unroll 16
+  for (int v = 0; v < N; ++v) result += total[v][0];
+  return result;
+}
+
+extern "C" {
+
+std::size_t vector_bytes() { return bytes; }
+
+// Reads n_bytes, a multiple of 8 vectors, `repeats` times: one load and one addition a vector.
+std::uint64_t read_bytes(const void* data, std::size_t n_bytes, std::size_t repeats) {
+  Words total[8] = {};
+  const std::size_t n = n_bytes / bytes;
+  for (std::size_t r = 0; r < repeats; ++r) {
+    const Words* at = static_cast<const Words*>(data);
+    for (std::size_t i = 0; i < n; i += 8, at += 8) {
+#pragma GCC unroll 8
+      for (int v = 0; v < 8; ++v) total[v] += at[v];
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) KEEP(total[v]);
+  }
+  return first_lanes<std::uint64_t>(total);
+}
+
+// `rounds` times 12 additions of float32 vectors, every other one a multiply-add by 1 as in ops/hadamard: where those
+// have a port that additions lack, both are used.
+float additions(std::size_t rounds) {
+  Floats total[sums] = {}, one = Floats{} + 1.0f, term = Floats{} + 1e-9f;
+  KEEP(one);
+  KEEP(term);
+  for (std::size_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int v = 0; v < sums; ++v) {
+#if defined(__AVX512F__)
+      total[v] = v % 2 == 0 ? _mm512_add_ps(total[v], term) : _mm512_fmadd_ps(total[v], one, term);
+#elif defined(__AVX2__)
+      total[v] = v % 2 == 0 ? _mm256_add_ps(total[v], term) : _mm256_fmadd_ps(total[v], one, term);
+#endif
+      KEEP(total[v]);
+    }
+  }
+  return first_lanes<float>(total);
+}
+
+// `rounds` times 12 additions of vectors of bytes: the cheapest vector instruction, on every vector port there is.
+std::uint64_t instructions(std::size_t rounds) {
+  Bytes total[sums] = {}, term = Bytes{} + std::uint8_t{1};
+  KEEP(term);
+  for (std::size_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int v = 0; v < sums; ++v) {
+      total[v] += term;
+      KEEP(total[v]);
+    }
+  }
+  return first_lanes<std::uint64_t>(total);
+}
+
+// Ones of n_words words, a multiple of 64, counted `repeats` times, by the widest count of the level.
+std::uint64_t ones(const std::uint64_t* words, std::size_t n_words, std::size_t repeats) {
+#if defined(__AVX512F__)
+  Words total[8] = {};
+  for (std::size_t r = 0; r < repeats; ++r) {
+    for (std::size_t i = 0; i < n_words; i += 64) {
+#pragma GCC unroll 8
+      for (int v = 0; v < 8; ++v)
+        total[v] += reinterpret_cast<Words>(_mm512_popcnt_epi64(_mm512_loadu_si512(words + i + 8 * v)));
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) KEEP(total[v]);
+  }
+  Words all = {};
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; ++v) all += total[v];
+  std::uint64_t result = 0;
+  for (int l = 0; l < 8; ++l) result += all[l];
+  return result;
+#else
+  std::uint64_t total[4] = {};
+  for (std::size_t r = 0; r < repeats; ++r) {
+    for (std::size_t i = 0; i < n_words; i += 4) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+        std::uint64_t count = static_cast<std::uint64_t>(__builtin_popcountll(words[i + v]));
+        asm volatile("" : "+r"(count));  // one word at a time, as the op does
+        total[v] += count;
+      }
+    }
+  }
+  return total[0] + total[1] + total[2] + total[3];
+#endif
+}
+}
