@@ -122,17 +122,17 @@ def test_store_is_fitted_where_it_lies(loss, client, store):
 
 
 @pytest.mark.parametrize("rows", [ROWS, dd.from_pandas(FRAME, npartitions=3)], ids=["array", "frame"])
-def test_store_written_by_the_cluster_is_the_one_of_one_process(rows, client, tmp_path, monkeypatch):
+def test_store_written_by_the_cluster_is_the_one_of_one_process(rows, client, tmp_path):
     # Shards of 64 rows, so that partitions and shards overlap in every way.
-    monkeypatch.setattr("lowtide.store.creation.default_rows", lambda row_bytes: (16, 4))
+    layout = {"chunk_rows": 16, "shard_chunks": 4}
     array = isinstance(rows, da.Array)
     encoder = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0).fit(X if array else FRAME)
     labels = LABELS if array else dd.from_pandas(pd.Series(Y), npartitions=3)
-    made = encode(encoder, rows).to_store(tmp_path / "dask.zarr", labels, client=client, metadata={"by": "two"})
+    made = encode(encoder, rows).to_store(tmp_path / "dask.zarr", labels, client=client, **layout)
     made.verify()
     assert made[:] == encoder.encode(X if array else FRAME)
     np.testing.assert_array_equal(made.y, Y)
-    with lt.CodeStore.create(tmp_path / "here.zarr", encoder) as here:
+    with lt.CodeStore.create(tmp_path / "here.zarr", encoder, **layout) as here:
         here.append(X if array else FRAME, y=Y)
     files = [path.relative_to(made.path) for path in (made.path / "codes").rglob("*") if path.is_file()]
     assert len(files) == 5

@@ -52,6 +52,8 @@ class CodeCollection:
         y: Any = None,
         *,
         client: Any = None,
+        chunk_rows: int | None = None,
+        shard_chunks: int | None = None,
         metadata: dict[str, Any] | None = None,
         **columns: Any,
     ) -> CodeStore:
@@ -65,7 +67,7 @@ class CodeCollection:
             The column "y".
         client : distributed.Client, str or None, default=None
             As of `fit`.
-        metadata : dict, optional
+        chunk_rows, shard_chunks, metadata
             As of `CodeStore.create`.
         **columns : Dask collection or array (n,)
             Other columns, numbers all.
@@ -75,7 +77,8 @@ class CodeCollection:
         CodeStore, open for reading
         """
         given = columns if y is None else {"y": y, **columns}
-        return write_store(self.parts, self.encoder, self.rows, path, given, client=client, metadata=metadata)
+        layout = {"chunk_rows": chunk_rows, "shard_chunks": shard_chunks, "metadata": metadata}
+        return write_store(self.parts, self.encoder, self.rows, path, given, client=client, **layout)
 
     def to_dask_array(self) -> da.Array:
         """Return the packed rows as a Dask array of uint8, (n, row bytes)."""

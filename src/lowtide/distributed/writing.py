@@ -30,7 +30,7 @@ def write_store(
     columns: dict[str, Any],
     *,
     client: Any = None,
-    metadata: dict[str, Any] | None = None,
+    **layout: Any,
 ) -> CodeStore:
     """Write the codes of partitions, with columns beside them, to a new store that all workers can reach.
 
@@ -42,8 +42,8 @@ def write_store(
         What made them, of what.
     path : str or path-like
     columns : dict of Dask collection or array
-    client, metadata
-        As of `fit` and of `CodeStore.create`.
+    client : as of `fit`
+    **layout : as of `CodeStore.create`
     """
     types = {name: _type_of(name, values) for name, values in columns.items()}
     split = {name: split_like(f"to_store: {name}", values, rows, len(parts)) for name, values in columns.items()}
@@ -51,7 +51,7 @@ def write_store(
         sizes = _sizes(opened, rows)
         if not sum(sizes):
             raise fail("to_store", "rows must be at least one", "0 rows")
-        with CodeStore.create(path, encoder, columns=types, metadata=metadata) as store:
+        with CodeStore.create(path, encoder, columns=types, **layout) as store:
             futures = opened.compute(_tasks(store.shard_writer(), parts, split, sizes))
             try:
                 store.commit(opened.gather(futures))
