@@ -5,6 +5,7 @@ PYTHON ?= python3
 JOBS ?= 2
 ROW ?=
 RECORD ?=
+COUNTS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -132,7 +133,7 @@ roofline: $(STAMP_BENCH)  ## the machine's limits and the share of them that eac
 	@$(BIN)/python -m benchmarks.roofline --page docs/guide/roofline.md
 
 opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind, against the record; RECORD=1 writes it anew
-	@$(BIN)/python -m benchmarks.opcount --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record)
+	@$(BIN)/python -m benchmarks.opcount --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record) $(if $(COUNTS),--counts $(COUNTS))
 
 docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html

@@ -71,7 +71,7 @@ class Comparison:
                     f"{count.instructions:,}",
                     "-" if row.recorded is None else f"{row.recorded:,}",
                     "-" if row.recorded is None else f"{100 * row.change:+.1f}%",
-                    f"{count.per_element:.3g} a {count.unit}",
+                    f"{count.per_element:.3g} per {count.unit}",
                     row.verdict,
                 )
             )

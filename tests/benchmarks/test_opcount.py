@@ -107,7 +107,7 @@ def test_compare_fails_on_a_case_that_is_not_recorded():
     assert comparison.rows[-1].verdict == "NOT RECORDED"
     assert "make opcount RECORD=1" in comparison.remarks()[-1]
     assert comparison.table().splitlines()[-1].split() == [
-        "crc", "avx2", "1,000", "-", "-", "10", "a", "entry", "NOT", "RECORDED"
+        "crc", "avx2", "1,000", "-", "-", "10", "per", "entry", "NOT", "RECORDED"
     ]  # fmt: skip
 
 
