@@ -4,6 +4,8 @@
 PYTHON ?= python3
 JOBS ?= 2
 ROW ?=
+RECORD ?=
+COUNTS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,7 +30,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +131,9 @@ bench: $(STAMP_BENCH)  ## lowtide and what a user would pick instead, timed side
 
 roofline: $(STAMP_BENCH)  ## the machine's limits and the share of them that each op reaches, into the guide
 	@$(BIN)/python -m benchmarks.roofline --page docs/guide/roofline.md
+
+opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind, against the record; RECORD=1 writes it anew
+	@$(BIN)/python -m benchmarks.opcount --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record) $(if $(COUNTS),--counts $(COUNTS))
 
 docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html

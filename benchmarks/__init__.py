@@ -1,1 +1,1 @@
-"""Side by side with what a user would pick instead (`peers`), and the papers' figures measured again (`papers`)."""
+"""Side by side with what a user would pick instead (`peers`), what ops cost (`opcount`), papers' figures (`papers`)."""

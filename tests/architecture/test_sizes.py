@@ -9,7 +9,7 @@ import pytest
 from architecture.surface import ROOT, SOURCE
 
 PYTHON = sorted(path for folder in ("src", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py"))
-CPP = sorted(path for folder in ("cpp", "tests/cpp") for path in (ROOT / folder).rglob("*.[ch]pp"))
+CPP = sorted(path for folder in ("cpp", "tests/cpp", "benchmarks") for path in (ROOT / folder).rglob("*.[ch]pp"))
 
 MODULE_LINES = 500
 INIT_LINES = 60

@@ -1,0 +1,58 @@
+// Rows to projected values: hadamard, panel_product, norm.
+#include "cases.hpp"
+#include "inputs.hpp"
+
+namespace lowtide::opcount {
+namespace {
+
+// The first n_last of the last block's outputs are wanted.
+void add_hadamard(Cases& cases, const char* name, std::size_t dim, std::size_t n_blocks, std::size_t n_last) {
+  cases.push_back({name, (n_blocks - 1) * dim + n_last, "output", [=](const Ops& ops) {
+                     const auto x = numbers<float>(dim, 1), s = signs(3 * dim * n_blocks, 2);
+                     const auto v = zeros<float>(dim * n_blocks);
+                     return [=, &ops] { ops.hadamard(x.get(), x.get(), s.get(), dim, n_blocks, n_last, v.get()); };
+                   }});
+}
+
+// As dense projections use it, rows of a matrix; or as grams do, columns of a panel added to sums.
+void add_panel_product(Cases& cases, const char* name, bool columns) {
+  constexpr std::size_t n_rows = 16, n_panels = 4, depth = 256;
+  cases.push_back({name, n_rows * n_panels * panel_width * depth, "multiply-add", [=](const Ops& ops) {
+                     const auto a = numbers<float>(n_rows * depth, 3);
+                     const auto panels = numbers<float>(n_panels * panel_width * depth, 4);
+                     const auto out = zeros<float>(n_rows * n_panels * panel_width);
+                     PanelProduct product{};
+                     product.a = a.get();
+                     product.a_row = columns ? 1 : depth;
+                     product.a_step = columns ? n_rows : 1;
+                     product.n_rows = n_rows;
+                     product.panels = panels.get();
+                     product.panel_stride = panel_width * depth;
+                     product.n_panels = n_panels;
+                     product.depth = depth;
+                     product.out = out.get();
+                     product.out_stride = n_panels * panel_width;
+                     product.add = columns;
+                     return [=, &ops, held = std::pair(a, panels)] {
+                       (void)held, (void)out;
+                       ops.panel_product(product);
+                     };
+                   }});
+}
+
+}  // namespace
+
+void add_projections(Cases& cases) {
+  add_hadamard(cases, "hadamard 64 x 64", 64, 64, 64);
+  add_hadamard(cases, "hadamard 1024 x 4", 1024, 4, 1024);
+  add_hadamard(cases, "hadamard 4096", 4096, 1, 4096);
+  add_hadamard(cases, "hadamard 4096, half kept", 4096, 1, 2048);
+  add_panel_product(cases, "panel_product rows", false);
+  add_panel_product(cases, "panel_product columns", true);
+  cases.push_back({"norm", 4096, "entry", [](const Ops& ops) {
+                     const auto x = numbers<float>(4096, 5), out = zeros<float>(1);
+                     return [=, &ops] { out[0] = ops.norm(x.get(), 4096); };
+                   }});
+}
+
+}  // namespace lowtide::opcount

@@ -1,0 +1,192 @@
+"""The guard of instruction counts, without valgrind: parsing, comparison, messages, and that every op has a case."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.opcount import __main__ as command
+from benchmarks.opcount import program
+from benchmarks.opcount.callgrind import Count, creator, parse
+from benchmarks.opcount.comparison import OTHER_TOOLCHAIN, TOLERANCE, compare
+from benchmarks.opcount.record import LEVELS, RECORD, Measured, Record
+
+SAMPLE = Path(__file__).with_name("callgrind_sample.out").read_text(encoding="utf-8")
+OPS = Path(__file__).resolve().parents[2] / "cpp" / "lowtide" / "ops.hpp"
+TOOLS = {"compiler": "GNU 12.2.0", "C library": "glibc 2.36", "counter": "callgrind-3.19.0"}
+
+
+def count(instructions: int = 1000, case: str = "norm", level: str = "avx2") -> Count:
+    return Count(case, level, instructions, 100, "entry")
+
+
+def measured(*counts: Count, tools: dict[str, str] = TOOLS) -> Measured:
+    return Measured(tools, counts)
+
+
+def both_levels(instructions: int = 1000) -> Measured:
+    return measured(*(count(instructions, level=level) for level in LEVELS))
+
+
+RECORDED = Record.of(both_levels())
+
+
+def test_parse_reads_a_stored_output_of_callgrind():
+    counts = parse(SAMPLE)
+    assert counts == [
+        Count("norm", "scalar", 41093, 4096, "entry"),
+        Count("hadamard 4096, half kept", "avx2", 37894, 2048, "output"),
+    ]
+    assert counts[1].per_element == 37894 / 2048
+    assert creator(SAMPLE) == "callgrind-3.19.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "got none"),
+        ("# callgrind format\nversion: 1\n\npart: 1\nsummary: 5\n", "got none"),
+        (SAMPLE.replace("|4096|entry", "|4096"), "case|level|elements|unit"),
+        (SAMPLE.replace("summary: 41093\n", ""), "0 summaries"),
+        (SAMPLE.replace("summary: 41093", "summary: "), "invalid literal"),
+    ],
+)
+def test_parse_refuses_what_the_program_did_not_write(text: str, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse(text)
+
+
+def test_toolchain_joins_what_the_program_printed_and_the_counter():
+    assert program.toolchain("compiler: GNU 12.2.0\nnoise\nC library: glibc 2.36\n", SAMPLE) == TOOLS
+
+
+@pytest.mark.parametrize(
+    ("instructions", "verdict", "passed"),
+    [(1000, "same", True), (1030, "same", True), (1031, "MORE", False), (970, "same", True), (969, "less", True)],
+)
+def test_compare_fails_only_above_the_tolerance(instructions: int, verdict: str, passed: bool):
+    assert TOLERANCE == 0.03
+    comparison = compare(both_levels(instructions), RECORDED)
+    assert [row.verdict for row in comparison.rows] == [verdict, verdict]
+    assert comparison.passed is passed
+
+
+def test_remarks_say_what_failed_and_how_to_accept_it():
+    comparison = compare(measured(count(1000), count(1100, level="scalar")), RECORDED)
+    assert "1 of 2 counts are more than 3% above the record" in comparison.remarks()[-1]
+    assert "make opcount RECORD=1" in comparison.remarks()[-1]
+    assert "MORE" in comparison.table()
+    assert "+10.0%" in comparison.table()
+
+
+def test_remarks_say_how_to_keep_a_gain():
+    remarks = compare(both_levels(500), RECORDED).remarks()
+    assert remarks == [
+        "2 counts are within 3% of the record or below. 2 are lower; to keep the gain: make opcount RECORD=1"
+    ]
+
+
+def test_compare_widens_the_tolerance_for_another_toolchain_and_says_so():
+    assert OTHER_TOOLCHAIN == 1.0
+    for instructions, passed in ((1999, True), (2001, False)):
+        run = replace(both_levels(instructions), toolchain=TOOLS | {"compiler": "Clang 19.1.0"})
+        comparison = compare(run, RECORDED)
+        assert comparison.passed is passed
+        assert "compiler: GNU 12.2.0 there, Clang 19.1.0 here" in comparison.remarks()[0]
+        assert "not comparable" in comparison.remarks()[0]
+        assert "over 2 times" in comparison.remarks()[0]
+
+
+def test_compare_fails_on_a_case_that_is_not_recorded():
+    comparison = compare(measured(*both_levels().counts, count(case="crc")), RECORDED)
+    assert not comparison.passed
+    assert comparison.rows[-1].verdict == "NOT RECORDED"
+    assert "make opcount RECORD=1" in comparison.remarks()[-1]
+    assert comparison.table().splitlines()[-1].split() == [
+        "crc", "avx2", "1,000", "-", "-", "10", "per", "entry", "NOT", "RECORDED"
+    ]  # fmt: skip
+
+
+def test_compare_fails_on_a_recorded_case_that_is_gone():
+    record = replace(RECORDED, instructions={**RECORDED.instructions, "old | avx2": 5})
+    comparison = compare(both_levels(), record)
+    assert not comparison.passed
+    assert "no longer counted: old | avx2" in comparison.remarks()[0]
+
+
+def test_a_level_that_the_processor_lacks_is_said_and_not_compared():
+    comparison = compare(measured(count(level="scalar")), RECORDED)
+    assert comparison.passed
+    assert comparison.remarks()[0] == "Not counted, this processor does not have it: avx2."
+
+
+def test_a_record_of_some_levels_is_refused():
+    with pytest.raises(ValueError, match="got none at avx2"):
+        Record.of(measured(count(level="scalar")))
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path):
+    RECORDED.write(tmp_path / "counts.json")
+    assert Record.read(tmp_path / "counts.json") == RECORDED
+
+
+def test_a_missing_record_names_the_command(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match="make opcount RECORD=1"):
+        Record.read(tmp_path / "counts.json")
+
+
+@pytest.fixture
+def run_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run the command on given counts, as if they had been measured."""
+
+    def run(given: Measured, *arguments: str) -> int:
+        monkeypatch.setattr(command, "build", lambda jobs: Path("unused"))
+        monkeypatch.setattr(command, "measure", lambda path: given)
+        return command.main(list(arguments))
+
+    return run
+
+
+def test_command_records_then_passes_then_fails(
+    run_with: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    counts = str(tmp_path / "counts.json")
+    assert run_with(both_levels(), "--counts", counts) == 2
+    assert "Make one: make opcount RECORD=1" in capsys.readouterr().err
+    assert run_with(both_levels(), "--counts", counts, "--record") == 0
+    assert run_with(both_levels(), "--counts", counts) == 0
+    assert run_with(both_levels(1100), "--counts", counts) == 1
+    assert "FAILED: 2 of 2" in capsys.readouterr().out
+
+
+def test_command_names_the_package_of_a_missing_valgrind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command.main([]) == 2
+    assert "needs valgrind" in (message := capsys.readouterr().err)
+    assert "apt install valgrind" in message
+
+
+def test_command_says_which_tool_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def fail(jobs: int) -> Path:
+        raise subprocess.CalledProcessError(3, ("/usr/bin/cmake", "-S", "."))
+
+    monkeypatch.setattr(command, "build", fail)
+    assert command.main([]) == 2
+    assert "cmake failed with exit code 3" in capsys.readouterr().err
+
+
+def test_every_op_of_the_table_is_counted_at_every_level():
+    table = re.search(r"struct Ops \{(.*?)\};", OPS.read_text(encoding="utf-8"), re.DOTALL)
+    assert table is not None
+    ops = re.findall(r"(\w+);", table[1])
+    assert "hadamard" in ops
+    counted = {tuple(key.split(" | ")) for key in Record.read(RECORD).instructions}
+    first_words = {(re.split(r"[ .]", case)[0], level) for case, level in counted}
+    missing = [f"{op} at {level}" for op in ops for level in LEVELS if (op, level) not in first_words]
+    assert not missing, "add a case in benchmarks/opcount/cpp, then make opcount RECORD=1"
