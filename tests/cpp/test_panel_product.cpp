@@ -50,9 +50,9 @@ LOWTIDE_TEST(panel_product_gives_the_bits_of_scalar_at_every_level) {
             const Case c{n_rows, n_panels, depth, add, transposed};
             const auto truth = run(Isa::scalar, c);
             for (Isa level : lowtide::check::runnable_levels())
-              CHECK(lowtide::check::same_bits(truth, run(level, c)),
-                    std::to_string(n_rows) + " rows, " + std::to_string(n_panels) + " panels at " +
-                        lowtide::isa_name(level));
+              CHECK(lowtide::check::same_bits(truth, run(level, c)), std::to_string(n_rows) + " rows, " +
+                                                                         std::to_string(n_panels) + " panels at " +
+                                                                         lowtide::isa_name(level));
           }
 }
 
