@@ -84,7 +84,7 @@ class RemoteProblem:
         raise fail("distributed", "scoring must ask for decision values or predictions on a cluster", "rows", remedy)
 
     def sum(self, task: Callable[..., Any], *arguments: Any, at_least: int = 0) -> Any:
-        """Return the sum of task(part, *arguments), added on the workers."""
+        """Return the sum of what the task returns for each part, added on the workers."""
         sums = self._each(_sum, task, self._shared(arguments), at_least)
         return merged(self.client, sums, large=at_least > _LARGE)
 

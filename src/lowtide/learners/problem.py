@@ -80,7 +80,7 @@ class SummedProblem(Protocol):
         """The codes themselves, where they can be read from this process."""
 
     def sum(self, task: Callable[..., Sum], *arguments: Any, at_least: int = 0) -> Sum:
-        """Return the sum of task(part, *arguments) over all parts.
+        """Return the sum of what the task returns for each part and these arguments.
 
         Parts hold `at_least` bytes of codes, if there are as many: where a sum is large, few of them should be added.
         """
@@ -199,7 +199,7 @@ class Problem:
             start = rows.stop
 
     def sum(self, task: Callable[..., Sum], *arguments: Any, at_least: int = 0) -> Sum:
-        """Return the sum of task(part, *arguments) over all parts, added in order."""
+        """Return the sum of what the task returns for each part, added in order."""
         parts = self.parts(at_least)
         total = task(next(parts), *arguments)
         for part in parts:
