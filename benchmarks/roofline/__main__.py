@@ -30,12 +30,12 @@ from benchmarks.roofline.timing import best_times, progress
 from lowtide import _core
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-QUICK = 32
+QUICK, ROUNDS = 32, 16
 
 
-def measure(quick: bool = False) -> Measured:
-    """Run limits and ops in turn, then the curves."""
-    shrink, rounds = (QUICK, 1) if quick else (1, 16)
+def measure(quick: bool = False, rounds: int = ROUNDS) -> Measured:
+    """Run limits and ops in turn, then the curves in a third of the rounds."""
+    shrink = QUICK if quick else 1
     with threadpool_limits(_core.thread_count(), user_api="blas"):
         limits = build_limits(shrink)
         counts = Counts.in_force()
@@ -46,12 +46,13 @@ def measure(quick: bool = False) -> Measured:
         best = best_times(runs, rounds)
         rates = {limit.name: limit.amount / best[limit.name] for limit in limits}
         outcomes = [Outcome(op, best[f"{op.name}, {op.size}"], rates) for op in ops]
-        curves = measure_growth(shrink, 1 if quick else 6)
+        curves = measure_growth(shrink, -(-rounds // 3))
     machine = {
         "instruction set": _core.isa(),
         "threads": str(_core.thread_count()),
         "lowtide": lowtide.__version__,
         "numpy": numpy.__version__,
+        "rounds": str(rounds),
     }
     return Measured(machine, limits, rates, outcomes, curves)
 
@@ -84,10 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--page", type=Path, help="page to write the measured part of, plots beside it")
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; figures mean nothing")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="times that everything takes its turn")
     given = parser.parse_args(arguments)
+    if given.rounds < 1:
+        parser.error(f"--rounds must be at least 1, got {given.rounds}.")
     if given.quick and given.page:
         parser.error("--page takes a full run, got --quick. Leave one of them out.")
-    run = measure(given.quick)
+    run = measure(given.quick, 1 if given.quick else given.rounds)
     words = ["python", "-m", "benchmarks.roofline", *(sys.argv[1:] if arguments is None else arguments)]
     text = markdown(run, shlex.join(words))
     given.out.mkdir(parents=True, exist_ok=True)

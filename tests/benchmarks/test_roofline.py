@@ -115,7 +115,7 @@ def test_page_without_its_markers_is_refused_and_kept(tmp_path: Path, text: str)
 def test_guide_page_shows_a_full_run_and_its_plots() -> None:
     text = (GUIDE / "roofline.md").read_text(encoding="utf-8")
     measured = text[text.index(page.BEGIN) : text.index(page.END)]
-    assert "--page docs/guide/roofline.md`" in measured
+    assert "--page docs/guide/roofline.md" in measured
     assert all(f"]({name})" in measured and (GUIDE / name).is_file() for name in (FRACTIONS, GROWTH))
 
 
@@ -162,7 +162,8 @@ def test_quick_run_writes_tables_plots_and_record(tmp_path: Path, capsys: pytest
     assert all((tmp_path / name).read_text().rstrip().endswith("</svg>") for name in (FRACTIONS, GROWTH))
 
 
-def test_quick_run_does_not_go_into_a_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [["--quick"], ["--rounds", "0"]])
+def test_runs_that_mean_nothing_do_not_go_into_a_page(tmp_path: Path, options: list[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["--quick", "--page", str(tmp_path / "page.md")])
+        main([*options, "--page", str(tmp_path / "page.md")])
     assert not list(tmp_path.iterdir())
