@@ -70,7 +70,7 @@ def _ops(run: Measured) -> str:
         [
             outcome.op.name,
             outcome.op.size,
-            f"{outcome.seconds * 1e3:.3g} ms",
+            _time(outcome.seconds),
             f"{_figure(outcome.amount / outcome.seconds / 1e9)} G {units[outcome.binds]}s/s",
             f"{100 * outcome.fraction:.0f}%",
             f"`{outcome.binds}`",
@@ -91,8 +91,8 @@ def _work(run: Measured) -> str:
 
 def _counted(run: Measured) -> str:
     """List each way of counting once."""
-    ways = {outcome.op.counted: outcome.op for outcome in run.outcomes}
-    return "\n".join(f"- *{op.name}*: {op.counted}." for op in ways.values())
+    ways = {outcome.op.counted: outcome.op for outcome in reversed(run.outcomes)}
+    return "\n".join(f"- *{op.name}*: {op.counted}." for op in reversed(ways.values()))
 
 
 def _growth(run: Measured) -> str:
@@ -131,4 +131,4 @@ def _figure(value: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds * 1e9:.3g} ns" if seconds < 1e-6 else f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e9:.3g} ns" if seconds < 1e-6 else f"{_figure(seconds * 1e3)} ms"
