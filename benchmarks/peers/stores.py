@@ -42,10 +42,9 @@ def _encode() -> tuple[Side, Side]:
     numbers = count()
 
     def to_store() -> None:
-        path = _folder() / f"encode-{next(numbers)}.zarr"
-        with lt.CodeStore.create(path, encoder) as store:
+        # Removed with the folder in the end: that is no part of writing.
+        with lt.CodeStore.create(_folder() / f"encode-{next(numbers)}.zarr", encoder) as store:
             store.append(X)
-        shutil.rmtree(path)
 
     return to_store, partial(encoder.encode, X)
 
