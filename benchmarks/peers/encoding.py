@@ -84,7 +84,7 @@ DUELS = [
         partial(_against_sampler, 5_000, 4096),
         must=60,
         goal=120,
-        repeats=9,
+        repeats=20,
     ),
     Duel(
         "encode-narrow",

@@ -1,5 +1,5 @@
 // vpermt2ps looks sixteen values up in a codebook of up to 32 entries held in two registers, which is every codebook
-// of up to 4 bits, pairs included; 8-bit levels use vgatherdps, and 4-bit levels of one value are not unpacked before.
+// of up to 4 bits, pairs included; 8-bit levels use vgatherdps, and 4-bit levels are not unpacked before.
 // Binds: for narrow levels the stores, for 8-bit levels the gather. The tail of a row is written under a mask.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
@@ -45,6 +45,23 @@ std::size_t decode_nibbles(const std::uint64_t* row, std::size_t n_levels, const
   return j;
 }
 
+// The same for pairs, 8 levels to 16 values: the nibble is rotated to stand above the bit that says which of the two.
+template <typename T>
+std::size_t decode_nibble_pairs(const std::uint64_t* row, std::size_t n_levels, __m512 low, __m512 high, T* out) {
+  const __m512i turns = _mm512_setr_epi32(1, 1, 29, 29, 25, 25, 21, 21, 17, 17, 13, 13, 9, 9, 5, 5);
+  const __m512i parity = _mm512_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(row);
+  std::size_t j = 0;
+  for (; j + 8 <= n_levels; j += 8) {
+    int half;
+    __builtin_memcpy(&half, bytes + j / 2, 4);
+    const __m512i spread = _mm512_rolv_epi32(_mm512_set1_epi32(half), turns);
+    const __m512i index = _mm512_or_si512(_mm512_andnot_si512(_mm512_set1_epi32(1), spread), parity);
+    store16(out + 2 * j, 0xFFFF, _mm512_permutex2var_ps(low, index, high));
+  }
+  return j;
+}
+
 template <typename T>
 void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
                T* out) {
@@ -54,7 +71,9 @@ void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, co
     for (std::size_t v = 0; v < (width << bits); ++v) flat[v] = book[v];
   const __m512 low = _mm512_loadu_ps(flat), high = _mm512_loadu_ps(flat + 16);
   std::uint8_t levels[kGroup + 16] = {};
-  const std::size_t done = bits == 4 && width == 1 ? decode_nibbles(row, n_levels / kGroup * kGroup, book, out) : 0;
+  const std::size_t whole = bits == 4 ? n_levels / kGroup * kGroup : 0;
+  const std::size_t done =
+      width == 1 ? decode_nibbles(row, whole, flat, out) : decode_nibble_pairs(row, whole, low, high, out);
   for (std::size_t j = done; j < n_levels; j += kGroup) {
     const std::size_t n = n_levels - j < kGroup ? n_levels - j : kGroup, n_values = n * width;
     avx2::unpack(row + j / 64 * bits, n, bits, levels);
