@@ -31,7 +31,7 @@ class Ahead {
   LOWTIDE_INLINE void fetch() {
     constexpr std::size_t share = N * V::width / (3 * floats);
     const std::size_t count = left_ < share ? left_ : share;
-    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(at_ + 64 * i, 0, 2);
+    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(at_ + 64 * i, 0, 3);
     at_ += 64 * count;
     left_ -= count;
   }
