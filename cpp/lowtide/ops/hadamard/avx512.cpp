@@ -1,6 +1,6 @@
 // addps and fmadd on 16 lanes; strides 8, 4, 2, 1 by one shuffle and one fmadd with +-1 each.
 //
-// Ports bind: a register takes 3 log2(D) additions, 12 shuffles and 1.5 sign products, all on two ports, and the passes
+// Ports bind: a register takes 3 log2(D) additions, 12 shuffles and 2 sign products, all on two ports, and the passes
 // run at 90 to 95% of that. D = 4096 and above also waits for signs from the second-level cache. A row alone cannot do
 // with fewer shuffles: in every round four index bits lie across lanes. No tail: D is a multiple of 64.
 #include <immintrin.h>
