@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from contextlib import ExitStack
 
 import pytest
 from benchmarks.load.half_open import closed_within, half_open
@@ -83,6 +84,16 @@ def test_requests_one_after_the_other_share_a_connection(address, digits):
     assert answer.count(b"HTTP/1.1 200") == 3
 
 
+def test_a_head_that_begins_behind_long_requests_is_not_too_long(address, digits):
+    message = pack(digits.codes)
+    request = HEAD + b"content-length: %d\r\n\r\n" % len(message) + message
+    count = 1 + 40_000 // len(request)
+    with connect(address) as connection:
+        connection.sendall(count * request + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconn")
+        connection.sendall(b"ection: close\r\n\r\n")
+        assert everything(connection).count(b"HTTP/1.1 200") == count + 1
+
+
 @pytest.mark.parametrize(
     "start",
     [
@@ -102,23 +113,33 @@ def test_what_never_comes_is_not_waited_for(impatient, start):
     assert b'reason="408"' in service.metrics.text()
 
 
-def test_half_open_connections_do_not_stop_service(impatient, digits):
-    address, _ = impatient
-    connections = half_open(address, 60)
-    assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 200
-    assert closed_within(connections, 30) == 60
-    assert ask(address, "/healthz").status == 200
-    for connection in connections:
-        connection.close()
+def test_half_open_connections_do_not_stop_service(digits):
+    with serving([digits.path], head_seconds=2.0, body_seconds=2.0) as (address, _), ExitStack() as closing:
+        connections = [closing.enter_context(each) for each in half_open(address, 60)]
+        assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 200
+        assert closed_within(connections, 60) == 60
+        assert ask(address, "/healthz").status == 200
 
 
 def test_connections_beyond_the_limit_take_the_place_of_the_longest_waiting(digits):
-    with serving([digits.path], connections=5) as (address, _):
-        connections = half_open(address, 8)
+    patient = {"head_seconds": 600.0, "body_seconds": 600.0}
+    with serving([digits.path], connections=5, **patient) as (address, service), ExitStack() as closing:
+        connections = [closing.enter_context(each) for each in half_open(address, 8)]
         assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 200
-        assert refusal(everything(connections[0])) == 503
-        for connection in connections:
-            connection.close()
+        assert [refusal(everything(connection)) for connection in connections[:3]] == [503] * 3
+        assert b'reason="503"} 4.0' in service.metrics.text()
+
+
+def test_an_idle_connection_gives_way_without_a_word(digits):
+    with serving([digits.path], connections=2) as (address, _), ExitStack() as closing:
+        idle = closing.enter_context(connect(address))
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        answer = idle.recv(65536)
+        while not answer.endswith(b"}"):
+            answer += idle.recv(65536)
+        closing.enter_context(connect(address))
+        assert ask(address, "/healthz").status == 200
+        assert everything(idle) == b""
 
 
 def test_caller_who_leaves_does_no_harm(address, digits):
@@ -138,7 +159,7 @@ def test_empty_lines_between_requests_keep_no_connection_open(impatient):
         assert refusal(everything(connection)) == 408
 
 
-def test_caller_who_does_not_take_the_answer_is_dropped(impatient, digits):
+def test_caller_who_does_not_take_the_answer_is_dropped(impatient, digits, caplog):
     address, service = impatient
     message = pack(digits.codes)
     request = HEAD.replace(b"predict", b"predict?return=scores") + b"content-length: %d\r\n\r\n" % len(message)
@@ -149,3 +170,14 @@ def test_caller_who_does_not_take_the_answer_is_dropped(impatient, digits):
             assert time.monotonic() < end
             with contextlib.suppress(OSError):
                 connection.sendall(request + message)
+    assert "request failed" not in caplog.text
+
+
+def test_caller_who_leaves_with_requests_in_line_is_no_error(address, digits, caplog):
+    message = pack(digits.codes)
+    request = HEAD + b"content-length: %d\r\n\r\n" % len(message) + message
+    for _ in range(20):
+        with connect(address) as connection:
+            connection.sendall(3 * request)
+    assert ask(address, "/v1/predict", message).status == 200
+    assert "failed" not in caplog.text

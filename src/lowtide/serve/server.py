@@ -115,11 +115,11 @@ class _Server(uvicorn.Server):
 
     async def _do_chores(self) -> None:
         """Close late connections and write the log, once a second, or as often as connections may be late."""
-        loop, settings = asyncio.get_running_loop(), self._service.settings
+        settings = self._service.settings
         every = min(_CHORES_SECONDS, settings.head_seconds, settings.body_seconds)
         while True:
             await asyncio.sleep(every)
-            close_late(self.server_state.connections, loop.time())
+            close_late(self.server_state.connections)
             self._service.log.flush()
 
     def _reload(self) -> None:

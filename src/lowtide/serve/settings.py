@@ -35,7 +35,7 @@ class Settings:
     stop_seconds : float, default=30
         How long requests in flight may go on when the server is asked to stop.
     connections : int, default=8192
-        At most; beyond, those that have waited longest for their headers are closed.
+        At most; beyond, the one that has waited longest for headers, body or its next request is closed.
     waiting_rows : int, default=262144
         Rows that may wait for one model; then 503.
     rate : float or None, default=None

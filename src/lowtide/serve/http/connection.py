@@ -7,6 +7,9 @@ request would cost more than the request's own parsing.
 
 from __future__ import annotations
 
+import heapq
+# Not the loop's own clock: it may stand still within a turn, and then nobody has waited longest.
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "close_late", "connection_class"]
 
-_HEAD, _BODY, _ANSWER = "head", "body", "answer"
+# What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
+_HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
 
 
 class Connection(HttpToolsProtocol):
@@ -30,40 +34,62 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
-        self.waits_for, self.since, self._head_bytes = _HEAD, self.loop.time(), 0
+        self.waits_for, self.since, self._head_bytes = _HEAD, monotonic(), 0
         self._unsent, self._unsent_since = 0, 0.0
+        self._answering: Any = None
+        self._ended = False
         super().connection_made(transport)
         if len(self.connections) > self.settings.connections:
-            self._make_room()
+            _make_room(self.connections, self.settings.connections)
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, unless the head of a request grows too long."""
         self.metrics.received += len(data)
+        self._ended = False
         super().data_received(data)
         if self.waits_for == _HEAD:
-            self._head_bytes += len(data)
+            # What came together with the end of an earlier request is mostly that.
+            self._head_bytes += 0 if self._ended else len(data)
             if self._head_bytes > self.settings.head_bytes:
                 self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
-        elif self.waits_for == _ANSWER and self.cycle.response_complete:
+        elif self.waits_for == _NEXT:
             # An empty line between requests ends uvicorn's wait for the next one, and begins none.
-            self.waits_for, self.since = _HEAD, self.loop.time()
+            self.waits_for, self.since = _HEAD, monotonic()
         elif len(data) > self.settings.head_bytes:
             self._check_head()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the rest of the head."""
-        self.waits_for, self.since, self._head_bytes = _HEAD, self.loop.time(), 0
+        """Begin to wait for the rest of the head; a first one is waited for since the connection was made."""
+        if self.waits_for != _HEAD:
+            self.waits_for, self.since = _HEAD, monotonic()
+        self._head_bytes = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
-        self.waits_for, self.since = _BODY, self.loop.time()
+        self.waits_for, self.since = _BODY, monotonic()
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
 
     def on_message_complete(self) -> None:
-        """Wait for nothing: uvicorn's own timer closes connections between requests."""
-        self.waits_for = _ANSWER
+        """Wait for nothing while the request is being answered; it may have been refused before its body came."""
+        self._ended = True
+        self.waits_for, self.since = _NEXT if self.cycle.response_complete else _NOTHING, monotonic()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, as long as uvicorn's own timer allows."""
+        if self.pipeline:
+            self._answering = self.pipeline[-1][0]
+        elif self.waits_for == _NOTHING:
+            self.waits_for, self.since = _NEXT, monotonic()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell also the requests that came before the last one."""
+        super().connection_lost(exc)
+        self._part()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP."""
@@ -72,6 +98,7 @@ class Connection(HttpToolsProtocol):
     def refuse(self, status: int, detail: str) -> None:
         """Answer without a request, and close."""
         self.metrics.refused(f"{status}")
+        self.waits_for = _NOTHING
         if not self.transport.is_closing():
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(Problem(status, detail).raw())
@@ -79,15 +106,18 @@ class Connection(HttpToolsProtocol):
         self._part()
 
     def _part(self) -> None:
-        """Tell whoever still reads the body or writes the answer that there is nobody there."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        """Tell whoever still reads a body or writes an answer that there is nobody there."""
+        for cycle in (self._answering, self.cycle, *(waiting for waiting, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
 
     def close_when_late(self, now: float) -> None:
         """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer."""
         self._drop_when_stalled(now)
-        if self.waits_for == _HEAD and now - self.since > self.settings.head_seconds:
+        if self.flow.read_paused:
+            self.since = now  # not read from, so the wait is not the caller's
+        elif self.waits_for == _HEAD and now - self.since > self.settings.head_seconds:
             if self.timeout_keep_alive_task is None:
                 self.refuse(408, f"headers must arrive within {self.settings.head_seconds:g} seconds.")
         elif self.waits_for == _BODY and now - self.since > self.settings.body_seconds:
@@ -109,11 +139,13 @@ class Connection(HttpToolsProtocol):
         if size > self.settings.head_bytes:
             self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
 
-    def _make_room(self) -> None:
-        """Close the connection that has waited longest for a head."""
-        waiting = [other for other in self.connections if isinstance(other, Connection) and other.waits_for == _HEAD]
-        if waiting:
-            min(waiting, key=lambda other: other.since).refuse(503, "there are too many connections.")
+    def give_way(self) -> None:
+        """Close to make room for another connection: with a word to whoever has begun a request."""
+        if self.waits_for == _NEXT:
+            self.metrics.refused("idle")
+            self.transport.close()
+        else:
+            self.refuse(503, "there are too many connections.")
 
 
 def connection_class(settings: Settings, metrics: Metrics) -> type[Connection]:
@@ -121,7 +153,19 @@ def connection_class(settings: Settings, metrics: Metrics) -> type[Connection]:
     return type("ServedConnection", (Connection,), {"settings": settings, "metrics": metrics})
 
 
-def close_late(connections: set[Any], now: float) -> None:
+def close_late(connections: set[Any]) -> None:
     """Close the connections that have waited too long."""
+    now = monotonic()
     for connection in list(connections):
         connection.close_when_late(now)
+
+
+def _make_room(connections: set[Any], most: int) -> None:
+    """Close those that have waited longest when there are too many; none that is being answered."""
+    # Those that are already closing stay in the set until the loop has come to them.
+    there = [each for each in connections if not each.transport.is_closing()]
+    if len(there) > most:
+        waiting = [each for each in there if each.waits_for != _NOTHING]
+        # Some at a time: to look through all of them for each new one would let a flood of those stop the server.
+        for each in heapq.nsmallest(1 + most // 64, waiting, key=lambda each: each.since):
+            each.give_way()
