@@ -2,13 +2,13 @@
 
 uvicorn answers malformed requests in plain text, and waits without end for headers and bodies. Here each connection
 notes since when it waits and for what, and one sweep a second closes those that have waited too long: a timer for each
-request would cost more than the request's own parsing.
+request would cost more than the request's own parsing. The clock is not the loop's: that one may stand still within a
+turn, and then nobody has waited longest.
 """
 
 from __future__ import annotations
 
 import heapq
-# Not the loop's own clock: it may stand still within a turn, and then nobody has waited longest.
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
