@@ -61,16 +61,18 @@ def main(n: int) -> None:
         with BrowserEncoder.serving(encoder) as page:
             compare("Hadamard, JavaScript in Chromium", encoder, rows, lambda _, X: page.codes(X).packed)
     if HOST_C:
-        compare("Hadamard, C", encoder, rows, lambda e, X: by_c(e, X, run_on_host))
+        for favor in ("flash", "time"):
+            words = f"Hadamard, dither from {'its seed' if favor == 'flash' else 'a table'}, C"
+            compare(words, encoder, rows, lambda e, X, f=favor: by_c(e, X, run_on_host, favor=f))
     if ARM_C and QEMU:
         compare("Hadamard, C on a Cortex-M4 under qemu", encoder, few, lambda e, X: by_c(e, X, run_on_arm))
     for dtype in ("uint8", "int16"):
         limits = np.iinfo(dtype)
         pixels = np.random.default_rng(1).integers(limits.min, limits.max, (n, 64), dtype=dtype, endpoint=True)
         trits = lt.TernaryFeatures(n_components=2048, sparsity="auto", random_state=0).fit(pixels[:1000])
-        for projection in ("seed", "table"):
-            options = {"input": dtype, "projection": projection}
-            words = f"ternary, {dtype}, W from {'its seed' if projection == 'seed' else 'a table'}"
+        for favor in ("flash", "time"):
+            options = {"input": dtype, "favor": favor}
+            words = f"ternary, {dtype}, W from {'its seed' if favor == 'flash' else 'a table'}"
             if HOST_C:
                 compare(f"{words}, C", trits, pixels, lambda e, X, o=options: by_c(e, X, run_on_host, **o))
             if ARM_C and QEMU:

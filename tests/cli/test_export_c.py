@@ -72,6 +72,6 @@ def test_export_c_refuses_codes_and_bad_names(inside):
 def test_export_c_takes_ternary_features():
     X = np.random.default_rng(0).integers(0, 255, (40, 30), dtype=np.uint8)
     lt.save(lt.TernaryFeatures(n_components=64, sparsity="auto", random_state=0).fit(X), "t.lowtide")
-    result = lowtide("export-c", "t.lowtide", "-o", ".", "--input", "uint8", "--projection", "table")
+    result = lowtide("export-c", "t.lowtide", "-o", ".", "--input", "uint8", "--favor", "time")
     assert "columns" in result.stdout
     assert lowtide("export-c", "t.lowtide", "-o", "f", "--input", "float32").exit_code == 2

@@ -11,8 +11,9 @@ from device.samples import classifier, integer_rows, phases, trits
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide.device import Decision, decision, export_c
-from lowtide.device.weights import WEIGHTS, pack_fields
+from lowtide.device import Decision, export_c
+from lowtide.device.decision import WEIGHTS, rule
+from lowtide.device.decision.weights import pack_fields
 
 KINDS = tuple(WEIGHTS)
 
@@ -28,6 +29,7 @@ def every_model():
     pixels = integer_rows(120, 20, "uint8", seed=2)
     return [
         (classifier(phases(20, 301), 5, X), X),
+        (classifier(phases(20, 801), 8, X), X),
         (classifier(phases(20, 300), 2, X), X),
         (classifier(phases(20, 101, bits=3), 3, X, loss="logistic"), X),
         (classifier(phases(20, 64, bits=8), 4, X, loss="squared_hinge"), X),
@@ -39,9 +41,9 @@ def every_model():
     ]
 
 
-def jobs_of(models, kind):
+def jobs_of(models, kind, favor):
     return [
-        (export_c(model, name=f"d{i}", weights=kind, input=rows.dtype.name), rows)
+        (export_c(model, name=f"d{i}", weights=kind, input=rows.dtype.name, favor=favor), rows)
         for i, (model, rows) in enumerate(models)
     ]
 
@@ -59,17 +61,21 @@ def assert_decided(models, kind, answers):
 
 
 @needs_host
+@pytest.mark.parametrize("favor", ["flash", "time"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_exported_scores_are_those_of_the_reference(tmp_path, kind):
+def test_exported_scores_are_those_of_the_reference(tmp_path, kind, favor):
     models = every_model()
-    assert_decided(models, kind, run_on_host(tmp_path, jobs_of(models, kind)))
+    jobs = jobs_of(models, kind, favor)
+    assert_decided(models, kind, run_on_host(tmp_path, jobs))
+    coded = ["words" in made.tables for made, _ in jobs]
+    assert any(coded) == (favor == "flash" and kind != "float16")
 
 
 @needs_qemu
-@pytest.mark.parametrize("kind", ["int6", "float16"])
-def test_exported_scores_are_those_of_the_reference_on_a_cortex_m4(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "favor"), [("int8", "flash"), ("int6", "time"), ("float16", "time")])
+def test_exported_scores_are_those_of_the_reference_on_a_cortex_m4(tmp_path, kind, favor):
     models = [(model, rows[:10]) for model, rows in every_model()]
-    assert_decided(models, kind, run_on_arm(tmp_path, jobs_of(models, kind)))
+    assert_decided(models, kind, run_on_arm(tmp_path, jobs_of(models, kind, favor)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,8 +109,8 @@ def test_agreement_counts_the_rows_with_the_model_s_class():
 
 def test_the_reference_class_has_no_weights():
     model, _ = every_model()[0]
-    assert export_c(model).tables["weights"] == 301 * 4
-    assert export_c(model, weights="int6").tables["weights"] == 301 * 4 * 6 // 8 + 1
+    assert export_c(model, favor="time").tables["weights"] == 301 * 4
+    assert export_c(model, weights="int6", favor="time").tables["weights"] == 301 * 4 * 6 // 8 + 1
     assert export_c(model, weights="float16").tables["weights"] == 301 * 4 * 2
 
 
@@ -112,7 +118,7 @@ def test_the_reference_class_has_no_weights():
 def test_any_class_may_be_the_one_without_weights(monkeypatch, tmp_path, reference):
     X = rows_of()
     model = classifier(phases(20, 100), 4, X)
-    monkeypatch.setattr(decision, "_best_reference", lambda W: reference)
+    monkeypatch.setattr(rule, "_best_reference", lambda W: reference)
     scores = (
         Decision.of(model, "float16").scores(model.features_.encode(X)) * Decision.of(model, "float16").rounded.unit
     )

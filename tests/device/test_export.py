@@ -61,11 +61,12 @@ def measured(made, folder):
 @pytest.mark.parametrize(
     ("features", "options"),
     [
-        (lambda: phases(64, 4096), {"weights": "int6"}),
+        (lambda: phases(64, 4096), {"weights": "int8"}),
+        (lambda: phases(64, 4096), {"weights": "int6", "favor": "time"}),
         (lambda: phases(64, 2048, bits=2), {"weights": "int8"}),
         (lambda: trits(64, 2048, "uint8"), {"weights": "int8", "input": "uint8"}),
     ],
-    ids=["1 bit, int6", "2 bits, int8", "trits, int8"],
+    ids=["1 bit, int8", "1 bit, int6, time", "2 bits, int8", "trits, int8"],
 )
 def test_four_thousand_bits_and_ten_classes_fit_in_forty_kilobytes(tmp_path, features, options):
     made = export_c(ten_classes(features()), name="digits", **options)
@@ -83,8 +84,9 @@ def test_stated_sizes_hold_for_other_shapes(tmp_path):
     for i, (encoder, options) in enumerate(
         [
             (phases(300, 700, bits=3), {}),
+            (phases(300, 700, bits=3), {"favor": "time"}),
             (phases(9, 30, bits=3, quantizer="phase"), {}),
-            (trits(64, 300, "uint8"), {"projection": "table", "input": "uint8"}),
+            (trits(64, 300, "uint8"), {"favor": "time", "input": "uint8"}),
             (trits(64, 300), {}),
             (lt.Sketch(n_components=300, random_state=0).fit(np.eye(3, 100)), {}),
             (lt.Sketch(n_components=300, bits=1, random_state=0).fit(np.eye(3)), {}),
@@ -145,7 +147,7 @@ def test_any_text_gives_a_name(text):
     assert export_c(phases(5, 20), name=name_from(text)).name == name_from(text)
 
 
-@pytest.mark.parametrize("option", [{"weights": "int3"}, {"input": "int32"}, {"projection": "dense"}])
+@pytest.mark.parametrize("option", [{"weights": "int3"}, {"input": "int32"}, {"favor": "size"}])
 def test_unknown_options_are_refused_with_what_there_is(option):
     with pytest.raises(lt.errors.ParameterError, match="must be one of"):
         export_c(phases(5, 20), **option)

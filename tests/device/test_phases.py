@@ -40,9 +40,9 @@ def every_kind():
     return made
 
 
-def jobs_of(encoders, n):
+def jobs_of(encoders, n, favor):
     return [
-        (export_c(encoder, name=f"e{i}"), float_rows(n, encoder.n_features_in_, seed=i))
+        (export_c(encoder, name=f"e{i}", favor=favor), float_rows(n, encoder.n_features_in_, seed=i))
         for i, encoder in enumerate(encoders)
     ]
 
@@ -57,16 +57,18 @@ def assert_equal_bits(encoders, jobs, answers):
 @pytest.mark.parametrize(
     "flags", [("-O0",), ("-O2", "-march=native", "-ffp-contract=fast")], ids=["plain", "contracted"]
 )
-def test_exported_phases_give_the_bits_of_encode(tmp_path, flags):
+@pytest.mark.parametrize("favor", ["flash", "time"])
+def test_exported_phases_give_the_bits_of_encode(tmp_path, flags, favor):
     encoders = every_kind()
-    jobs = jobs_of(encoders, 60)
+    jobs = jobs_of(encoders, 60, favor)
     assert_equal_bits(encoders, jobs, run_on_host(tmp_path, jobs, flags))
 
 
 @needs_qemu
-def test_exported_phases_give_the_bits_of_encode_on_a_cortex_m4(tmp_path):
+@pytest.mark.parametrize("favor", ["flash", "time"])
+def test_exported_phases_give_the_bits_of_encode_on_a_cortex_m4(tmp_path, favor):
     encoders = every_kind()
-    jobs = jobs_of(encoders, 12)
+    jobs = jobs_of(encoders, 12, favor)
     assert_equal_bits(encoders, jobs, run_on_arm(tmp_path, jobs))
 
 
@@ -100,9 +102,26 @@ def test_exported_phases_round_ties_as_encode_does(tmp_path):
     assert np.array_equal(answer.codes, encoder.encode(rows).packed)
 
 
-def test_scales_of_a_gaussian_take_two_bytes_and_offsets_three():
-    tables = export_c(phases(64, 4096)).tables
-    assert tables == {"signs": 768, "scales": 4096, "offsets": 6144}
+def test_scales_of_a_gaussian_take_two_bytes_and_offsets_none_or_three():
+    assert export_c(phases(64, 4096)).tables == {"signs": 768, "scales": 4096}
+    assert export_c(phases(64, 4096), favor="time").tables == {"signs": 768, "scales": 4096, "offsets": 6144}
+
+
+@needs_host
+def test_offsets_that_no_seed_gives_are_kept_in_a_table(tmp_path):
+    other, unknown = phases(9, 40), phases(9, 40)
+    other._offset = (1 - other._offset).astype(np.float32)
+    unknown._seed = None
+    encoders = [other, unknown]
+    jobs = jobs_of(encoders, 20, "flash")
+    assert all(made.tables["offsets"] == 3 * 20 for made, _ in jobs)
+    assert_equal_bits(encoders, jobs, run_on_host(tmp_path, jobs))
+
+
+def test_a_file_keeps_the_seed_of_the_dither(tmp_path):
+    encoder = phases(9, 40)
+    lt.save(encoder, tmp_path / "e.lowtide")
+    assert export_c(lt.load(tmp_path / "e.lowtide")).source == export_c(encoder).source
 
 
 def test_equal_encoders_give_equal_text():

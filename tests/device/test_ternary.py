@@ -28,10 +28,10 @@ def every_kind():
     ]
 
 
-def jobs_of(kinds, n, projection):
+def jobs_of(kinds, n, favor):
     return [
         (
-            export_c(encoder, name=f"t{i}", input=input, projection=projection),
+            export_c(encoder, name=f"t{i}", input=input, favor=favor),
             integer_rows(n, encoder.n_features_in_, input, i),
         )
         for i, (encoder, input) in enumerate(kinds)
@@ -45,18 +45,18 @@ def assert_equal_trits(kinds, jobs, answers):
 
 
 @needs_host
-@pytest.mark.parametrize("projection", ["seed", "table"])
-def test_exported_trits_are_those_of_encode(tmp_path, projection):
+@pytest.mark.parametrize("favor", ["flash", "time"])
+def test_exported_trits_are_those_of_encode(tmp_path, favor):
     kinds = every_kind()
-    jobs = jobs_of(kinds, 60, projection)
+    jobs = jobs_of(kinds, 60, favor)
     assert_equal_trits(kinds, jobs, run_on_host(tmp_path, jobs))
 
 
 @needs_qemu
-@pytest.mark.parametrize("projection", ["seed", "table"])
-def test_exported_trits_are_those_of_encode_on_a_cortex_m4(tmp_path, projection):
+@pytest.mark.parametrize("favor", ["flash", "time"])
+def test_exported_trits_are_those_of_encode_on_a_cortex_m4(tmp_path, favor):
     kinds = every_kind()
-    jobs = jobs_of(kinds, 12, projection)
+    jobs = jobs_of(kinds, 12, favor)
     assert_equal_trits(kinds, jobs, run_on_arm(tmp_path, jobs))
 
 
@@ -73,8 +73,3 @@ def test_thresholds_of_bytes_take_two_bytes():
 def test_ternary_features_want_integers():
     with pytest.raises(lt.errors.ParameterError, match="int16"):
         export_c(trits(8, 16), input="float32")
-
-
-def test_an_unknown_projection_is_refused():
-    with pytest.raises(lt.errors.ParameterError, match="'seed', 'table'"):
-        export_c(trits(8, 16), projection="lists")

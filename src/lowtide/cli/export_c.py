@@ -42,11 +42,11 @@ Examples:
     help="Type of a row's numbers.  [default: float32; int16 for ternary features]",
 )
 @click.option(
-    "--projection",
-    type=click.Choice(["seed", "table"]),
-    default="seed",
+    "--favor",
+    type=click.Choice(["flash", "time"]),
+    default="flash",
     show_default=True,
-    help="Of ternary features: make W again for every row, or keep it in flash.",
+    help="Draw again what a seed gives and keep weights coded, or keep all of it ready.",
 )
 @click.option(
     "--check",
@@ -61,7 +61,7 @@ def export_c(
     name: str | None,
     weights: str,
     input: str | None,
-    projection: str,
+    favor: str,
     check: Path | None,
     force: bool,
     voice: Voice,
@@ -72,9 +72,7 @@ def export_c(
     """
     from lowtide.cli.devices import Export
 
-    exported = Export.of(
-        model, name=name, weights=weights, input=input, projection=projection, check=check, voice=voice
-    )
+    exported = Export.of(model, name=name, weights=weights, input=input, favor=favor, check=check, voice=voice)
     written = exported.write(output, force=force)
     voice.say(exported.summary(written))
     voice.result("export-c", exported.to_json(written))

@@ -1,9 +1,8 @@
 """C99 for the smallest device: encode a row, and decide, without heap, libm or a library.
 
-`text`: numbers, names and tables as C. `packing`: levels in and out of a code. `hadamard`: the projection, for `phases`
-(RandomFeatures) and `lines` (Sketch). `ternary`: TernaryFeatures, on integers. `weights`: a model's weights in a few
-bits. `decision`: scores and classes from a code. `comment`: what the header says. `export`: all in one header and one
-source. The C itself is in `templates`.
+`text`: numbers, names and tables as C. `packing`: levels in and out of a code. `encoding`: encoders. `decision`: scores
+and classes from a code. `comment`: what the header says. `export`: all in one header and one source. The C itself is in
+`templates`.
 """
 
 from lowtide.device.decision import Decision

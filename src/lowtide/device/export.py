@@ -12,12 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from lowtide._checks import check_option, fail
 from lowtide.codes import row_bytes, stored_bits
 from lowtide.device.comment import describe
-from lowtide.device.decision import Decision
-from lowtide.device.lines import line_part
-from lowtide.device.phases import phase_part
-from lowtide.device.ternary import ternary_part
+from lowtide.device.decision import WEIGHTS, Decision
+from lowtide.device.encoding import line_part, phase_part, ternary_part
 from lowtide.device.text import Part, check_name, filled
-from lowtide.device.weights import WEIGHTS
 from lowtide.encoders import Encoder, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.learners import KernelClassifier, KernelRegressor
 from lowtide.persist import write_whole
@@ -87,7 +84,7 @@ def export_c(
     name: str = "model",
     weights: Literal["int8", "int6", "int4", "float16"] | None = "int8",
     input: Literal["float32", "int16", "uint8"] | None = None,
-    projection: Literal["seed", "table"] = "seed",
+    favor: Literal["flash", "time"] = "flash",
     rows: Any = None,
 ) -> DeviceCode:
     """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
@@ -105,9 +102,9 @@ def export_c(
         How a learner's weights are kept; None for the encoder alone.
     input : {"float32", "int16", "uint8"}, optional
         Type of a row's numbers. None is "float32", for `TernaryFeatures` "int16".
-    projection : {"seed", "table"}, default="seed"
-        Of `TernaryFeatures`: "seed" makes W again for every row and takes no flash, "table" keeps it as lists of
-        columns, 1 or 2 bytes an entry that is not zero, and is faster.
+    favor : {"flash", "time"}, default="flash"
+        "flash" makes again for every row what was drawn from a seed (the dither, the entries of a ternary W), and keeps
+        weights under a prefix code where that is shorter; "time" keeps all of it ready in tables.
     rows : array (n, n_features), optional
         Rows on which the rounded decision is compared with the model's.
 
@@ -117,8 +114,8 @@ def export_c(
 
     Notes
     -----
-    A Hadamard frequency takes 5 bytes of flash (2 of length, 3 of dither) and 3 bits of signs; a component of C classes
-    C - 1 weights. RAM is a code and one block of the transform.
+    A Hadamard frequency takes 2 bytes of flash for its length and 3 bits for signs, with favor="time" 3 bytes more for
+    its dither; a component of C classes C - 1 weights. RAM is a code and one block of the transform.
 
     Examples
     --------
@@ -128,17 +125,18 @@ def export_c(
     >>> model = lt.KernelClassifier(n_components=512, random_state=0).fit(X, X[:, 0] > 0)
     >>> made = lt.device.export_c(model, name="sign")
     >>> made.tables
-    {'signs': 96, 'scales': 512, 'offsets': 768, 'weights': 512, 'bias': 4}
+    {'signs': 96, 'scales': 512, 'weights': 512, 'bias': 4}
     >>> print(made.header[made.header.index("int sign_decide") :].splitlines()[0])
     int sign_decide(const uint8_t code[SIGN_CODE_BYTES]);
     """
     encoder = _encoder_of(model, weights)
     names = _names(encoder, check_name(name), input)
-    parts = [_encoding(encoder, names, projection)]
+    check_option("export_c", "favor", favor, ("flash", "time"))
+    parts = [_encoding(encoder, names, favor)]
     decision = None
     if weights is not None and model is not encoder:
         decision = Decision.of(model, weights)
-        parts.append(decision.part(names))
+        parts.append(decision.part(names, favor))
     agreement = None if rows is None or decision is None else _agreement(model, decision, rows)
     made = DeviceCode(
         name=name,
@@ -210,11 +208,10 @@ def _layout(encoder: Any) -> tuple[int, int]:
     raise fail("export_c", reason, encoder, remedy)
 
 
-def _encoding(encoder: Any, names: dict[str, Any], projection: str) -> Part:
+def _encoding(encoder: Any, names: dict[str, Any], favor: str) -> Part:
     if isinstance(encoder, TernaryFeatures):
-        return ternary_part(encoder, names, projection)
-    check_option("export_c", "projection", projection, ("seed", "table"))
-    return line_part(encoder, names) if isinstance(encoder, Sketch) else phase_part(encoder, names)
+        return ternary_part(encoder, names, favor)
+    return line_part(encoder, names) if isinstance(encoder, Sketch) else phase_part(encoder, names, favor)
 
 
 def _agreement(model: Any, decision: Decision, rows: Any) -> float | None:

@@ -45,6 +45,7 @@ class DrawnState(EstimatorState):
             "quantizer": None if quantizer is None else self._part_to_spec("quantizer", self.quantizer_spec_),
             "n_components": self._n_components,
             "n_features": self.n_features_in_,
+            "seed": self._seed,
             "feature_names": self._names_to_spec(),
             "fingerprint": self.fingerprint_.hex(),
         }
@@ -57,6 +58,9 @@ class DrawnState(EstimatorState):
         self.n_features_in_ = check_integer(cls.__name__, "n_features", spec["n_features"], 1)
         self._set_names(spec["feature_names"])
         self._n_components = check_integer(cls.__name__, "n_components", spec["n_components"], 1)
+        # Not in the first files; what was drawn from it is there whole.
+        seed = spec.get("seed")
+        self._seed = None if seed is None else check_integer(cls.__name__, "seed", seed, 0, 2**63)
         self.kernel_ = KERNELS.from_config(spec["kernel"])
         self.gamma_ = None if spec["gamma"] is None else check_positive(cls.__name__, "gamma", spec["gamma"])
         self.feature_map_ = FEATURE_MAPS.from_config(spec["feature_map"])

@@ -130,11 +130,8 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         warn_when_float32_loses_the_signal(rows)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
         n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        # A stream of its own for each stage: changing the quantizer moves no frequency.
-        for_gamma, for_projection, for_dither, for_quantizer = (
-            np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)
-        )
+        self._seed: int | None = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(self._seed))
         self.kernel_, self.gamma_ = self._resolve_kernel(rows, for_gamma, weight)
         self.feature_map_ = FEATURE_MAPS.resolve(self.feature_map)
         self.quantizer_spec_ = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
@@ -175,6 +172,11 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
             codebook=quantizer.codebook * np.sqrt(2.0 / self._n_components),
             fingerprint=self.fingerprint_,
         )
+
+    @property
+    def _dither_stream(self) -> np.random.PCG64 | None:
+        """Where the dither was drawn from, at its start; None when a file does not know."""
+        return None if self._seed is None else _streams(self._seed)[2]
 
     @property
     def random_weights_(self) -> NDArray[np.float32]:
@@ -232,3 +234,8 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         for i, array in enumerate((quantizer.shifts, *quantizer.op_arguments) if quantizer else ()):
             arrays[f"quantizer_{i}"] = np.asarray(array)
         return fingerprint(spec, arrays)
+
+
+def _streams(seed: int) -> list[np.random.PCG64]:
+    """Return a stream of its own for each stage: changing the quantizer moves no frequency."""
+    return [np.random.PCG64(child) for child in np.random.SeedSequence(seed).spawn(4)]

@@ -35,7 +35,7 @@ class Export:
         name: str | None,
         weights: str,
         input: str | None,
-        projection: str,
+        favor: str,
         check: Path | None,
         voice: Voice,
     ) -> Self:
@@ -58,7 +58,7 @@ class Export:
             name=name_from(path.stem) if name is None else name,
             weights=weights if decides else None,  # type: ignore[arg-type]
             input=input,  # type: ignore[arg-type]
-            projection=projection,  # type: ignore[arg-type]
+            favor=favor,  # type: ignore[arg-type]
             rows=None if check is None else _rows(check, recipe, voice),
         )
         return cls(made, weights if decides else None)

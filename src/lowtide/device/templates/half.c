@@ -1,8 +1,8 @@
 
 /* IEEE binary16 to float: the exponents' bias differs by 112. */
-static float weight_of(uint32_t i)
+static float next_weight(uint32_t *at)
 {
-    const uint32_t half = weights[i];
+    const uint32_t half = weights[(*at)++];
     union {
         uint32_t bits;
         float value;

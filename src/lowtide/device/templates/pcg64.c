@@ -14,7 +14,7 @@ static State product(uint64_t a, uint64_t b)
     return result;
 }
 
-/* The next word of PCG64: state = state * multiplier + increment, and of the new state the rotated xor of its halves. */
+/* The next word of PCG64: state = state * multiplier + increment, then the xor of the new state's halves, rotated. */
 static uint64_t next_word(State *state)
 {
     const uint64_t by_high = 0x2360ed051fc65da4u, by_low = 0x4385df649fccf645u;
@@ -28,22 +28,4 @@ static uint64_t next_word(State *state)
     word = next.high ^ next.low;
     turn = (unsigned)(next.high >> 58);
     return (word >> turn) | (word << (-turn & 63u));
-}
-
-/* One entry of the projection: plus below HALF, minus below twice that, else nothing. */
-static int32_t term(uint32_t entry, int32_t x)
-{
-    return entry < ${half}u ? x : entry - ${half}u < ${half}u ? -x : 0;
-}
-
-static int32_t sum_of(const ${input_type} *x, State *state)
-{
-    int32_t sum = 0;
-    uint32_t k;
-    for (k = 0; k < ${P}_FEATURES; k += 2) {
-        const uint64_t word = next_word(state);
-        sum += term((uint32_t)word, x[k]);
-        if (k + 1 < ${P}_FEATURES) sum += term((uint32_t)(word >> 32), x[k + 1]);
-    }
-    return sum;
 }

@@ -1,10 +1,10 @@
 
 #define COLUMNS ${columns}u
-$weight_of
-static void add(uint32_t feature, ${score_type} *scores$value_argument)
+$next_weight
+static void add(uint32_t *at, ${score_type} *scores, ${score_type} value)
 {
     uint32_t c;
-    for (c = 0; c < COLUMNS; ++c) scores[c] $add;
+    for (c = 0; c < COLUMNS; ++c) scores[c] += value * next_weight(at);
 }
 
 /* Written as volatile, so that compilers make no call of a library's memcpy of it. */
@@ -16,7 +16,7 @@ static void start(volatile ${score_type} *scores)
 
 void ${p}_scores(const uint8_t code[${P}_CODE_BYTES], ${score_type} scores[${P}_SCORES])
 {
-    uint32_t j;
+    uint32_t j, at = 0;
     start(scores);
     for (j = 0; j < ${P}_LEVELS; ++j) {
 $visit

@@ -1,8 +1,7 @@
 
-$offset_of
 /* The phase in turns. A volatile product is rounded before it is added to, whatever the compiler may contract. */
-static float turns(float v, uint32_t j)
+static float turns(float v, float scale, float offset)
 {
-    volatile float product = v * scale_of(j);
-    return product + offset_of(j);
+    volatile float product = v * scale;
+    return product + offset;
 }

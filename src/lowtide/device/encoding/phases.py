@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide.device.hadamard import hadamard_part
+from lowtide.device.encoding.hadamard import hadamard_part
+from lowtide.device.encoding.seeded import pcg64_source
 from lowtide.device.packing import put_source
 from lowtide.device.text import Part, Table, c_float, filled
 from lowtide.encoders import RandomFeatures
@@ -19,7 +21,7 @@ __all__ = ["phase_part"]
 _STEP_24 = np.float32(2.0**-24)
 
 
-def phase_part(encoder: RandomFeatures, names: dict[str, Any]) -> Part:
+def phase_part(encoder: RandomFeatures, names: dict[str, Any], favor: str) -> Part:
     """Return what encodes a row in float32, in the order of additions that decides every bit.
 
     Parameters
@@ -28,24 +30,28 @@ def phase_part(encoder: RandomFeatures, names: dict[str, Any]) -> Part:
         On the Hadamard layout, with a quantizer whose levels are steps of the phase.
     names : dict
         What every template knows: `p`, `P`, `input_type`, `stored_bits`.
+    favor : {"flash", "time"}
+        Draw the dither again from its seed for every row, or keep it.
     """
     projection, quantizer = encoder.projection_, _step_quantizer(encoder)
     layout = hadamard_part(encoder, projection, names)
-    offset, offset_of = _offsets(encoder._offset)
+    offsets = (_drawn_offsets(encoder) if favor == "flash" else None) or _kept_offsets(encoder._offset)
     rule_tables, rule = _rule(quantizer)
     encode = filled(
         "phase_encode.c",
         **names,
         width=len(quantizer.shifts),
         shifts=", ".join(c_float(shift) for shift in quantizer.shifts),
+        start=offsets.start,
+        offset=offsets.one,
     )
-    source = filled("turns.c", offset_of=offset_of) + rule + put_source(names) + encode
+    source = offsets.source + filled("turns.c") + rule + put_source(names) + encode
     return Part(
-        (*layout.tables, offset, *rule_tables),
+        (*layout.tables, *offsets.tables, *rule_tables),
         layout.source + source,
         layout.headers,
-        code_bytes=layout.code_bytes + 400,
-        work_bytes=layout.work_bytes,
+        code_bytes=layout.code_bytes + 400 + offsets.code_bytes,
+        work_bytes=layout.work_bytes + offsets.work_bytes,
     )
 
 
@@ -57,18 +63,39 @@ def _step_quantizer(encoder: RandomFeatures) -> PhaseSteps:
     return quantizer
 
 
-def _offsets(offset: NDArray[np.float32]) -> tuple[Table, str]:
-    """Return the dither, in three bytes each where it is whole multiples of 2^-24."""
+@dataclass(frozen=True)
+class _Offsets:
+    """The dither as C: a declaration within the encoder, and what gives that of frequency j, in their order."""
+
+    tables: tuple[Table, ...]
+    source: str
+    start: str
+    one: str
+    code_bytes: int = 0
+    work_bytes: int = 0
+
+
+def _drawn_offsets(encoder: RandomFeatures) -> _Offsets | None:
+    """Return the dither drawn again; None where the seed is not known, or does not give it."""
+    stream = encoder._dither_stream
+    if stream is None:
+        return None
+    words, state = pcg64_source(stream)
+    again = np.random.Generator(stream).random(len(encoder._offset), dtype=np.float32)
+    if not np.array_equal(again, encoder._offset):
+        return None
+    start = f"\n    Dither dither = {{{state}, 0}};"
+    return _Offsets((), words + filled("dither.c"), start, "next_offset(&dither, j)", code_bytes=350, work_bytes=64)
+
+
+def _kept_offsets(offset: NDArray[np.float32]) -> _Offsets:
+    """Return the dither as a table, in three bytes each where it is whole multiples of 2^-24."""
     steps = (offset / _STEP_24).astype(np.uint32)
     if np.array_equal(steps.astype(np.float32) * _STEP_24, offset):
         three = np.ascontiguousarray(steps.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3])
-        return Table("offsets", three, "Dither in turns, times 2^24, three bytes each."), (
-            "static float offset_of(uint32_t j)\n{\n    const uint8_t *o = offsets + 3 * j;\n"
-            "    return (float)(int32_t)(o[0] | ((uint32_t)o[1] << 8) | ((uint32_t)o[2] << 16)) "
-            "* 5.9604644775390625e-8f;\n}\n"
-        )
-    table = Table("offsets", offset, "Dither in turns.")
-    return table, "static float offset_of(uint32_t j)\n{\n    return offsets[j];\n}\n"
+        table = Table("offsets", three, "Dither in turns, times 2^24, three bytes each.")
+        return _Offsets((table,), filled("offsets.c"), "", "offset_of(j)")
+    return _Offsets((Table("offsets", offset, "Dither in turns."),), "", "", "offsets[j]")
 
 
 def _rule(quantizer: PhaseSteps) -> tuple[tuple[Table, ...], str]:

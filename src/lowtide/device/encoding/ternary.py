@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_option, fail
+from lowtide._checks import fail
+from lowtide.device.encoding.seeded import pcg64_source
 from lowtide.device.packing import put_source
 from lowtide.device.text import Part, Table, filled
 from lowtide.encoders import TernaryFeatures
@@ -19,7 +20,7 @@ _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
 
 
-def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], projection: str) -> Part:
+def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], favor: str) -> Part:
     """Return what encodes a row of integers by sums and comparisons alone.
 
     Parameters
@@ -27,7 +28,7 @@ def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], projection: st
     encoder : TernaryFeatures, fitted
     names : dict
         What every template knows: `p`, `P`, `input_type`, `stored_bits`.
-    projection : {"seed", "table"}
+    favor : {"flash", "time"}
         Make the entries of W again from their seed for every row, or keep them as lists of columns.
     """
     largest = _LARGEST.get(names["input_type"])
@@ -37,14 +38,12 @@ def ternary_part(encoder: TernaryFeatures, names: dict[str, Any], projection: st
     drawn = encoder.projection_
     if drawn.most_terms > _MOST_TERMS:
         raise fail("export_c", f"sums must have at most {_MOST_TERMS} terms of a sign", drawn.most_terms)
-    check_option("export_c", "projection", projection, ("seed", "table"))
     thresholds = _thresholds(encoder, largest * drawn.most_terms)
-    tables, sums, start, one_sum = _from_seed(encoder, names) if projection == "seed" else _from_lists(drawn, names)
+    tables, sums, start, one_sum = _from_seed(encoder, names) if favor == "flash" else _from_lists(drawn, names)
     encode = filled("ternary.c", **names, start=start, sum=one_sum, below=1 if encoder._even else 2)
     source = sums + put_source(names) + encode
-    return Part(
-        (*thresholds, *tables), source, frozenset(), code_bytes=600 if projection == "seed" else 280, work_bytes=128
-    )
+    code_bytes = 600 if favor == "flash" else 280
+    return Part((*thresholds, *tables), source, frozenset(), code_bytes=code_bytes, work_bytes=128)
 
 
 def _thresholds(encoder: TernaryFeatures, reach: int) -> tuple[Table, Table]:
@@ -56,12 +55,10 @@ def _thresholds(encoder: TernaryFeatures, reach: int) -> tuple[Table, Table]:
 
 
 def _from_seed(encoder: TernaryFeatures, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
-    """Return no table: the state of PCG64 that belongs to the seed, and the words that follow from it."""
-    state = np.random.PCG64(encoder._seed).state["state"]
-    (high, low), (more, less) = (divmod(int(state[key]), 1 << 64) for key in ("state", "inc"))
-    half = round(encoder.projection_.density * 2**31)
-    sums = filled("pcg64.c", **names, half=half, increment_high=hex(more), increment_low=hex(less))
-    return (), sums, f"State state = {{{high:#x}u, {low:#x}u}};", "sum_of(x, &state)"
+    """Return no table: the words that follow from the seed."""
+    words, state = pcg64_source(np.random.PCG64(encoder._seed))
+    sums = filled("seeded_sums.c", **names, half=round(encoder.projection_.density * 2**31))
+    return (), words + sums, f"State state = {state};", "sum_of(x, &state)"
 
 
 def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:

@@ -10,18 +10,21 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, stored_bits
+from lowtide.device.decision.storage import WeightCode, weight_code
+from lowtide.device.decision.weights import RoundedWeights, round_weights
 from lowtide.device.packing import get_source
 from lowtide.device.text import Part, Table, c_float, c_string, filled
-from lowtide.device.weights import WEIGHTS, RoundedWeights, pack_fields, round_weights
 from lowtide.learners import KernelClassifier, KernelRegressor
 
 __all__ = ["Decision"]
 
-_VISIT_BIT = "        if ((code[j >> 3] >> (j & 7)) & 1) add(j, scores);"
-_VISIT_LEVEL = "        add(j, scores, values[get(code, j)]);"
+_VISIT_SET_BIT = """        if ((code[j >> 3] >> (j & 7)) & 1) add(&at, scores, 1);
+        else at += COLUMNS;"""
+_VISIT_BIT = "        add(&at, scores, (code[j >> 3] >> (j & 7)) & 1);"
+_VISIT_LEVEL = "        add(&at, scores, values[get(code, j)]);"
 _VISIT_PAIR = """        const uint32_t entry = 2 * get(code, j);
-        add(2 * j, scores, values[entry]);
-        add(2 * j + 1, scores, values[entry + 1]);"""
+        add(&at, scores, values[entry]);
+        add(&at, scores, values[entry + 1]);"""
 _ARGMAX = """    {
         int best = 0, c;
         for (c = 1; c < $P_SCORES; ++c) {
@@ -113,18 +116,21 @@ class Decision:
         best = np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
         return np.asarray(self.classes[best])
 
-    def part(self, names: dict[str, Any]) -> Part:
+    def part(self, names: dict[str, Any], favor: str) -> Part:
         """Return the tables and functions in C.
 
         Parameters
         ----------
         names : dict
             What every template knows: `p`, `P`, `stored_bits`.
+        favor : {"flash", "time"}
+            Keep weights under a prefix code where that is shorter, or ready to be read.
         """
-        tables = [self._weight_table(), Table("bias", self.rounded.bias, "What scores start from.")]
+        kept = weight_code(self.rounded, self.kind, favor)
+        tables = [*kept.tables, Table("bias", self.rounded.bias, "What scores start from.")]
         if not self._adds_bits:
             tables.append(Table("values", self.rounded.values, "Values of the levels."))
-        source = self._scores_source(names) + self._decide_source(names)
+        source = self._scores_source(names, kept) + self._decide_source(names)
         # Each label is a pointer and its text.
         labels = [] if self.classes is None else [len(str(label).encode()) + 5 for label in self.classes.tolist()]
         return Part(tuple(tables), source, frozenset(), code_bytes=260 + sum(labels), work_bytes=4 * self.n_scores + 96)
@@ -155,29 +161,12 @@ class Decision:
     def _score_type(self) -> str:
         return "float" if self.kind == "float16" else "int32_t"
 
-    def _weight_table(self) -> Table:
-        weights, what = self.rounded.weights, f"Weights, {len(self.rounded.bias)} a feature"
-        if self.kind == "float16":
-            return Table("weights", weights.view(np.uint16), f"{what}, IEEE binary16.")
-        if self.kind == "int8":
-            return Table("weights", weights, f"{what}.")
-        return Table("weights", pack_fields(weights, WEIGHTS[self.kind]), f"{what}, {WEIGHTS[self.kind]} bits each.")
-
-    def _weight_source(self) -> str:
-        if self.kind == "float16":
-            return filled("half.c")
-        if self.kind == "int8":
-            return "\nstatic int32_t weight_of(uint32_t i)\n{\n    return weights[i];\n}\n"
-        bits = WEIGHTS[self.kind]
-        return filled("fields.c", weight_bits=bits, weight_mask=(1 << bits) - 1, weight_sign=1 << (bits - 1))
-
-    def _scores_source(self, names: dict[str, Any]) -> str:
-        pairs = self.rounded.values.ndim == 2
+    def _scores_source(self, names: dict[str, Any], kept: WeightCode) -> str:
+        get = "" if self._adds_bits else get_source(stored_bits(self.bits))
         if self._adds_bits:
-            visit, argument, add, get = _VISIT_BIT, "", "+= weight_of(feature * COLUMNS + c)", ""
+            visit = _VISIT_SET_BIT if kept.may_skip else _VISIT_BIT
         else:
-            visit, get = _VISIT_PAIR if pairs else _VISIT_LEVEL, get_source(stored_bits(self.bits))
-            argument, add = f", {self._score_type} value", "+= value * weight_of(feature * COLUMNS + c)"
+            visit = _VISIT_PAIR if self.rounded.values.ndim == 2 else _VISIT_LEVEL
         last = ""
         if self.reference == len(self.rounded.bias):
             last = "\n    scores[COLUMNS] = 0;"
@@ -187,10 +176,8 @@ class Decision:
             "scores.c",
             **names,
             columns=len(self.rounded.bias),
-            weight_of=self._weight_source(),
+            next_weight=kept.source,
             score_type=self._score_type,
-            value_argument=argument,
-            add=add,
             visit=visit,
             last=last,
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowtide._checks import fail
-from lowtide.device.hadamard import hadamard_part
+from lowtide.device.encoding.hadamard import hadamard_part
 from lowtide.device.packing import put_source
 from lowtide.device.text import Part, Table, filled
 from lowtide.encoders import Sketch
