@@ -165,7 +165,7 @@ def measure(run: Run) -> Figure:
     d = train.X.shape[1]
     tenth = {"full": d // 10, "1 bit": 32 * d // 10, "codes": 32 * d // 10}
     run.settings |= {"data": run.size("Indian Pines", "digits"), "bands": d, "n_train": len(train.y), "tenth": tenth}
-    run.settings |= {"draws": run.size(3, 2), "gamma": {}}
+    run.settings |= {"draws": run.size(10, 2), "gamma": {}}
     if run.quick:
         train = train.take(np.arange(500))
     sizes = {
