@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,13 @@ def everything(connection):
     while part := connection.recv(65536):
         parts.append(part)
     return b"".join(parts)
+
+
+def until(condition, seconds=60.0):
+    """Wait for what must come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
 
 
 @contextmanager

@@ -10,23 +10,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
-from serve.serving import CODES, ask, connect, everything, serving
+from serve.serving import CODES, ask, connect, everything, serving, until
 
 import lowtide as lt
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
 from lowtide.serve import Catalog, KeyRing, Named, Service, Settings, running
 from lowtide.wire import pack
-
-
-def until(condition, seconds=60.0):
-    """Wait for what must come."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
 
 
 def fitted(X, shift):

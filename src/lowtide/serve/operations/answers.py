@@ -33,12 +33,13 @@ async def predict(service: Service, call: Call) -> Reply:
 
 async def similar(service: Service, call: Call) -> Reply:
     """Answer with the rows of a database that are most similar to each query."""
+    current = service.current
     database = find_database(service, call)
     k = _k_of(call.query(("k",)).get("k", str(min(DEFAULT_K, database.rows.n_rows))), database)
     query = await service.read(database.reader, call)
     if query.n_rows * k > service.settings.rows * DEFAULT_K:
         raise Problem(413, f"queries times k must be at most {service.settings.rows * DEFAULT_K}.")
-    found = await service.current.search(database, query, k)
+    found = await current.search(database, query, k)
     return await service.write({"database": database.name, "k": k, **found._asdict()}, 3 * query.n_rows * k)
 
 
