@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import itertools
 import json
 import os
 import signal
@@ -55,6 +56,50 @@ def test_reload_of_a_damaged_file_keeps_what_there_was(tmp_path, digits, caplog)
         assert not asyncio.run(service.reload())
         assert set(client.predict(digits.X)) <= {0, 1, 2}
         assert b'lowtide_reloads_total{result="failed"} 1.0' in service.metrics.text()
+
+
+def test_reload_that_fails_unforeseen_keeps_what_there_was_and_is_logged(digits, monkeypatch, caplog):
+    with serving([digits.path]) as (address, service):
+        monkeypatch.setattr(Catalog, "reload", lambda self: 1 / 0)
+        assert not asyncio.run(service.reload())
+        assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 200
+        assert b'lowtide_reloads_total{result="failed"} 1.0' in service.metrics.text()
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_reloads_come_one_after_the_other(digits, monkeypatch):
+    """An earlier reload that takes longer must not bring back what a later one has replaced."""
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(port=0), KeyRing({}))
+    numbers, begun, go = itertools.count(), threading.Event(), threading.Event()
+
+    def load(catalog):
+        number = next(numbers)
+        if number == 0:
+            begun.set()
+            go.wait(60)
+        return Catalog({str(number): catalog.default_model}, {})
+
+    async def reload_twice():
+        first = asyncio.create_task(service.reload())
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        second = asyncio.create_task(service.reload())
+        await asyncio.sleep(0.1)  # enough for it to overtake, were it not for the lock
+        go.set()
+        return await asyncio.gather(first, second)
+
+    monkeypatch.setattr(Catalog, "reload", load)
+    assert asyncio.run(reload_twice()) == [True, True]
+    assert list(service.current.catalog.models) == ["1"]
+    service.close()
+
+
+def test_keys_that_came_from_no_file_stay_at_a_reload(digits, monkeypatch):
+    monkeypatch.setenv("LOWTIDE_KEYS", "another-horse-battery")
+    with serving([digits.path], keys="one: correct-horse-battery") as (address, service):
+        assert asyncio.run(service.reload())
+        assert ask(address, "/v1/models", headers={"X-API-Key": "correct-horse-battery"}).status == 200
+        assert ask(address, "/v1/models", headers={"X-API-Key": "another-horse-battery"}).status == 401
 
 
 def test_client_fetches_an_encoder_that_has_changed(tmp_path, digits):

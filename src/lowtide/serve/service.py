@@ -107,7 +107,7 @@ class Service:
     keys : KeyRing
         Without any, whoever reaches the server may ask; so there must be some unless only this machine can.
     keys_path : path, optional
-        Read again at a reload.
+        Read again at a reload; without it the keys stay.
     log : EventLog, optional
     """
 
@@ -129,6 +129,7 @@ class Service:
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="lowtide-serve")
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
+        self._reloading = asyncio.Lock()
 
     async def read(self, reader: QueryReader, call: Call) -> Query:
         """Return the query of a request's body."""
@@ -146,15 +147,20 @@ class Service:
 
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""
-        loop = asyncio.get_running_loop()
+        async with self._reloading:  # else an earlier one that takes longer would bring back what it had read
+            return await self._reload()
+
+    async def _reload(self) -> bool:
         try:
-            keys = KeyRing.load(self._keys_path)
-            if len(self.keys) and not len(keys):
-                raise LowtideError("there must be a key left; stop the server to serve no one.")
-            catalog = await loop.run_in_executor(self.pool, self.current.catalog.reload)
+            keys = self.keys if self._keys_path is None else KeyRing.load(self._keys_path)
+            catalog = await asyncio.get_running_loop().run_in_executor(self.pool, self.current.catalog.reload)
         except LowtideError as error:
             self.metrics.reloads["failed"] += 1
             self.log.event("reload failed", logging.ERROR, reason=str(error))
+            return False
+        except Exception:
+            self.metrics.reloads["failed"] += 1
+            self.log.failure("reload failed")
             return False
         self.keys, self.current = keys, Loaded(catalog, self.settings, self.metrics, self.pool)
         self.metrics.reloads["done"] += 1
