@@ -134,10 +134,10 @@ class Service:
     async def read(self, reader: QueryReader, call: Call) -> Query:
         """Return the query of a request's body."""
         body = await call.body(self.settings.body_bytes)
-        kind = call.headers.get(b"content-type")
+        kind, most = call.headers.get(b"content-type"), self.settings.rows
         if len(body) <= _SMALL_BYTES:
-            return reader.read(kind, body)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body)
+            return reader.read(kind, body, most)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body, most)
 
     async def write(self, content: dict[str, Any], n_numbers: int) -> Reply:
         """Return an answer of about so many numbers."""

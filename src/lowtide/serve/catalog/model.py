@@ -157,7 +157,7 @@ class _GivenFeatures:
         return rows
 
 
-def load_model(name: str, path: Path, most_rows: int) -> ServedModel:
+def load_model(name: str, path: Path) -> ServedModel:
     """Return the model of a file, or refuse what cannot be served."""
     thing = load(path)
     is_encoder = isinstance(thing, Encoder)
@@ -173,10 +173,10 @@ def load_model(name: str, path: Path, most_rows: int) -> ServedModel:
             owner.__dict__.pop("feature_names_in_", None)
     if hasattr(thing, "scale_"):
         thing.scale_ = None  # now the columns' own
-    return ServedModel(name, path, thing, encoder, _reader_of(thing, encoder, columns, most_rows), metadata)
+    return ServedModel(name, path, thing, encoder, _reader_of(thing, encoder, columns), metadata)
 
 
-def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None, most_rows: int) -> QueryReader:
+def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None) -> QueryReader:
     """Return what reads the bodies for a model."""
     template = getattr(thing, "_trained_codes", None)
     takes_codes = getattr(thing, "_predict_on", "codes") == "codes"
@@ -191,7 +191,7 @@ def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None, mos
     fits = full is not None and (coef is None or coef.shape[-1] == full)
     fingerprint = encoder.fingerprint_ if encoder is not None else thing._fingerprint
     n_features = None if encoder is None else encoder.n_features_in_
-    return QueryReader(codes, columns, n_features, full if fits else None, fingerprint, most_rows)
+    return QueryReader(codes, columns, n_features, full if fits else None, fingerprint)
 
 
 def _columns_of(thing: Any, encoder: Encoder | None, metadata: dict[str, Any]) -> Columns | None:
