@@ -114,6 +114,30 @@ def test_client_fetches_an_encoder_that_has_changed(tmp_path, digits):
         assert client.encoder.fingerprint_ == other.features_.fingerprint_
 
 
+@pytest.mark.parametrize("send", ["codes", "features", "rows"])
+def test_client_fetches_columns_that_have_changed_before_the_same_encoder(tmp_path, digits, send):
+    """Fitted again on other rows, a table is scaled in another way; the encoder's fingerprint may be the same."""
+    path, codes_path = tmp_path / "m.lowtide", tmp_path / "known.lowtide"
+    model, names = fitted(digits.X, 0), [str(j) for j in range(64)]
+    lt.save(model.features_.encode(digits.X), codes_path)
+
+    def save(scale):
+        table = {"columns": names, "numeric": names, "categories": {}, "mean": [0.0] * 64, "scale": [scale] * 64}
+        lt.save(model, path, metadata={"table": table})
+
+    save(1.0)
+    with (
+        serving([path], [codes_path]) as (address, service),
+        lt.Client(address, send=send) as client,
+        lt.Client(address, send=send) as other,
+    ):
+        labels, similar = client.predict(digits.X), other.top_k(digits.X, 3)
+        save(4.0)
+        assert asyncio.run(service.reload())
+        np.testing.assert_array_equal(client.predict(4 * digits.X), labels)
+        np.testing.assert_array_equal(other.top_k(4 * digits.X, 3).indices, similar.indices)
+
+
 def test_stop_answers_the_requests_in_flight(digits):
     message = pack(digits.codes[:1])
     service = Service(Catalog.load([Named("digits", digits.path)]), Settings(port=0), KeyRing({}))

@@ -38,10 +38,11 @@ class Similar(NamedTuple):
 
 @dataclass(frozen=True)
 class _Known:
-    """What the server said of a model: its encoder and the columns before it."""
+    """What the server said of a model: its encoder and the columns before it, and the ETag of both."""
 
     encoder: Encoder | None
     columns: Columns | None
+    tag: str | None = None
 
     def rows(self, X: Any) -> Any:
         return X if self.columns is None or isinstance(X, Codes) else self.columns.matrix(_in_order(X, self.columns))
@@ -203,7 +204,10 @@ class Client:
         body, kind = self._message(X, known)
         with self._lock:
             self.bytes_sent += len(body)
-        return self._transport.request("POST", path, body, {"Content-Type": kind})
+        headers = {"Content-Type": kind}
+        if self.send != "rows" and known is not None and known.tag is not None:
+            headers["Lowtide-Encoder"] = known.tag
+        return self._transport.request("POST", path, body, headers)
 
     def _message(self, X: Any, known: _Known | None) -> tuple[bytes, str]:
         """Return rows as the bytes that go over the wire, and their media type."""
@@ -232,7 +236,8 @@ class Client:
                     content = self._content(answer)
                     columns = content.get("columns")
                     parsed = None if columns is None else Columns.from_json(columns)
-                    self._known = _Known(_without_names(rebuild_encoder(content)), parsed)
+                    encoder = _without_names(rebuild_encoder(content))
+                    self._known = _Known(encoder, parsed, answer.headers.get("etag"))
             return self._known
 
     def _content(self, answer: Answer) -> dict[str, Any]:

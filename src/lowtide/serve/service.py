@@ -38,7 +38,7 @@ class Loaded:
     def __init__(self, catalog: Catalog, settings: Settings, metrics: Metrics, pool: ThreadPoolExecutor) -> None:
         self.catalog, self._settings, self._metrics, self._pool = catalog, settings, metrics, pool
         self._batchers: dict[tuple[Any, ...], Batcher[Any, Any]] = {}
-        self.documents: dict[str, bytes] = {}
+        self.openapi: bytes | None = None
 
     async def predict(self, model: ServedModel, query: Query, outputs: tuple[Output, ...]) -> Answer:
         """Return what a model says of a query."""

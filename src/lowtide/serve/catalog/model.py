@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -134,12 +136,18 @@ class ServedModel:
         }
 
     @cached_property
-    def description(self) -> dict[str, Any] | None:
-        """All that makes the encoder, ready for JSON; None without one."""
+    def document(self) -> bytes | None:
+        """All that makes the encoder and the columns before it, as JSON; None without an encoder."""
         if self.encoder is None:
             return None
         columns = self.reader.columns
-        return {"model": self.name, "columns": columns and columns.to_json(), **describe_encoder(self.encoder)}
+        content = {"model": self.name, "columns": columns and columns.to_json(), **describe_encoder(self.encoder)}
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    @cached_property
+    def tag(self) -> bytes:
+        """The document's ETag: other columns before the same encoder have another."""
+        return b'"' + hashlib.sha256(self.document or b"").hexdigest()[:32].encode() + b'"'
 
 
 class _GivenFeatures:

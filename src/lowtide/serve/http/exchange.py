@@ -43,6 +43,11 @@ class Call:
             raise Problem(400, f"query parameters must be among {', '.join(known) or 'none'}, each given once.")
         return dict(pairs)
 
+    def tags(self, name: bytes) -> list[bytes]:
+        """Return the ETags that a header lists; who passed one on may have made it a weak one."""
+        listed = self.headers.get(name)
+        return [] if listed is None else [tag.strip().removeprefix(b"W/") for tag in listed.split(b",")]
+
     async def body(self, limit: int) -> bytes:
         """Return the whole body; refuse it as soon as it is known to be longer than the limit."""
         if self.headers.get(b"content-encoding", b"identity") != b"identity":

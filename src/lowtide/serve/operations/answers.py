@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from lowtide.serve.catalog import Output, ServedDatabase, ServedModel
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_K", "MOST_K", "predict", "similar"]
 
 DEFAULT_K, MOST_K = 10, 1000
+_MADE_BY = b"lowtide-encoder"  # header
 
 
 async def predict(service: Service, call: Call) -> Reply:
@@ -23,6 +25,7 @@ async def predict(service: Service, call: Call) -> Reply:
     outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
     if not model.outputs:
         raise Problem(404, f"{model.name!r} is an encoder: it predicts nothing.")
+    _check_made_by(call, [model])
     query = await service.read(model.reader, call)
     answer = await current.predict(model, query, cast("tuple[Output, ...]", outputs))
     content = {"model": model.name, **answer}
@@ -36,6 +39,7 @@ async def similar(service: Service, call: Call) -> Reply:
     current = service.current
     database = find_database(service, call)
     k = _k_of(call.query(("k",)).get("k", str(min(DEFAULT_K, database.rows.n_rows))), database)
+    _check_made_by(call, database.made_by(current.catalog.models.values()))
     query = await service.read(database.reader, call)
     if query.n_rows * k > service.settings.rows * DEFAULT_K:
         raise Problem(413, f"queries times k must be at most {service.settings.rows * DEFAULT_K}.")
@@ -62,6 +66,19 @@ def find_database(service: Service, call: Call) -> ServedDatabase:
     if found is None:
         raise Problem(404, "no database of this name is served. GET /v1/models lists them.")
     return found
+
+
+def _check_made_by(call: Call, models: Sequence[ServedModel]) -> None:
+    """Refuse what a client made with an encoder, or with columns before it, that are others by now.
+
+    A message names its encoder; columns that are scaled in another way before the same encoder it cannot know.
+    """
+    given = call.tags(_MADE_BY)
+    if given and models and not any(model.tag in given for model in models):
+        name = _MADE_BY.decode().title()
+        raise Problem(
+            409, f"{name} must be the ETag of the encoder as it is now, got another. Fetch the encoder again."
+        )
 
 
 def _outputs(model: ServedModel, text: str) -> tuple[str, ...]:
