@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 import lowtide as lt
+from lowtide.errors import ParameterError
 from lowtide.wire import pack, pack_rows
 
 
@@ -162,6 +163,10 @@ def test_columns_are_scaled_and_spread_as_the_recipe_says(tmp_path):
         assert named["predictions"] == listed["predictions"] == expected
         assert ask(address, "/v1/predict", b'[[3.0,"Oslo","4"]]', JSON).status == 422
         assert ask(address, "/v1/predict", pack_rows(np.ones((1, 3))), ROWS).status == 422
+        for send in ("codes", "rows"):
+            with lt.Client(address, send=send) as client:
+                for table in (rows, pd.DataFrame(rows), pd.DataFrame(rows)[["a", "city", "b"]].to_numpy()):
+                    assert client.predict(table).tolist() == expected
         about = ask(address, "/v1/models").json["models"][0]
         assert about["columns"]["names"] == ["a", "city", "b"]
         assert about["metadata"] == {"unit": "m"}
@@ -178,6 +183,8 @@ def test_columns_by_name_are_put_in_order(tmp_path):
         assert answer["predictions"] == model.predict(rows).tolist()
         assert client.predict(rows[rows.columns[::-1]]).tolist() == model.predict(rows).tolist()
         assert client.predict(pd.DataFrame(rows).to_numpy()).tolist() == model.predict(rows).tolist()
+        with pytest.raises(ParameterError, match="petal width"):
+            client.predict(rows.drop(columns="petal width (cm)"))
 
 
 def test_compressed_machine_divides_columns_by_its_length_scales(tmp_path):
