@@ -47,8 +47,9 @@ class Loaded:
         if batcher is None:
 
             def run(queries: Sequence[Query]) -> list[Answer]:
+                answers = model.answer(key[1], outputs, queries)
                 self._metrics.batch(model.name, sum(query.n_rows for query in queries))
-                return model.answer(key[1], outputs, queries)
+                return answers
 
             batcher = self._add(key, run, model.small_rows(query.kind))
         return await self._answered(batcher, query, query.n_rows)
@@ -60,8 +61,9 @@ class Loaded:
         if batcher is None:
 
             def run(searches: Sequence[Search]) -> list[Neighbors]:
+                found = database.answer(key[2], searches)
                 self._metrics.batch(database.name, sum(search.query.n_rows for search in searches))
-                return database.answer(key[2], searches)
+                return found
 
             batcher = self._add(key, run, database.small_rows)
         return await self._answered(batcher, Search(query, k), query.n_rows)
