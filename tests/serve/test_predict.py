@@ -141,6 +141,18 @@ def test_models_of_other_encoders_are_served(tmp_path, digits, encoder):
     )
 
 
+def test_features_are_not_taken_where_transform_gives_others_than_the_weights_are_for(tmp_path, digits):
+    encoder = lt.AsymmetricFeatures(n_components=64, bits=None, random_state=0)
+    model = lt.KernelClassifier(encoder).fit(digits.X, np.arange(100) % 3)
+    lt.save(model, tmp_path / "m.lowtide")
+    with serving([tmp_path / "m.lowtide"]) as (address, _):
+        assert ask(address, "/v1/models").json["models"][0]["accepts"] == ["rows"]
+        with lt.Client(address, send="rows") as client:
+            assert client.predict(digits.X[:9]).tolist() == model.predict(digits.X[:9]).tolist()
+        with lt.Client(address) as client, pytest.raises(ParameterError, match="send must be 'rows'"):
+            client.predict(digits.X[:9])
+
+
 def test_columns_are_scaled_and_spread_as_the_recipe_says(tmp_path):
     X = np.random.default_rng(0).standard_normal((60, 4))
     model = lt.KernelClassifier(n_components=64, random_state=0).fit(X, np.arange(60) % 3)

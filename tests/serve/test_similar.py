@@ -83,6 +83,14 @@ def test_server_without_a_database_says_so(digits):
         answer = ask(address, "/v1/similar", pack(digits.codes[:1]))
     assert answer.status == 404
     assert answer.is_problem
+    assert "--codes" in answer.json["detail"]
+
+
+def test_features_whose_products_are_not_finite_are_refused(address, digits):
+    body = pack_rows(np.full((1, 500), 3e38), side="features", fingerprint=digits.encoder.fingerprint_)
+    answer = ask(address, "/v1/similar?k=1", body, ROWS)
+    assert answer.status == 422
+    assert "moderate size" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["model's encoder", "store's encoder"])

@@ -228,9 +228,9 @@ class Client:
         rows, encoder = known.rows(X), self.encoder if known.encoder is None else known.encoder
         if self.send == "features":
             return pack_rows(encoder.transform(rows), side="features", fingerprint=encoder.fingerprint_), ROWS_TYPE
-        codes = encoder.encode(rows)
+        codes = encoder.encode(rows) if encoder._has_codes else None
         if not isinstance(codes, Codes):
-            raise fail("Client", "send must be 'rows' or 'features' where the coded side is not packed", "codes")
+            raise fail("Client", "send must be 'rows' or 'features' where the encoder has no packed codes", "codes")
         return pack(codes), CODES_TYPE
 
     def _fetched(self, instead_of: _Known | None = None) -> _Known:

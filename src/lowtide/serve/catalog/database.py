@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures, Sketch
+from lowtide.errors import WireFormatError
 from lowtide.serve.catalog.model import ServedModel
 from lowtide.serve.catalog.query import Kind, Query, QueryReader
 
@@ -77,6 +78,8 @@ class ServedDatabase:
         most = max(search.k for search in searches)
         with self.scanning:
             indices, scores = top_k(self.rows, query, most)
+            if not np.isfinite(scores).all():
+                raise WireFormatError("features must be of a moderate size, got some whose products are not finite.")
             estimates, errors = self._estimates(kind, query, indices, scores)
         found, begin = [], 0
         for search in searches:

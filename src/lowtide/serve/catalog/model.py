@@ -194,9 +194,9 @@ def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None) -> 
         codes = CodesReader(none) if isinstance(none, Codes) else None
     elif takes_codes and template is not None:
         codes = CodesReader(template)
-    # The weights fit the full side where it has as many columns as they have.
-    coef, full = getattr(thing, "coef_", None), None if encoder is None else encoder._n_embedded
-    fits = full is not None and (coef is None or coef.shape[-1] == full)
+    # The weights fit the full side where it has as many columns as they have, and is what `transform` gives.
+    coef, full = getattr(thing, "coef_", None), None if encoder is None else encoder._n_features_out
+    fits = encoder is not None and full == encoder._n_embedded and (coef is None or coef.shape[-1] == full)
     fingerprint = encoder.fingerprint_ if encoder is not None else thing._fingerprint
     n_features = None if encoder is None else encoder.n_features_in_
     return QueryReader(codes, columns, n_features, full if fits else None, fingerprint)

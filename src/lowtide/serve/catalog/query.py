@@ -93,7 +93,8 @@ class QueryReader:
         taken = {_CODES: self.codes, _ROWS: self.n_features or self.n_components, _JSON: self.n_features}
         if taken.get(name) is None or charset not in ("utf-8", "us-ascii"):
             listed = ", ".join(kind for kind, what in taken.items() if what is not None)
-            raise Problem(415, f"Content-Type must be one of {listed}.", [(b"accept", listed.encode())])
+            got = f"{name[:80]!r}" if name else "none"
+            raise Problem(415, f"Content-Type must be one of {listed}, got {got}.", [(b"accept", listed.encode())])
         return name
 
     def _packed_rows(self, body: bytes) -> Query:
@@ -112,10 +113,12 @@ class QueryReader:
         """Return the rows of JSON as the encoder takes them."""
         if self.columns is not None and (self.columns.categories or any(isinstance(row, dict) for row in rows)):
             return _within_float32(self.columns.matrix(rows))
-        if not all(type(row) is list and len(row) == self._width for row in rows):
-            raise Problem(422, f"each row must be a list of {self._width} numbers.")
-        if not all(type(value) in (int, float) for row in rows for value in row):
-            raise Problem(422, "values must be numbers.")
+        for place, row in enumerate(rows):
+            if type(row) is not list or len(row) != self._width:
+                got = f"{len(row)}" if type(row) is list else "what is no list"
+                raise Problem(422, f"each row must be a list of {self._width} numbers, got {got} for row {place}.")
+            if not all(type(value) in (int, float) for value in row):
+                raise Problem(422, f"values must be numbers, got others in row {place}.")
         try:
             numbers = np.array(rows, dtype=np.float64).reshape(len(rows), self._width)
         except OverflowError:

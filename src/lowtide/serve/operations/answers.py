@@ -63,6 +63,8 @@ def find_database(service: Service, call: Call) -> ServedDatabase:
     catalog = service.current.catalog
     name = call.path_params.get("name")
     found = catalog.default_database if name is None else catalog.databases.get(name)
+    if found is None and not catalog.databases:
+        raise Problem(404, "no database is served: the server was started without --codes.")
     if found is None:
         raise Problem(404, "no database of this name is served. GET /v1/models lists them.")
     return found
