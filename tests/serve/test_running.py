@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -264,6 +265,30 @@ def test_port_that_is_taken_is_an_error_with_a_remedy(digits, address):
     service.close()
 
 
+@pytest.mark.parametrize("host", ["[::1]", "nowhere.invalid", "192.0.2.1"])
+def test_host_that_is_no_address_of_this_machine_is_an_error_that_says_so(digits, host):
+    keys = KeyRing.from_text("correct-horse-battery")
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0), keys)
+    with pytest.raises(ParameterError, match="host must be an address of this machine"), running(service):
+        pass
+    service.close()
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="needs the loopback address of IPv6")
+def test_server_listens_on_ipv6(digits):
+    with serving([digits.path], host="::1") as (address, _), lt.Client(address) as client:
+        assert address.startswith("http://[::1]:")
+        assert client.predict(digits.X[:5]).tolist() == digits.model.predict(digits.X[:5]).tolist()
+
+
 @pytest.mark.parametrize(
     "wrong", [{"port": -1}, {"host": ""}, {"rate": 0}, {"body_bytes": 0}, {"head_seconds": 0.0}, {"rows": 1.5}]
 )
@@ -274,13 +299,13 @@ def test_settings_that_cannot_be_are_refused(wrong):
 
 def test_metrics_count_requests_bytes_and_rows(digits):
     with serving([digits.path]) as (address, _):
-        for _ in range(3):
-            ask(address, "/v1/predict", pack(digits.codes[:4]))
-        ask(address, "/v1/nothing")
+        answered = [ask(address, "/v1/predict", pack(digits.codes[:4])).body for _ in range(3)]
+        answered.append(ask(address, "/v1/nothing").body)
         text = ask(address, "/metrics").body.decode()
     assert 'lowtide_requests_total{route="/v1/predict",status="200"} 3.0' in text
     assert 'lowtide_requests_total{route="page",status="404"} 1.0' in text
     assert 'lowtide_rows_total{name="digits"} 12.0' in text
+    assert f'lowtide_body_bytes_total{{direction="out"}} {float(sum(map(len, answered)))}' in text
     assert f'lowtide_body_bytes_total{{direction="in"}} {3.0 * len(pack(digits.codes[:4]))}' in text
     assert 'lowtide_request_seconds_bucket{le="+Inf",route="/v1/predict"} 3.0' in text
 
@@ -300,11 +325,17 @@ def test_encoder_is_fetched_once_when_it_has_not_changed(address):
     first = ask(address, "/v1/encoder")
     again = ask(address, "/v1/encoder", headers={"If-None-Match": first.headers["etag"]})
     assert (first.status, again.status, again.body) == (200, 304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert "content-length" not in again.headers  # it would be that of the encoder
+    weak = ask(address, "/v1/encoder", headers={"If-None-Match": f'"other", W/{first.headers["etag"]}'})
+    assert weak.status == 304
 
 
-def test_head_has_the_headers_of_get(address):
-    answer = ask(address, "/v1/models", method="HEAD")
-    assert (answer.status, answer.body) == (200, b"")
+@pytest.mark.parametrize("path", ["/v1/models", "/", "/nothing"])
+def test_head_has_the_headers_of_get(address, path):
+    get, head = ask(address, path), ask(address, path, method="HEAD")
+    assert (head.status, head.body) == (get.status, b"")
+    assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
 
 
 def test_page_loads_nothing_from_elsewhere(digits, monkeypatch, tmp_path):
