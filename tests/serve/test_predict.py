@@ -122,9 +122,10 @@ def test_model_fitted_on_codes_alone_takes_codes_alone(tmp_path, digits):
 
 
 def test_encoder_alone_is_served_but_predicts_nothing(tmp_path, digits):
-    answer = served_answer(tmp_path, digits.encoder, pack(digits.codes[:1]), CODES)
-    assert answer.status == 404
-    assert answer.is_problem
+    for query in ("", "?return=scores"):
+        answer = served_answer(tmp_path, digits.encoder, pack(digits.codes[:1]), CODES, f"/v1/predict{query}")
+        assert answer.status == 404
+        assert answer.is_problem
 
 
 @pytest.mark.parametrize(

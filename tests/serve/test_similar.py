@@ -47,6 +47,7 @@ def test_k_that_cannot_be_is_refused(address, digits, k):
     answer = ask(address, f"/v1/similar?k={k}", pack(digits.codes[:1]))
     assert answer.status == 400
     assert answer.is_problem
+    assert f"from 1 to 200, got '{k}'" in answer.json["detail"]
 
 
 def test_no_queries_find_nothing(address, digits):

@@ -21,10 +21,10 @@ async def predict(service: Service, call: Call) -> Reply:
     """Answer with predictions, and with scores and probabilities where they are asked for."""
     current = service.current
     model = find_model(service, call)
-    wanted = call.query(("return",)).get("return")
-    outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
     if not model.outputs:
         raise Problem(404, f"{model.name!r} is an encoder: it predicts nothing.")
+    wanted = call.query(("return",)).get("return")
+    outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
     _check_made_by(call, [model])
     query = await service.read(model.reader, call)
     answer = await current.predict(model, query, cast("tuple[Output, ...]", outputs))
@@ -87,12 +87,12 @@ def _outputs(model: ServedModel, text: str) -> tuple[str, ...]:
     """Return the outputs of a list with commas, predictions always first."""
     names = text.split(",")
     if not set(names) <= set(model.outputs) or len(set(names)) != len(names):
-        raise Problem(400, f"return must list some of {', '.join(model.outputs)}, each once.")
+        raise Problem(400, f"return must list some of {', '.join(model.outputs)}, each once, got {text[:80]!r}.")
     return tuple(name for name in model.outputs if name == "predictions" or name in names)
 
 
 def _k_of(text: str, database: ServedDatabase) -> int:
     most = min(MOST_K, database.rows.n_rows)
     if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
-        raise Problem(400, f"k must be a whole number from 1 to {most}.")
+        raise Problem(400, f"k must be a whole number from 1 to {most}, got {text[:20]!r}.")
     return int(text)
