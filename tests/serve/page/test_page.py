@@ -233,6 +233,34 @@ def test_a_server_that_is_gone_is_said_in_words(browser, address):
     visit.close()
 
 
+def test_a_model_that_has_changed_is_said_in_words(browser, address):
+    visit = Visit(browser, address)
+    visit.draw(ONE)
+    visit.answer()
+    tag = visit.page.request.get(f"{address}/v1/models/digits/encoder").headers["etag"]
+    assert visit.sent()[-1].headers["lowtide-encoder"] == tag
+    visit.page.route("**/predict*", lambda route: route.fulfill(status=409, json={"detail": "another"}))
+    visit.draw(ZERO)
+    visit.page.wait_for_selector("#trouble:not([hidden])")
+    assert visit.page.inner_text("#trouble") == "The model has changed on the server. Reload the page."
+    visit.close()
+
+
+def test_a_row_that_waits_is_not_asked_of_another_model(browser, address):
+    visit = Visit(browser, address)
+    held = []
+    visit.page.route("**/models/digits/predict*", lambda route: held.append(route))
+    visit.draw(ONE)  # the first question is under way, the last row waits for its answer
+    visit.page.select_option("#model", "wide")
+    visit.page.wait_for_selector("#paste:not([hidden])")
+    with visit.page.expect_response("**/models/digits/predict*"):
+        held[0].continue_()
+    assert visit.answer() == ""
+    assert not visit.page.locator("#trouble").is_visible()
+    assert len(visit.sent()) == 1
+    visit.close()
+
+
 def test_a_key_is_asked_for_and_used(browser, models):
     with served(models / "digits.lowtide", keys=f"page: {KEY}\n") as address:
         visit = Visit(browser, address)

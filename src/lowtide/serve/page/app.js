@@ -83,6 +83,7 @@ async function choose(chosen) {
   model = chosen;
   encoder = reason ? null : new Encoder(description);
   tag = given;
+  waiting = undefined; // it was for the one before
   byId("code-note").textContent = encoder
     ? `Each square is a bit, made in this browser: ${grouped(encoder.nLevels)} levels of ${encoder.bits} bit${encoder.bits > 1 ? "s" : ""}.`
     : `The row itself is sent: ${reason}.`;
