@@ -30,7 +30,7 @@ class Script(BaseHTTPRequestHandler):
 
     def _answer(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        self.server.asked.append((self.command, self.path, body, dict(self.headers)))
+        self.server.asked.append((self.command, self.path, body, dict(self.headers), self.client_address))
         if self.path.endswith("/encoder"):
             status, content, headers = 200, describe_encoder(MODEL.features_), {}
         elif self.server.answers:
@@ -174,8 +174,45 @@ def test_client_that_was_closed_sends_nothing():
     with scripted() as (url, _):
         with lt.Client(url) as client:
             client.predict(X[:1])
-        with pytest.raises(RequestError, match="closed"):
+        with pytest.raises(RequestError, match=r"^Client: must be open .* closed"):
             client.predict(X[:1])
+
+
+def test_connections_are_as_many_as_requests_at_once_however_many_threads():
+    with scripted() as (url, server), lt.Client(url) as client:
+        for _ in range(5):
+            with ThreadPoolExecutor(1) as caller:
+                caller.submit(client.predict, X[:1]).result()
+        assert len({asked[4] for asked in server.asked}) == 1
+
+
+def test_reason_of_a_refusal_is_read_though_the_body_was_not_taken(no_pause):
+    """A server that refuses a long body closes the connection while it is still being sent."""
+    answer = b'HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 26\r\n\r\n{"detail": "at most 1 MB"}'
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        codes = MODEL.features_.encode(X[:1]).with_rows(np.zeros((1_500_000, 16), np.uint8))
+        with lt.Client(url, retries=0) as client, pytest.raises(RequestError, match="at most 1 MB") as error:
+            client.predict(codes)
+        thread.join()
+    assert error.value.status == 413
+
+
+def test_answer_of_another_kind_of_server_is_an_error():
+    with scripted((200, {"hello": "world"}, {}), (200, {}, {})) as (url, _), lt.Client(url) as client:
+        with pytest.raises(RequestError, match="must answer with predictions"):
+            client.predict(X[:1])
+        with pytest.raises(RequestError, match="must answer with indices"):
+            client.top_k(X[:1])
 
 
 @pytest.mark.parametrize(
@@ -185,7 +222,13 @@ def test_client_that_was_closed_sends_nothing():
         {"url": "127.0.0.1:8000"},
         {"url": "http://"},
         {"url": "http://me:secret@x"},
+        {"url": "http://me:secret@x:99999"},
+        {"url": "http://me:secret@x?a=1"},
         {"url": "http://x?a=1"},
+        {"url": "http://x:99999"},
+        {"url": "http://x:port"},
+        {"url": "http://[::1"},
+        {"url": 8000},
         {"key": "two words"},
         {"key": "ä"},
         {"key": "new\nline"},

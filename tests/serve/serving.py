@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -59,14 +60,17 @@ def everything(connection):
     return b"".join(parts)
 
 
+def until(condition, seconds=60.0):
+    """Wait for what must come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+
+
 @contextmanager
 def serving(models, databases=(), *, keys="", stream=None, keys_path=None, **settings):
     """Serve files from a thread; gives the address and the service."""
-    catalog = Catalog.load(
-        [Named.parse(str(m)) for m in models],
-        [Named.parse(str(d)) for d in databases],
-        most_rows=settings.get("rows", 1 << 16),
-    )
+    catalog = Catalog.load([Named.parse(str(m)) for m in models], [Named.parse(str(d)) for d in databases])
     ring = KeyRing.load(keys_path) if keys_path else KeyRing.from_text(keys)
     service = Service(catalog, Settings(port=0, **settings), ring, keys_path, EventLog(stream))
     with running(service) as address:

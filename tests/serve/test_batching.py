@@ -113,6 +113,42 @@ def test_caller_who_has_left_is_no_one_s_problem(pool):
     assert asyncio.run(leave()) == 2
 
 
+def test_what_was_given_up_while_it_waited_is_not_computed(pool):
+    calls, go = [], threading.Event()
+
+    def run(items):
+        calls.append(list(items))
+        if len(calls) == 1:
+            go.wait(60)
+        return list(items)
+
+    async def give_up():
+        b = batcher(run, pool, small=5)
+        first = b.submit(50)
+        while not calls:
+            await asyncio.sleep(0)
+        gone, stays = b.submit(60), b.submit(2)
+        gone.cancel()
+        go.set()
+        await first
+        answer = await stays
+        b.submit(70).cancel()
+        await asyncio.sleep(0)
+        return answer, await b.submit(3)
+
+    assert asyncio.run(give_up()) == (2, 3)
+    assert calls == [[50], [2], [3]]
+
+
+def test_rows_that_were_not_answered_are_not_counted(digits, monkeypatch):
+    with serving([digits.path]) as (address, service):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(service.current.catalog.default_model), "answer", lambda *_: 1 / 0)
+            assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 500
+        assert ask(address, "/v1/predict", pack(digits.codes[:2])).status == 200
+        assert b'lowtide_rows_total{name="digits"} 2.0' in service.metrics.text()
+
+
 @pytest.mark.parametrize("batching", [True, False])
 def test_many_callers_at_once_get_their_own_answers(digits, batching):
     expected = digits.model.predict(digits.X).tolist()

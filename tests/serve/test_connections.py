@@ -16,10 +16,30 @@ from lowtide.wire import pack
 HEAD = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/vnd.lowtide.codes; v=1\r\n"
 
 
+STARTS = {
+    "nothing": b"",
+    "line": b"GET / HT",
+    "header": b"GET / HTTP/1.1\r\nhost: ",
+    "body": HEAD + b"content-length: 100\r\n\r\n123",
+    "no body": HEAD + b"content-length: 100\r\n\r\n",
+}
+
+
 @pytest.fixture(scope="module")
 def impatient(digits):
-    with serving([digits.path], head_seconds=0.2, body_seconds=0.2) as (address, service):
+    """Serve with little time for heads and bodies, but more than a busy machine may stand still."""
+    with serving([digits.path], head_seconds=3.0, body_seconds=3.0) as (address, service):
         yield address, service
+
+
+@pytest.fixture(scope="module")
+def unfinished(impatient):
+    """Return connections by what they have sent, opened together so that they are waited for together."""
+    with ExitStack() as closing:
+        connections = {name: closing.enter_context(connect(impatient[0])) for name in STARTS}
+        for name, start in STARTS.items():
+            connections[name].sendall(start)
+        yield connections
 
 
 def refusal(answer):
@@ -29,6 +49,18 @@ def refusal(answer):
     assert b"connection: close" in head
     assert json.loads(body)["status"] == int(head.split()[1])
     return int(head.split()[1])
+
+
+def healthy(connection):
+    """Ask for the server's health, and return whether the whole answer is that it is well."""
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"}"):
+        part = connection.recv(65536)
+        if not part:
+            return False
+        answer += part
+    return answer.startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize(
@@ -94,23 +126,10 @@ def test_a_head_that_begins_behind_long_requests_is_not_too_long(address, digits
         assert everything(connection).count(b"HTTP/1.1 200") == count + 1
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        b"",
-        b"GET / HT",
-        b"GET / HTTP/1.1\r\nhost: ",
-        HEAD + b"content-length: 100\r\n\r\n123",
-        HEAD + b"content-length: 100\r\n\r\n",
-    ],
-    ids=["nothing", "line", "header", "body", "no body"],
-)
-def test_what_never_comes_is_not_waited_for(impatient, start):
-    address, service = impatient
-    with connect(address) as connection:
-        connection.sendall(start)
-        assert refusal(everything(connection)) == 408
-    assert b'reason="408"' in service.metrics.text()
+@pytest.mark.parametrize("start", STARTS)
+def test_what_never_comes_is_not_waited_for(impatient, unfinished, start):
+    assert refusal(everything(unfinished[start])) == 408
+    assert b'reason="408"' in impatient[1].metrics.text()
 
 
 def test_half_open_connections_do_not_stop_service(digits):
@@ -133,10 +152,7 @@ def test_connections_beyond_the_limit_take_the_place_of_the_longest_waiting(digi
 def test_an_idle_connection_gives_way_without_a_word(digits):
     with serving([digits.path], connections=2) as (address, _), ExitStack() as closing:
         idle = closing.enter_context(connect(address))
-        idle.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-        answer = idle.recv(65536)
-        while not answer.endswith(b"}"):
-            answer += idle.recv(65536)
+        assert healthy(idle)
         closing.enter_context(connect(address))
         assert ask(address, "/healthz").status == 200
         assert everything(idle) == b""
@@ -152,10 +168,8 @@ def test_caller_who_leaves_does_no_harm(address, digits):
 
 def test_empty_lines_between_requests_keep_no_connection_open(impatient):
     with connect(impatient[0]) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-        first = connection.recv(65536)
+        assert healthy(connection)
         connection.sendall(b"\r\n")
-        assert first.startswith(b"HTTP/1.1 200")
         assert refusal(everything(connection)) == 408
 
 

@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 import lowtide as lt
+from lowtide.errors import ParameterError
 from lowtide.wire import pack, pack_rows
 
 
@@ -121,9 +122,10 @@ def test_model_fitted_on_codes_alone_takes_codes_alone(tmp_path, digits):
 
 
 def test_encoder_alone_is_served_but_predicts_nothing(tmp_path, digits):
-    answer = served_answer(tmp_path, digits.encoder, pack(digits.codes[:1]), CODES)
-    assert answer.status == 404
-    assert answer.is_problem
+    for query in ("", "?return=scores"):
+        answer = served_answer(tmp_path, digits.encoder, pack(digits.codes[:1]), CODES, f"/v1/predict{query}")
+        assert answer.status == 404
+        assert answer.is_problem
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,18 @@ def test_models_of_other_encoders_are_served(tmp_path, digits, encoder):
     assert (
         served_answer(tmp_path, model, *bodies(model.features_, digits.X[:7])["rows"]).json["predictions"] == expected
     )
+
+
+def test_features_are_not_taken_where_transform_gives_others_than_the_weights_are_for(tmp_path, digits):
+    encoder = lt.AsymmetricFeatures(n_components=64, bits=None, random_state=0)
+    model = lt.KernelClassifier(encoder).fit(digits.X, np.arange(100) % 3)
+    lt.save(model, tmp_path / "m.lowtide")
+    with serving([tmp_path / "m.lowtide"]) as (address, _):
+        assert ask(address, "/v1/models").json["models"][0]["accepts"] == ["rows"]
+        with lt.Client(address, send="rows") as client:
+            assert client.predict(digits.X[:9]).tolist() == model.predict(digits.X[:9]).tolist()
+        with lt.Client(address) as client, pytest.raises(ParameterError, match="send must be 'rows'"):
+            client.predict(digits.X[:9])
 
 
 def test_columns_are_scaled_and_spread_as_the_recipe_says(tmp_path):
@@ -162,6 +176,10 @@ def test_columns_are_scaled_and_spread_as_the_recipe_says(tmp_path):
         assert named["predictions"] == listed["predictions"] == expected
         assert ask(address, "/v1/predict", b'[[3.0,"Oslo","4"]]', JSON).status == 422
         assert ask(address, "/v1/predict", pack_rows(np.ones((1, 3))), ROWS).status == 422
+        for send in ("codes", "rows"):
+            with lt.Client(address, send=send) as client:
+                for table in (rows, pd.DataFrame(rows), pd.DataFrame(rows)[["a", "city", "b"]].to_numpy()):
+                    assert client.predict(table).tolist() == expected
         about = ask(address, "/v1/models").json["models"][0]
         assert about["columns"]["names"] == ["a", "city", "b"]
         assert about["metadata"] == {"unit": "m"}
@@ -178,6 +196,8 @@ def test_columns_by_name_are_put_in_order(tmp_path):
         assert answer["predictions"] == model.predict(rows).tolist()
         assert client.predict(rows[rows.columns[::-1]]).tolist() == model.predict(rows).tolist()
         assert client.predict(pd.DataFrame(rows).to_numpy()).tolist() == model.predict(rows).tolist()
+        with pytest.raises(ParameterError, match="petal width"):
+            client.predict(rows.drop(columns="petal width (cm)"))
 
 
 def test_compressed_machine_divides_columns_by_its_length_scales(tmp_path):

@@ -29,11 +29,11 @@ ROW = [0.0] * 64
         (b"{}", 422, "'rows'"),
         (b'{"rows":[],"more":1}', 422, "nothing else"),
         (b'{"rows":{}}', 422, "list of rows"),
-        (b"[[1,2]]", 422, "list of 64 numbers"),
-        (b"[1]", 422, "list of 64 numbers"),
+        (b"[[1,2]]", 422, "list of 64 numbers, got 2 for row 0"),
+        (b"[1]", 422, "list of 64 numbers, got what is no list for row 0"),
         (b'[{"a":1}]', 422, "list of 64 numbers"),
         (json.dumps([[True, *ROW[1:]]]).encode(), 422, "must be numbers"),
-        (json.dumps([["1", *ROW[1:]]]).encode(), 422, "must be numbers"),
+        (json.dumps([ROW, ["1", *ROW[1:]]]).encode(), 422, "must be numbers, got others in row 1"),
         (json.dumps([[None, *ROW[1:]]]).encode(), 422, "must be numbers"),
         (json.dumps([[1e39, *ROW[1:]]]).encode(), 422, "3.4e\\+38"),
         (b"[[1e999" + b",0" * 63 + b"]]", 422, "finite"),
@@ -66,6 +66,8 @@ def test_other_media_types_are_refused(address, digits, kind, headers):
     answer = ask(address, "/v1/predict", pack(digits.codes[:1]), kind, headers=headers)
     assert answer.status == 415
     assert answer.is_problem
+    if kind in ("text/plain", None):
+        assert f"got {kind!r}".lower() in answer.json["detail"]
 
 
 @pytest.mark.parametrize("kind", ["application/vnd.lowtide.codes", 'APPLICATION/vnd.lowtide.CODES;v="1"', CODES])

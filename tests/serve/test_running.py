@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import io
+import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
-from serve.serving import CODES, ask, connect, everything, serving
+from serve.serving import CODES, ask, connect, everything, serving, until
 
 import lowtide as lt
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
 from lowtide.serve import Catalog, KeyRing, Named, Service, Settings, running
 from lowtide.wire import pack
-
-
-def until(condition, seconds=60.0):
-    """Wait for what must come."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
 
 
 def fitted(X, shift):
@@ -65,6 +59,50 @@ def test_reload_of_a_damaged_file_keeps_what_there_was(tmp_path, digits, caplog)
         assert b'lowtide_reloads_total{result="failed"} 1.0' in service.metrics.text()
 
 
+def test_reload_that_fails_unforeseen_keeps_what_there_was_and_is_logged(digits, monkeypatch, caplog):
+    with serving([digits.path]) as (address, service):
+        monkeypatch.setattr(Catalog, "reload", lambda self: 1 / 0)
+        assert not asyncio.run(service.reload())
+        assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 200
+        assert b'lowtide_reloads_total{result="failed"} 1.0' in service.metrics.text()
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_reloads_come_one_after_the_other(digits, monkeypatch):
+    """An earlier reload that takes longer must not bring back what a later one has replaced."""
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(port=0), KeyRing({}))
+    numbers, begun, go = itertools.count(), threading.Event(), threading.Event()
+
+    def load(catalog):
+        number = next(numbers)
+        if number == 0:
+            begun.set()
+            go.wait(60)
+        return Catalog({str(number): catalog.default_model}, {})
+
+    async def reload_twice():
+        first = asyncio.create_task(service.reload())
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        second = asyncio.create_task(service.reload())
+        await asyncio.sleep(0.1)  # enough for it to overtake, were it not for the lock
+        go.set()
+        return await asyncio.gather(first, second)
+
+    monkeypatch.setattr(Catalog, "reload", load)
+    assert asyncio.run(reload_twice()) == [True, True]
+    assert list(service.current.catalog.models) == ["1"]
+    service.close()
+
+
+def test_keys_that_came_from_no_file_stay_at_a_reload(digits, monkeypatch):
+    monkeypatch.setenv("LOWTIDE_KEYS", "another-horse-battery")
+    with serving([digits.path], keys="one: correct-horse-battery") as (address, service):
+        assert asyncio.run(service.reload())
+        assert ask(address, "/v1/models", headers={"X-API-Key": "correct-horse-battery"}).status == 200
+        assert ask(address, "/v1/models", headers={"X-API-Key": "another-horse-battery"}).status == 401
+
+
 def test_client_fetches_an_encoder_that_has_changed(tmp_path, digits):
     path = tmp_path / "m.lowtide"
     lt.save(fitted(digits.X, 0), path)
@@ -75,6 +113,30 @@ def test_client_fetches_an_encoder_that_has_changed(tmp_path, digits):
         asyncio.run(service.reload())
         np.testing.assert_array_equal(client.predict(digits.X), other.predict(digits.X))
         assert client.encoder.fingerprint_ == other.features_.fingerprint_
+
+
+@pytest.mark.parametrize("send", ["codes", "features", "rows"])
+def test_client_fetches_columns_that_have_changed_before_the_same_encoder(tmp_path, digits, send):
+    """Fitted again on other rows, a table is scaled in another way; the encoder's fingerprint may be the same."""
+    path, codes_path = tmp_path / "m.lowtide", tmp_path / "known.lowtide"
+    model, names = fitted(digits.X, 0), [str(j) for j in range(64)]
+    lt.save(model.features_.encode(digits.X), codes_path)
+
+    def save(scale):
+        table = {"columns": names, "numeric": names, "categories": {}, "mean": [0.0] * 64, "scale": [scale] * 64}
+        lt.save(model, path, metadata={"table": table})
+
+    save(1.0)
+    with (
+        serving([path], [codes_path]) as (address, service),
+        lt.Client(address, send=send) as client,
+        lt.Client(address, send=send) as other,
+    ):
+        labels, similar = client.predict(digits.X), other.top_k(digits.X, 3)
+        save(4.0)
+        assert asyncio.run(service.reload())
+        np.testing.assert_array_equal(client.predict(4 * digits.X), labels)
+        np.testing.assert_array_equal(other.top_k(4 * digits.X, 3).indices, similar.indices)
 
 
 def test_stop_answers_the_requests_in_flight(digits):
@@ -203,6 +265,30 @@ def test_port_that_is_taken_is_an_error_with_a_remedy(digits, address):
     service.close()
 
 
+@pytest.mark.parametrize("host", ["[::1]", "nowhere.invalid", "192.0.2.1"])
+def test_host_that_is_no_address_of_this_machine_is_an_error_that_says_so(digits, host):
+    keys = KeyRing.from_text("correct-horse-battery")
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0), keys)
+    with pytest.raises(ParameterError, match="host must be an address of this machine"), running(service):
+        pass
+    service.close()
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="needs the loopback address of IPv6")
+def test_server_listens_on_ipv6(digits):
+    with serving([digits.path], host="::1") as (address, _), lt.Client(address) as client:
+        assert address.startswith("http://[::1]:")
+        assert client.predict(digits.X[:5]).tolist() == digits.model.predict(digits.X[:5]).tolist()
+
+
 @pytest.mark.parametrize(
     "wrong", [{"port": -1}, {"host": ""}, {"rate": 0}, {"body_bytes": 0}, {"head_seconds": 0.0}, {"rows": 1.5}]
 )
@@ -213,13 +299,13 @@ def test_settings_that_cannot_be_are_refused(wrong):
 
 def test_metrics_count_requests_bytes_and_rows(digits):
     with serving([digits.path]) as (address, _):
-        for _ in range(3):
-            ask(address, "/v1/predict", pack(digits.codes[:4]))
-        ask(address, "/v1/nothing")
+        answered = [ask(address, "/v1/predict", pack(digits.codes[:4])).body for _ in range(3)]
+        answered.append(ask(address, "/v1/nothing").body)
         text = ask(address, "/metrics").body.decode()
     assert 'lowtide_requests_total{route="/v1/predict",status="200"} 3.0' in text
     assert 'lowtide_requests_total{route="page",status="404"} 1.0' in text
     assert 'lowtide_rows_total{name="digits"} 12.0' in text
+    assert f'lowtide_body_bytes_total{{direction="out"}} {float(sum(map(len, answered)))}' in text
     assert f'lowtide_body_bytes_total{{direction="in"}} {3.0 * len(pack(digits.codes[:4]))}' in text
     assert 'lowtide_request_seconds_bucket{le="+Inf",route="/v1/predict"} 3.0' in text
 
@@ -239,11 +325,17 @@ def test_encoder_is_fetched_once_when_it_has_not_changed(address):
     first = ask(address, "/v1/encoder")
     again = ask(address, "/v1/encoder", headers={"If-None-Match": first.headers["etag"]})
     assert (first.status, again.status, again.body) == (200, 304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert "content-length" not in again.headers  # it would be that of the encoder
+    weak = ask(address, "/v1/encoder", headers={"If-None-Match": f'"other", W/{first.headers["etag"]}'})
+    assert weak.status == 304
 
 
-def test_head_has_the_headers_of_get(address):
-    answer = ask(address, "/v1/models", method="HEAD")
-    assert (answer.status, answer.body) == (200, b"")
+@pytest.mark.parametrize("path", ["/v1/models", "/", "/nothing"])
+def test_head_has_the_headers_of_get(address, path):
+    get, head = ask(address, path), ask(address, path, method="HEAD")
+    assert (head.status, head.body) == (get.status, b"")
+    assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
 
 
 def test_page_loads_nothing_from_elsewhere(digits, monkeypatch, tmp_path):

@@ -6,7 +6,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from serve.serving import CODES, JSON, ROWS, ask, serving
+from serve.serving import CODES, JSON, ROWS, ask, connect, everything, serving, until
 
 import lowtide as lt
 from lowtide.serve.catalog.database import top_k
@@ -47,6 +47,7 @@ def test_k_that_cannot_be_is_refused(address, digits, k):
     answer = ask(address, f"/v1/similar?k={k}", pack(digits.codes[:1]))
     assert answer.status == 400
     assert answer.is_problem
+    assert f"from 1 to 200, got '{k}'" in answer.json["detail"]
 
 
 def test_no_queries_find_nothing(address, digits):
@@ -83,6 +84,14 @@ def test_server_without_a_database_says_so(digits):
         answer = ask(address, "/v1/similar", pack(digits.codes[:1]))
     assert answer.status == 404
     assert answer.is_problem
+    assert "--codes" in answer.json["detail"]
+
+
+def test_features_whose_products_are_not_finite_are_refused(address, digits):
+    body = pack_rows(np.full((1, 500), 3e38), side="features", fingerprint=digits.encoder.fingerprint_)
+    answer = ask(address, "/v1/similar?k=1", body, ROWS)
+    assert answer.status == 422
+    assert "moderate size" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["model's encoder", "store's encoder"])
@@ -109,6 +118,21 @@ def test_rows_appended_to_a_store_are_found_after_a_reload(tmp_path, digits):
             store.append(digits.codes[50:60])
         assert asyncio.run(service.reload())
         assert ask(address, "/v1/similar?k=1", pack(digits.codes[57:58])).json["indices"] == [[57]]
+
+
+def test_query_that_began_before_a_reload_leaves_no_old_rows_behind(tmp_path, digits):
+    path = tmp_path / "known.lowtide"
+    lt.save(digits.codes[:50], path)
+    message = pack(digits.codes[120:121])
+    head = f"POST /v1/similar?k=1 HTTP/1.1\r\nhost: x\r\ncontent-type: {CODES}\r\ncontent-length: {len(message)}\r\n"
+    with serving([digits.path], [path]) as (address, service), connect(address) as connection:
+        connection.sendall(f"{head}connection: close\r\n\r\n".encode() + message[:20])
+        until(lambda: service.metrics.in_flight)
+        lt.save(digits.codes[100:150], path)
+        assert asyncio.run(service.reload())
+        connection.sendall(message[20:])
+        assert b'"indices":[[20]]' not in everything(connection)
+        assert ask(address, "/v1/similar?k=1", message).json["indices"] == [[20]]
 
 
 class Blocks:

@@ -126,6 +126,11 @@ def test_rows_that_do_not_fit_the_columns_are_refused(rows):
         COLUMNS.matrix(rows)
 
 
+def test_row_of_another_length_is_refused_with_its_length():
+    with pytest.raises(ParameterError, match="3 values, got 2"):
+        COLUMNS.matrix([[1.0, "Oslo"]])
+
+
 @pytest.mark.parametrize(
     "change",
     [

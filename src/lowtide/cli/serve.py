@@ -61,7 +61,7 @@ def serve(
     from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, configure_logging, run
 
     settings = Settings(host, port, body_bytes=max_body << 20, rows=max_rows, rate=rate, batching=batching)
-    catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes], most_rows=max_rows)
+    catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes])
     service = Service(catalog, settings, KeyRing.load(keys), keys, EventLog(sys.stderr if log else None))
 
     def started(address: str) -> None:

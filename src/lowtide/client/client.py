@@ -38,10 +38,11 @@ class Similar(NamedTuple):
 
 @dataclass(frozen=True)
 class _Known:
-    """What the server said of a model: its encoder and the columns before it."""
+    """What the server said of a model: its encoder and the columns before it, and the ETag of both."""
 
     encoder: Encoder | None
     columns: Columns | None
+    tag: str | None = None
 
     def rows(self, X: Any) -> Any:
         return X if self.columns is None or isinstance(X, Codes) else self.columns.matrix(_in_order(X, self.columns))
@@ -74,7 +75,8 @@ class Client:
 
     Notes
     -----
-    Threads may share a client; each has a connection of its own. Only the standard library's HTTP is used.
+    Threads may share a client; there are as many connections as requests at once. Only the standard library's HTTP is
+    used.
 
     See Also
     --------
@@ -103,8 +105,8 @@ class Client:
         check_option("Client", "send", send, _SENDS)
         check_positive("Client", "timeout", timeout)
         check_integer("Client", "retries", retries, 0)
-        self.url, self.model, self.send = url, model, send
         self._transport = Transport(url, key, timeout=timeout, retries=retries)
+        self.url, self.model, self.send = url, model, send
         self._lock = threading.Lock()
         self._known: _Known | None = None
         self.bytes_sent = 0
@@ -130,7 +132,7 @@ class Client:
         ----------
         X : array or data frame (n, n_features), or Codes
         """
-        return np.array(self._predict(X, ())["predictions"])
+        return np.array(self._predict(X, "predictions"))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of each row, (n,) for two classes and (n, n_classes) for more.
@@ -139,7 +141,7 @@ class Client:
         ----------
         X : array or data frame (n, n_features), or Codes
         """
-        return np.array(self._predict(X, ("scores",))["scores"], dtype=np.float64)
+        return np.array(self._predict(X, "scores"), dtype=np.float64)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, (n, n_classes), in the order of `classes`.
@@ -148,7 +150,7 @@ class Client:
         ----------
         X : array or data frame (n, n_features), or Codes
         """
-        return np.array(self._predict(X, ("probabilities",))["probabilities"], dtype=np.float64)
+        return np.array(self._predict(X, "probabilities"), dtype=np.float64)
 
     def top_k(self, X: Any, k: int = 10, *, database: str | None = None) -> Similar:
         """Return the k rows of a database that are most similar to each row.
@@ -162,12 +164,11 @@ class Client:
         """
         check_integer("Client.top_k", "k", k, 1)
         path = "/v1/similar" if database is None else f"/v1/databases/{quote(database, safe='')}/similar"
-        found = self._ask(f"{path}?k={k}", X)
-        errors = found["standard_errors"]
-        shape = (-1, found["k"])
+        indices, estimates, errors = self._ask(f"{path}?k={k}", X, ("indices", "estimates", "standard_errors"))
+        shape = (-1, k)
         return Similar(
-            np.array(found["indices"], dtype=np.int64).reshape(shape),
-            np.array(found["estimates"], dtype=np.float64).reshape(shape),
+            np.array(indices, dtype=np.int64).reshape(shape),
+            np.array(estimates, dtype=np.float64).reshape(shape),
             None if errors is None else np.array(errors, dtype=np.float64).reshape(shape),
         )
 
@@ -184,41 +185,52 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.url!r}{'' if self.model is None else f', model={self.model!r}'})"
 
-    def _predict(self, X: Any, more: tuple[str, ...]) -> dict[str, Any]:
-        return self._ask(f"{self._path}/predict" + (f"?return={','.join(more)}" if more else ""), X)
+    def _predict(self, X: Any, output: str) -> Any:
+        query = "" if output == "predictions" else f"?return={output}"
+        return self._ask(f"{self._path}/predict{query}", X, (output,))[0]
 
     @property
     def _path(self) -> str:
         return "/v1" if self.model is None else f"/v1/models/{quote(self.model, safe='')}"
 
-    def _ask(self, path: str, X: Any) -> dict[str, Any]:
+    def _ask(self, path: str, X: Any, wanted: tuple[str, ...]) -> list[Any]:
         """Send rows; where the server has another encoder by now, fetch it and send them once more."""
         known = None if isinstance(X, Codes) else self._fetched()
         answer = self._post(path, X, known)
         if answer.status == _FOREIGN and known is not None:
             answer = self._post(path, X, self._fetched(instead_of=known))
-        return self._content(answer)
+        content = self._content(answer)
+        missing = [name for name in wanted if name not in content]
+        if missing:
+            raise RequestError(
+                f"{self.url} must answer with {', '.join(missing)}, got none. Is it a lowtide server?", 200
+            )
+        return [content[name] for name in wanted]
 
     def _post(self, path: str, X: Any, known: _Known | None) -> Answer:
         body, kind = self._message(X, known)
         with self._lock:
             self.bytes_sent += len(body)
-        return self._transport.request("POST", path, body, {"Content-Type": kind})
+        headers = {"Content-Type": kind}
+        if self.send != "rows" and known is not None and known.tag is not None:
+            headers["Lowtide-Encoder"] = known.tag
+        return self._transport.request("POST", path, body, headers)
 
     def _message(self, X: Any, known: _Known | None) -> tuple[bytes, str]:
         """Return rows as the bytes that go over the wire, and their media type."""
         if known is None:
             return pack(X), CODES_TYPE
         if self.send == "rows" and known.columns is not None and known.columns.categories:
-            return json.dumps({"rows": _in_order(X, known.columns)}).encode(), "application/json"
+            rows = _in_order(X, known.columns)
+            return json.dumps({"rows": rows if isinstance(rows, list) else rows.tolist()}).encode(), "application/json"
         if self.send == "rows":
             return pack_rows(X if known.columns is None else _in_order(X, known.columns)), ROWS_TYPE
         rows, encoder = known.rows(X), self.encoder if known.encoder is None else known.encoder
         if self.send == "features":
             return pack_rows(encoder.transform(rows), side="features", fingerprint=encoder.fingerprint_), ROWS_TYPE
-        codes = encoder.encode(rows)
+        codes = encoder.encode(rows) if encoder._has_codes else None
         if not isinstance(codes, Codes):
-            raise fail("Client", "send must be 'rows' or 'features' where the coded side is not packed", "codes")
+            raise fail("Client", "send must be 'rows' or 'features' where the encoder has no packed codes", "codes")
         return pack(codes), CODES_TYPE
 
     def _fetched(self, instead_of: _Known | None = None) -> _Known:
@@ -232,7 +244,8 @@ class Client:
                     content = self._content(answer)
                     columns = content.get("columns")
                     parsed = None if columns is None else Columns.from_json(columns)
-                    self._known = _Known(_without_names(rebuild_encoder(content)), parsed)
+                    encoder = _without_names(rebuild_encoder(content))
+                    self._known = _Known(encoder, parsed, answer.headers.get("etag"))
             return self._known
 
     def _content(self, answer: Answer) -> dict[str, Any]:
@@ -258,5 +271,10 @@ def _in_order(X: Any, columns: Columns) -> Any:
     """Return the columns of a data frame in the order of the model's; anything else as it is."""
     if not hasattr(X, "columns") or not hasattr(X, "loc"):
         return X if isinstance(X, list) else np.asarray(X)
+    missing = [name for name in columns.names if name not in X.columns]
+    if missing:
+        raise fail(
+            "Client", f"X must have the columns {', '.join(columns.names)[:200]}", f"a frame without {missing[:5]}"
+        )
     frame = X[list(columns.names)]
     return frame.to_numpy() if not columns.categories else frame.to_numpy(dtype=object).tolist()

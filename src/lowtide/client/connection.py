@@ -1,4 +1,4 @@
-"""Requests over connections that stay open, one a thread, repeated where that is safe."""
+"""Requests over connections that stay open, each for one request at a time, repeated where that is safe."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lowtide.errors import RequestError
 
 __all__ = ["Answer", "Transport"]
 
+_URL = "url must be http://host:port or https://host:port"
 _AGAIN = (429, 502, 503, 504)
 _LONGEST_WAIT = 30.0
 
@@ -45,19 +46,22 @@ class Transport:
     """
 
     def __init__(self, url: str, key: str | None, *, timeout: float, retries: int) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise fail("Client", "url must be http://host:port or https://host:port", url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except (AttributeError, TypeError, ValueError) as error:  # no text, or a host or port that cannot be one
+            raise fail("Client", _URL, "one with a password" if "@" in str(url) else url) from error
         if parts.username is not None or parts.password is not None:
             raise fail("Client", "url must hold no password", "one that does", "Give the key as key=.")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise fail("Client", _URL, url)
         if key is not None and (not key.isascii() or not key.isprintable() or " " in key):
             raise fail("Client", "key must be printable characters without spaces", "others")
         self._secure = parts.scheme == "https"
-        self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._host, self._port, self._base = parts.hostname, port, parts.path.rstrip("/")
         self._key, self._timeout, self._retries = key, timeout, retries
-        self._local = threading.local()
         self._lock = threading.Lock()
-        self._open: set[http.client.HTTPConnection] = set()
+        self._idle: list[http.client.HTTPConnection] = []
         self._closed = False
 
     def request(
@@ -69,8 +73,9 @@ class Transport:
             sent["Authorization"] = f"Bearer {self._key}"
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
+            connection = self._taken()
             try:
-                answer = self._once(method, self._base + path, body, sent)
+                answer = self._once(connection, method, self._base + path, body, sent)
             except (OSError, http.client.HTTPException) as error:
                 if last or self._closed:
                     raise RequestError(f"{self._where} must answer, got {type(error).__name__}: {error}.") from error
@@ -82,49 +87,59 @@ class Transport:
         raise AssertionError("a request has at least one attempt")
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is in use, when its answer is there."""
         with self._lock:
             self._closed = True
-            for connection in self._open:
+            for connection in self._idle:
                 connection.close()
-            self._open.clear()
+            self._idle.clear()
 
     @property
     def _where(self) -> str:
         return f"{'https' if self._secure else 'http'}://{self._host}:{self._port or (443 if self._secure else 80)}"
 
-    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        """Send a request over this thread's connection; one that fails is not used again."""
-        connection = self._connection()
+    def _once(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+    ) -> Answer:
+        """Send a request over a connection; one that fails is not used again."""
+        whole = True
         try:
-            connection.request(method, path, body=body, headers=headers)
+            try:
+                connection.request(method, path, body=body, headers=headers)
+            except (BrokenPipeError, ConnectionResetError):
+                if connection.sock is None:
+                    raise
+                whole = False  # who refuses a long body closes before it is read, and may have said why
             response = connection.getresponse()
             content = response.read()
         except BaseException:
-            self._drop(connection)
+            with contextlib.suppress(OSError):
+                connection.close()
             raise
-        if response.will_close:
-            self._drop(connection)
+        self._give_back(connection, usable=whole and not response.will_close)
         return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
 
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._closed:
-            raise RequestError("Client: must be open to send a request, got one that was closed.")
-        found: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if found is None:
-            kind: Any = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            found = kind(self._host, self._port, timeout=self._timeout)
-            self._local.connection = found
-            with self._lock:
-                self._open.add(found)
-        return found
-
-    def _drop(self, connection: http.client.HTTPConnection) -> None:
-        self._local.connection = None
+    def _taken(self) -> http.client.HTTPConnection:
         with self._lock:
-            self._open.discard(connection)
-        with contextlib.suppress(OSError):
-            connection.close()
+            if self._closed:
+                raise RequestError("Client: must be open to send a request, got one that was closed.")
+            if self._idle:
+                return self._idle.pop()
+        kind: Any = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        made: http.client.HTTPConnection = kind(self._host, self._port, timeout=self._timeout)
+        return made
+
+    def _give_back(self, connection: http.client.HTTPConnection, *, usable: bool) -> None:
+        with self._lock:
+            if usable and not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     @staticmethod
     def _pause(attempt: int, wish: str | None) -> None:
@@ -137,7 +152,7 @@ class Transport:
 
 def _seconds_of(header: str) -> float:
     """Return the seconds of a Retry-After: a number, or a date."""
-    if header.strip().isdigit():
+    if header.isascii() and header.strip().isdigit():
         return float(header)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())

@@ -153,8 +153,8 @@ class Gate:
             await self._direct.get((scope["method"], scope["path"]), self._app)(scope, receive, send)
         except Exception as error:
             problem = self._problem(error, scope)
-            visit.status, visit.bytes_out = problem.status, len(problem.detail)
-            await send_problem(send, problem)
+            visit.status = problem.status
+            visit.bytes_out = await send_problem(send, problem)
         finally:
             metrics.in_flight -= 1
             seconds = perf_counter() - start

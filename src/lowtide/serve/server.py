@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
+import os
 import queue
 import resource
 import signal
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from threadpoolctl import threadpool_limits
 
+from lowtide._checks import fail
 from lowtide.errors import FileAccessError
 from lowtide.serve.app import create_app
 from lowtide.serve.http.connection import close_late, connection_class
@@ -131,11 +134,15 @@ def _listen(service: Service) -> socket.socket:
     settings = service.settings
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
+        socket.getaddrinfo(settings.host, settings.port, family)  # its errors are those of the host alone
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            must, remedy = "host must be an address of this machine", "Give 127.0.0.1 or ::1, say, or 0.0.0.0 for all."
+            raise fail("serve", must, settings.host, remedy) from error
         refusal = FileAccessError(
-            f"serve: {settings.host}, port {settings.port}, must be free to listen on, got: {error.strerror or error}. "
-            "Give another --port, or 0 for any."
+            f"serve: {settings.host}, port {settings.port}, must be free to listen on, got: "
+            f"{os.strerror(error.errno or 0)}. Give another --port, or 0 for any."
         )
         refusal.errno = error.errno
         raise refusal from error

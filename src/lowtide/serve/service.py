@@ -38,7 +38,7 @@ class Loaded:
     def __init__(self, catalog: Catalog, settings: Settings, metrics: Metrics, pool: ThreadPoolExecutor) -> None:
         self.catalog, self._settings, self._metrics, self._pool = catalog, settings, metrics, pool
         self._batchers: dict[tuple[Any, ...], Batcher[Any, Any]] = {}
-        self.documents: dict[str, bytes] = {}
+        self.openapi: bytes | None = None
 
     async def predict(self, model: ServedModel, query: Query, outputs: tuple[Output, ...]) -> Answer:
         """Return what a model says of a query."""
@@ -47,8 +47,9 @@ class Loaded:
         if batcher is None:
 
             def run(queries: Sequence[Query]) -> list[Answer]:
+                answers = model.answer(key[1], outputs, queries)
                 self._metrics.batch(model.name, sum(query.n_rows for query in queries))
-                return model.answer(key[1], outputs, queries)
+                return answers
 
             batcher = self._add(key, run, model.small_rows(query.kind))
         return await self._answered(batcher, query, query.n_rows)
@@ -60,8 +61,9 @@ class Loaded:
         if batcher is None:
 
             def run(searches: Sequence[Search]) -> list[Neighbors]:
+                found = database.answer(key[2], searches)
                 self._metrics.batch(database.name, sum(search.query.n_rows for search in searches))
-                return database.answer(key[2], searches)
+                return found
 
             batcher = self._add(key, run, database.small_rows)
         return await self._answered(batcher, Search(query, k), query.n_rows)
@@ -107,7 +109,7 @@ class Service:
     keys : KeyRing
         Without any, whoever reaches the server may ask; so there must be some unless only this machine can.
     keys_path : path, optional
-        Read again at a reload.
+        Read again at a reload; without it the keys stay.
     log : EventLog, optional
     """
 
@@ -129,14 +131,15 @@ class Service:
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="lowtide-serve")
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
+        self._reloading = asyncio.Lock()
 
     async def read(self, reader: QueryReader, call: Call) -> Query:
         """Return the query of a request's body."""
         body = await call.body(self.settings.body_bytes)
-        kind = call.headers.get(b"content-type")
+        kind, most = call.headers.get(b"content-type"), self.settings.rows
         if len(body) <= _SMALL_BYTES:
-            return reader.read(kind, body)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body)
+            return reader.read(kind, body, most)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body, most)
 
     async def write(self, content: dict[str, Any], n_numbers: int) -> Reply:
         """Return an answer of about so many numbers."""
@@ -146,15 +149,20 @@ class Service:
 
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""
-        loop = asyncio.get_running_loop()
+        async with self._reloading:  # else an earlier one that takes longer would bring back what it had read
+            return await self._reload()
+
+    async def _reload(self) -> bool:
         try:
-            keys = KeyRing.load(self._keys_path)
-            if len(self.keys) and not len(keys):
-                raise LowtideError("there must be a key left; stop the server to serve no one.")
-            catalog = await loop.run_in_executor(self.pool, self.current.catalog.reload)
+            keys = self.keys if self._keys_path is None else KeyRing.load(self._keys_path)
+            catalog = await asyncio.get_running_loop().run_in_executor(self.pool, self.current.catalog.reload)
         except LowtideError as error:
             self.metrics.reloads["failed"] += 1
             self.log.event("reload failed", logging.ERROR, reason=str(error))
+            return False
+        except Exception:
+            self.metrics.reloads["failed"] += 1
+            self.log.failure("reload failed")
             return False
         self.keys, self.current = keys, Loaded(catalog, self.settings, self.metrics, self.pool)
         self.metrics.reloads["done"] += 1

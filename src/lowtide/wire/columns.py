@@ -91,7 +91,8 @@ class Columns:
                 raise fail("rows", f"a row must have the columns {', '.join(self.names)[:200]}", missing[:5])
             return [row[name] for name in self.names]
         if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)) or len(row) != len(self.names):
-            raise fail("rows", f"a row must have {len(self.names)} values", row if isinstance(row, str) else type(row))
+            counted = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str)
+            raise fail("rows", f"a row must have {len(self.names)} values", len(row) if counted else row)
         return row
 
     def to_json(self) -> dict[str, Any]:

@@ -36,12 +36,27 @@ def models(tmp_path_factory):
     lt.save(regressor, folder / "odd.lowtide", metadata={"page": odd})
     dense = lt.RandomFeatures(projection="iid", n_components=64, random_state=0)
     lt.save(lt.KernelClassifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
+    table = {"columns": ["a", "city", "b"], "numeric": ["a", "b"], "mean": [50.0, 0.0], "scale": [10.0, 0.5]}
+    scaled = {**table, "columns": ["a", "b"], "categories": {}}
+    value = lt.KernelRegressor(dense).fit(wide[:, :2], wide[:, 0])
+    lt.save(value, folder / "scaled.lowtide", metadata={"table": scaled}, weights="float64")
+    spread = {**table, "categories": {"city": ["Bern", "Oslo"]}}
+    value = lt.KernelRegressor(dense).fit(wide[:, :4], wide[:, 0])
+    lt.save(value, folder / "spread.lowtide", metadata={"table": spread}, weights="float64")
+    pairs = lt.AsymmetricLSSVC(random_state=0).fit(wide[:, :3], wide[:, 0] > 0)
+    lt.save(pairs, folder / "pairs.lowtide")
     return folder
 
 
 @pytest.fixture(scope="module")
 def address(models):
     with served(*(models / f"{name}.lowtide" for name in ("digits", "wide", "dense", "odd"))) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def tables(models):
+    with served(*(models / f"{name}.lowtide" for name in ("scaled", "spread", "pairs"))) as address:
         yield address
 
 
@@ -169,12 +184,80 @@ def test_a_model_that_browsers_cannot_encode_for_is_sent_the_row_and_says_so(vis
     assert len(request.post_data_buffer) == 36 + 12
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "row"),
+    [("scaled", ["62", "0.25"], [1.2, 0.5]), ("spread", ["62", "Oslo", "0.25"], [1.2, 0.5, 0.0, 1.0])],
+)
+def test_a_row_that_is_sent_itself_is_scaled_once(browser, tables, models, name, fields, row):
+    visit = Visit(browser, tables)
+    visit.choose(name)
+    for i, value in enumerate(fields):
+        field = visit.page.locator(f"#field-{i}")
+        field.select_option(value) if value.isalpha() else field.fill(value)
+    expected = lt.load(models / f"{name}.lowtide").predict(np.array([row]))[0]
+    assert float(visit.answer()) == pytest.approx(expected, rel=1e-3)
+    assert visit.complaints == []
+    visit.close()
+
+
+def test_a_classifier_without_probabilities_is_answered(browser, tables):
+    visit = Visit(browser, tables)
+    visit.choose("pairs")
+    assert visit.answer() in ("true", "false")
+    assert visit.complaints == []
+    visit.close()
+
+
+def test_the_model_chosen_last_is_the_one_that_is_shown(browser, address):
+    visit = Visit(browser, address)
+    held = []
+    visit.page.route("**/models/wide/encoder", lambda route: held.append(route))
+    visit.page.select_option("#model", "wide")
+    visit.choose("dense")
+    visit.page.wait_for_selector("#field-2")
+    with visit.page.expect_response("**/models/wide/encoder"):
+        held[0].continue_()
+    visit.page.fill("#field-1", "0.25")
+    assert visit.answer() in ("true", "false")
+    assert "models/dense/predict" in visit.sent()[-1].url
+    assert visit.page.locator("#fields").is_visible()
+    visit.close()
+
+
 def test_a_server_that_is_gone_is_said_in_words(browser, address):
     visit = Visit(browser, address)
     visit.page.route("**/predict*", lambda route: route.abort())
     visit.draw(ONE)
     visit.page.wait_for_selector("#trouble:not([hidden])")
     assert visit.page.inner_text("#trouble") == "The server does not answer."
+    visit.close()
+
+
+def test_a_model_that_has_changed_is_said_in_words(browser, address):
+    visit = Visit(browser, address)
+    visit.draw(ONE)
+    visit.answer()
+    tag = visit.page.request.get(f"{address}/v1/models/digits/encoder").headers["etag"]
+    assert visit.sent()[-1].headers["lowtide-encoder"] == tag
+    visit.page.route("**/predict*", lambda route: route.fulfill(status=409, json={"detail": "another"}))
+    visit.draw(ZERO)
+    visit.page.wait_for_selector("#trouble:not([hidden])")
+    assert visit.page.inner_text("#trouble") == "The model has changed on the server. Reload the page."
+    visit.close()
+
+
+def test_a_row_that_waits_is_not_asked_of_another_model(browser, address):
+    visit = Visit(browser, address)
+    held = []
+    visit.page.route("**/models/digits/predict*", lambda route: held.append(route))
+    visit.draw(ONE)  # the first question is under way, the last row waits for its answer
+    visit.page.select_option("#model", "wide")
+    visit.page.wait_for_selector("#paste:not([hidden])")
+    with visit.page.expect_response("**/models/digits/predict*"):
+        held[0].continue_()
+    assert visit.answer() == ""
+    assert not visit.page.locator("#trouble").is_visible()
+    assert len(visit.sent()) == 1
     visit.close()
 
 

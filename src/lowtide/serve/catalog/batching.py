@@ -73,12 +73,14 @@ class Batcher(Generic[T, R]):
         return result
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer what waits."""
+        """Answer what waits, but not those who were told meanwhile that it took too long."""
         self._scheduled = False
-        batch, rows = self._waiting, self._rows
+        batch = [(item, result) for item, result in self._waiting if not result.done()]
         self._waiting, self._rows = [], 0
+        if not batch:
+            return
         items = [item for item, _ in batch]
-        if rows <= self._small:
+        if sum(map(self._size, items)) <= self._small:
             _deliver(batch, self._results(items))
             return
         self._busy = True

@@ -63,17 +63,14 @@ class Catalog:
     models: dict[str, ServedModel]
     databases: dict[str, ServedDatabase]
     sources: tuple[tuple[Named, ...], tuple[Named, ...]] = ((), ())
-    most_rows: int = 1 << 16
 
     @classmethod
-    def load(cls, models: Sequence[Named], databases: Sequence[Named] = (), *, most_rows: int = 1 << 16) -> Catalog:
+    def load(cls, models: Sequence[Named], databases: Sequence[Named] = ()) -> Catalog:
         """Load every file; what cannot be served is an error that names the file.
 
         Parameters
         ----------
         models, databases : sequence of Named
-        most_rows : int
-            Of a request.
         """
         for what, given in (("models", models), ("databases", databases)):
             names = [entry.name for entry in given]
@@ -81,13 +78,13 @@ class Catalog:
                 raise fail("serve", f"names of {what} must differ", names, "Give others: name=path.")
         if not models:
             raise fail("serve", "there must be a model to serve", "none")
-        loaded = {entry.name: load_model(entry.name, entry.path, most_rows) for entry in models}
-        found = {entry.name: _load_database(entry, loaded, most_rows) for entry in databases}
-        return cls(loaded, found, (tuple(models), tuple(databases)), most_rows)
+        loaded = {entry.name: load_model(entry.name, entry.path) for entry in models}
+        found = {entry.name: _load_database(entry, loaded) for entry in databases}
+        return cls(loaded, found, (tuple(models), tuple(databases)))
 
     def reload(self) -> Catalog:
         """Return what the same files and stores hold now."""
-        return Catalog.load(*self.sources, most_rows=self.most_rows)
+        return Catalog.load(*self.sources)
 
     @property
     def default_model(self) -> ServedModel:
@@ -116,7 +113,7 @@ class Catalog:
         return {"models": models, "databases": databases}
 
 
-def _load_database(entry: Named, models: dict[str, ServedModel], most_rows: int) -> ServedDatabase:
+def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDatabase:
     """Return the codes of a file or store with the encoder that made them, where it is known."""
     rows: Any = CodeStore.open(entry.path) if entry.path.is_dir() else load(entry.path, kind=Codes, mmap=True)
     if rows.n_rows == 0:
@@ -125,18 +122,18 @@ def _load_database(entry: Named, models: dict[str, ServedModel], most_rows: int)
     for name, model in models.items():
         encoder = model.encoder
         if encoder is not None and encoder.fingerprint_ == rows.fingerprint and encoder._has_codes:
-            reader = _reader_of(codes, encoder, model.reader.columns, most_rows)
+            reader = _reader_of(codes, encoder, model.reader.columns)
             return ServedDatabase(entry.name, name, rows, encoder, reader)
     encoder = getattr(rows, "encoder", None)
     if encoder is not None:
         encoder.__dict__.pop("feature_names_in_", None)
-    reader = _reader_of(codes, encoder, None, most_rows)
+    reader = _reader_of(codes, encoder, None)
     return ServedDatabase(entry.name, None, rows, encoder, reader)
 
 
-def _reader_of(codes: CodesReader, encoder: Encoder | None, columns: Columns | None, most_rows: int) -> QueryReader:
+def _reader_of(codes: CodesReader, encoder: Encoder | None, columns: Columns | None) -> QueryReader:
     """Return what reads queries: as codes like the database's, or as the full side where that is as wide."""
     template = codes.template
     full = None if encoder is None or encoder._n_features_out != template.shape[1] else encoder._n_features_out
     n_features = None if encoder is None or full is None else encoder.n_features_in_
-    return QueryReader(codes, columns, n_features, full, template.fingerprint, most_rows)
+    return QueryReader(codes, columns, n_features, full, template.fingerprint)

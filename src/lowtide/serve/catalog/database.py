@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures, Sketch
+from lowtide.errors import WireFormatError
+from lowtide.serve.catalog.model import ServedModel
 from lowtide.serve.catalog.query import Kind, Query, QueryReader
 
 __all__ = ["Neighbors", "Search", "ServedDatabase"]
@@ -65,12 +67,19 @@ class ServedDatabase:
         nbytes = self.rows.nbytes if isinstance(self.rows, Codes) else _SMALL_BYTES + 1
         return _SMALL_BYTES // nbytes if 0 < nbytes <= _SMALL_BYTES else -1
 
+    def made_by(self, models: Iterable[ServedModel]) -> list[ServedModel]:
+        """Return the models whose encoder made the codes."""
+        wanted = self.reader.fingerprint
+        return [model for model in models if model.encoder is not None and model.encoder.fingerprint_ == wanted]
+
     def answer(self, kind: Kind, searches: Sequence[Search]) -> list[Neighbors]:
         """Return the neighbors of each search, from one scan for all of them."""
         query = self._side(kind, searches)
         most = max(search.k for search in searches)
         with self.scanning:
             indices, scores = top_k(self.rows, query, most)
+            if not np.isfinite(scores).all():
+                raise WireFormatError("features must be of a moderate size, got some whose products are not finite.")
             estimates, errors = self._estimates(kind, query, indices, scores)
         found, begin = [], 0
         for search in searches:

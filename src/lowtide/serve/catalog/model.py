@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -134,12 +136,18 @@ class ServedModel:
         }
 
     @cached_property
-    def description(self) -> dict[str, Any] | None:
-        """All that makes the encoder, ready for JSON; None without one."""
+    def document(self) -> bytes | None:
+        """All that makes the encoder and the columns before it, as JSON; None without an encoder."""
         if self.encoder is None:
             return None
         columns = self.reader.columns
-        return {"model": self.name, "columns": columns and columns.to_json(), **describe_encoder(self.encoder)}
+        content = {"model": self.name, "columns": columns and columns.to_json(), **describe_encoder(self.encoder)}
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    @cached_property
+    def tag(self) -> bytes:
+        """The document's ETag: other columns before the same encoder have another."""
+        return b'"' + hashlib.sha256(self.document or b"").hexdigest()[:32].encode() + b'"'
 
 
 class _GivenFeatures:
@@ -157,7 +165,7 @@ class _GivenFeatures:
         return rows
 
 
-def load_model(name: str, path: Path, most_rows: int) -> ServedModel:
+def load_model(name: str, path: Path) -> ServedModel:
     """Return the model of a file, or refuse what cannot be served."""
     thing = load(path)
     is_encoder = isinstance(thing, Encoder)
@@ -173,10 +181,10 @@ def load_model(name: str, path: Path, most_rows: int) -> ServedModel:
             owner.__dict__.pop("feature_names_in_", None)
     if hasattr(thing, "scale_"):
         thing.scale_ = None  # now the columns' own
-    return ServedModel(name, path, thing, encoder, _reader_of(thing, encoder, columns, most_rows), metadata)
+    return ServedModel(name, path, thing, encoder, _reader_of(thing, encoder, columns), metadata)
 
 
-def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None, most_rows: int) -> QueryReader:
+def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None) -> QueryReader:
     """Return what reads the bodies for a model."""
     template = getattr(thing, "_trained_codes", None)
     takes_codes = getattr(thing, "_predict_on", "codes") == "codes"
@@ -186,12 +194,12 @@ def _reader_of(thing: Any, encoder: Encoder | None, columns: Columns | None, mos
         codes = CodesReader(none) if isinstance(none, Codes) else None
     elif takes_codes and template is not None:
         codes = CodesReader(template)
-    # The weights fit the full side where it has as many columns as they have.
-    coef, full = getattr(thing, "coef_", None), None if encoder is None else encoder._n_embedded
-    fits = full is not None and (coef is None or coef.shape[-1] == full)
+    # The weights fit the full side where it has as many columns as they have, and is what `transform` gives.
+    coef, full = getattr(thing, "coef_", None), None if encoder is None else encoder._n_features_out
+    fits = encoder is not None and full == encoder._n_embedded and (coef is None or coef.shape[-1] == full)
     fingerprint = encoder.fingerprint_ if encoder is not None else thing._fingerprint
     n_features = None if encoder is None else encoder.n_features_in_
-    return QueryReader(codes, columns, n_features, full if fits else None, fingerprint, most_rows)
+    return QueryReader(codes, columns, n_features, full if fits else None, fingerprint)
 
 
 def _columns_of(thing: Any, encoder: Encoder | None, metadata: dict[str, Any]) -> Columns | None:

@@ -45,7 +45,6 @@ class QueryReader:
     n_components : int or None
         Columns of full features; None where they are not taken.
     fingerprint : bytes
-    most_rows : int
     """
 
     codes: CodesReader | None
@@ -53,7 +52,6 @@ class QueryReader:
     n_features: int | None
     n_components: int | None
     fingerprint: bytes
-    most_rows: int
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -61,29 +59,29 @@ class QueryReader:
         given: dict[Kind, Any] = {"codes": self.codes, "rows": self.n_features, "features": self.n_components}
         return tuple(kind for kind, what in given.items() if what is not None)
 
-    def read(self, content_type: bytes | None, body: bytes) -> Query:
+    def read(self, content_type: bytes | None, body: bytes, most_rows: int) -> Query:
         """Return the query of a body, or refuse it with its reason."""
         if content_type == CODES_TYPE.encode() and self.codes is not None:
             name = _CODES
         else:
             name = self._check_type((content_type or b"").decode("latin-1"))
         try:
-            query = self._query(name, body)
+            query = self._query(name, body, most_rows)
         except FingerprintMismatchError as error:
             raise Problem(409, str(error)) from error
         except LowtideError as error:
             raise Problem(422, str(error)) from error
-        if query.n_rows > self.most_rows:
-            raise Problem(413, f"a request must have at most {self.most_rows} rows, got {query.n_rows}.")
+        if query.n_rows > most_rows:
+            raise _too_many(query.n_rows, most_rows)
         return query
 
-    def _query(self, name: str, body: bytes) -> Query:
+    def _query(self, name: str, body: bytes, most_rows: int) -> Query:
         if name == _CODES and self.codes is not None:
             message = self.codes.read(body)
             return Query("codes", message.n_rows, message)
         if name == _ROWS:
             return self._packed_rows(body)
-        rows = self._matrix(_rows_of(body, self.most_rows))
+        rows = self._matrix(_rows_of(body, most_rows))
         return Query("rows", len(rows), rows)
 
     def _check_type(self, header: str) -> str:
@@ -95,7 +93,8 @@ class QueryReader:
         taken = {_CODES: self.codes, _ROWS: self.n_features or self.n_components, _JSON: self.n_features}
         if taken.get(name) is None or charset not in ("utf-8", "us-ascii"):
             listed = ", ".join(kind for kind, what in taken.items() if what is not None)
-            raise Problem(415, f"Content-Type must be one of {listed}.", [(b"accept", listed.encode())])
+            got = f"{name[:80]!r}" if name else "none"
+            raise Problem(415, f"Content-Type must be one of {listed}, got {got}.", [(b"accept", listed.encode())])
         return name
 
     def _packed_rows(self, body: bytes) -> Query:
@@ -114,10 +113,12 @@ class QueryReader:
         """Return the rows of JSON as the encoder takes them."""
         if self.columns is not None and (self.columns.categories or any(isinstance(row, dict) for row in rows)):
             return _within_float32(self.columns.matrix(rows))
-        if not all(type(row) is list and len(row) == self._width for row in rows):
-            raise Problem(422, f"each row must be a list of {self._width} numbers.")
-        if not all(type(value) in (int, float) for row in rows for value in row):
-            raise Problem(422, "values must be numbers.")
+        for place, row in enumerate(rows):
+            if type(row) is not list or len(row) != self._width:
+                got = f"{len(row)}" if type(row) is list else "what is no list"
+                raise Problem(422, f"each row must be a list of {self._width} numbers, got {got} for row {place}.")
+            if not all(type(value) in (int, float) for value in row):
+                raise Problem(422, f"values must be numbers, got others in row {place}.")
         try:
             numbers = np.array(rows, dtype=np.float64).reshape(len(rows), self._width)
         except OverflowError:
@@ -156,8 +157,12 @@ def _rows_of(body: bytes, most: int) -> list[Any]:
     if not isinstance(content, list):
         raise Problem(422, "rows must be a list of rows.")
     if len(content) > most:
-        raise Problem(413, f"a request must have at most {most} rows, got {len(content)}.")
+        raise _too_many(len(content), most)
     return content
+
+
+def _too_many(n_rows: int, most: int) -> Problem:
+    return Problem(413, f"a request must have at most {most} rows, got {n_rows}. Send several.")
 
 
 def _refuse_constant(name: str) -> None:

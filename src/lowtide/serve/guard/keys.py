@@ -16,7 +16,10 @@ __all__ = ["KEYS_VARIABLE", "KeyRing"]
 
 KEYS_VARIABLE = "LOWTIDE_KEYS"
 _SHORTEST = 16
-_LINE = re.compile(r"(?:([\w.-]{1,64})\s*[:=]\s*)?(sha256:[0-9a-fA-F]{64}|[!-~]{1,512})")
+_HASH = "sha256:"
+# No name is taken from a hash; and '=' parts nothing, since keys in base64 end in it.
+_LINE = re.compile(r"(?:(?!(?i:sha256)\s*:)([\w.-]{1,64})\s*:\s*)?([!-~]{1,512})")
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class KeyRing:
@@ -65,27 +68,36 @@ class KeyRing:
             name, key = found[1] or f"key-{len(digests) + 1}", found[2]
             if name in digests:
                 raise FileFormatError(f"{source}, line {number}: names of keys must differ, got {name!r} again.")
-            if key.lower().startswith("sha256:"):
-                digests[name] = bytes.fromhex(key[7:])
-            elif len(key) < _SHORTEST:
-                remedy = "python -c 'import secrets; print(secrets.token_urlsafe(24))' makes one."
-                raise FileFormatError(
-                    f"{source}, line {number}: a key must have at least {_SHORTEST} characters. {remedy}"
-                )
-            else:
-                digests[name] = hashlib.sha256(key.encode()).digest()
+            digests[name] = _digest(key, f"{source}, line {number}")
         return cls(digests)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None) -> Self:
-        """Return the keys of a file and of the environment variable LOWTIDE_KEYS (commas or lines between them)."""
+        """Return the keys of a file and of the environment variable LOWTIDE_KEYS (commas or lines between them).
+
+        A file without any is refused: whoever names one does not want to serve everyone.
+        """
         text = os.environ.get(KEYS_VARIABLE, "").replace(",", "\n")
         rings = [cls.from_text(text, KEYS_VARIABLE)]
         if path is not None:
             try:
-                rings.append(cls.from_text(Path(path).read_text(encoding="utf-8"), repr(str(path))))
+                rings.append(cls.from_text(Path(path).read_text(encoding="utf-8-sig"), repr(str(path))))
             except (OSError, UnicodeDecodeError) as error:
                 reason = getattr(error, "strerror", None) or "no UTF-8 text"
                 raise FileAccessError(f"{str(path)!r} must be a readable file of keys, got: {reason}.") from error
+            if not len(rings[1]):
+                raise FileFormatError(f"{str(path)!r} must hold a key, got none. Write 'name: key' on a line of it.")
         named = {f"environment-{name}": digest for name, digest in rings[0]._digests.items()}
         return cls({**named, **(rings[1]._digests if len(rings) > 1 else {})})
+
+
+def _digest(key: str, where: str) -> bytes:
+    """Return the sha256 of a key, or the one that stands in its place."""
+    if key.lower().startswith(_HASH):
+        if not _HEX.fullmatch(key[len(_HASH) :]):
+            raise FileFormatError(f"{where}: {_HASH} must be followed by the 64 hex digits of the key's hash.")
+        return bytes.fromhex(key[len(_HASH) :])
+    if len(key) < _SHORTEST:
+        remedy = "python -c 'import secrets; print(secrets.token_urlsafe(24))' makes one."
+        raise FileFormatError(f"{where}: a key must have at least {_SHORTEST} characters. {remedy}")
+    return hashlib.sha256(key.encode()).digest()

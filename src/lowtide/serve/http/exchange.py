@@ -43,6 +43,11 @@ class Call:
             raise Problem(400, f"query parameters must be among {', '.join(known) or 'none'}, each given once.")
         return dict(pairs)
 
+    def tags(self, name: bytes) -> list[bytes]:
+        """Return the ETags that a header lists; who passed one on may have made it a weak one."""
+        listed = self.headers.get(name)
+        return [] if listed is None else [tag.strip().removeprefix(b"W/") for tag in listed.split(b",")]
+
     async def body(self, limit: int) -> bytes:
         """Return the whole body; refuse it as soon as it is known to be longer than the limit."""
         if self.headers.get(b"content-encoding", b"identity") != b"identity":
@@ -91,17 +96,16 @@ def json_reply(content: Any, status: int = 200, headers: Headers | tuple[()] = (
 
 async def send_reply(send: Send, reply: Reply) -> None:
     """Send an answer."""
-    headers = [
-        (b"content-type", reply.content_type),
-        (b"content-length", str(len(reply.body)).encode()),
-        *reply.headers,
-    ]
+    headers = [*reply.headers]
+    if reply.status != 304:  # whose headers are those of what is not sent
+        headers = [(b"content-type", reply.content_type), (b"content-length", b"%d" % len(reply.body)), *headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def send_problem(send: Send, problem: Problem) -> None:
-    """Send a refusal."""
+async def send_problem(send: Send, problem: Problem) -> int:
+    """Send a refusal; returns the bytes of its body."""
     body = problem.body
     await send({"type": "http.response.start", "status": problem.status, "headers": problem.headers(body)})
     await send({"type": "http.response.body", "body": body})
+    return len(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
@@ -31,6 +32,7 @@ class Metrics:
         self._rows: dict[str, int] = {}
         self._batches: dict[str, int] = {}
         self._refused: dict[str, int] = {}
+        self._lock = threading.Lock()
         self.reloads = {"done": 0, "failed": 0}
         self.in_flight = 0
         self.received = 0
@@ -50,9 +52,10 @@ class Metrics:
         self._bytes["out"] += bytes_out
 
     def batch(self, name: str, n_rows: int) -> None:
-        """Count a product for requests of one model or database."""
-        self._batches[name] = self._batches.get(name, 0) + 1
-        self._rows[name] = self._rows.get(name, 0) + n_rows
+        """Count a product for requests of one model or database; any thread may."""
+        with self._lock:
+            self._batches[name] = self._batches.get(name, 0) + 1
+            self._rows[name] = self._rows.get(name, 0) + n_rows
 
     def refused(self, reason: str) -> None:
         """Count what was no request: malformed or late."""

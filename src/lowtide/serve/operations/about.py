@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING
 
 import lowtide
@@ -41,14 +39,9 @@ async def models(service: Service, call: Call) -> Reply:
 async def encoder(service: Service, call: Call) -> Reply:
     """Give all that a client needs to make the codes of a model's encoder."""
     model = find_model(service, call)
-    if model.description is None:
+    if model.document is None:
         raise Problem(404, f"the encoder of {model.name!r} is not known: it was fitted on codes alone.")
-    documents = service.current.documents
-    if model.name not in documents:
-        documents[model.name] = json.dumps(model.description, separators=(",", ":")).encode()
-    document = documents[model.name]
-    tag = f'"{hashlib.sha256(document).hexdigest()[:32]}"'.encode()
-    headers = [(b"etag", tag), (b"cache-control", b"no-cache")]
-    if tag in [part.strip() for part in call.headers.get(b"if-none-match", b"").split(b",")]:
+    headers = [(b"etag", model.tag), (b"cache-control", b"no-cache")]
+    if model.tag in call.tags(b"if-none-match"):
         return Reply(304, b"application/json", b"", headers)
-    return Reply(200, b"application/json", document, headers)
+    return Reply(200, b"application/json", model.document, headers)

@@ -25,10 +25,10 @@ _EVERY = (400, 401, 429)
 
 def openapi_bytes(service: Service) -> bytes:
     """Return the document of what is loaded now, made once."""
-    documents = service.current.documents
-    if "" not in documents:
-        documents[""] = json.dumps(openapi_document(service)).encode()
-    return documents[""]
+    current = service.current
+    if current.openapi is None:
+        current.openapi = json.dumps(openapi_document(service)).encode()
+    return current.openapi
 
 
 def openapi_document(service: Service) -> Json:

@@ -1,6 +1,4 @@
 // The server, as the page uses it.
-import { CODES_TYPE, ROWS_TYPE } from "./wire.js";
-
 export class Refusal extends Error {
   constructor(status, problem) {
     super(problem.detail || problem.title || `the server answered ${status}`);
@@ -17,21 +15,24 @@ export class Server {
     return this.ask("v1/models");
   }
 
-  encoder(model) {
-    return this.ask(`v1/models/${encodeURIComponent(model)}/encoder`);
+  // The description of a model's encoder, and its ETag.
+  async encoder(model) {
+    const response = await this.response(`v1/models/${encodeURIComponent(model)}/encoder`);
+    return { description: await response.json(), tag: response.headers.get("ETag") };
   }
 
-  // The answer to one message of codes, or of rows.
-  predict(model, message, { coded, returns }) {
+  // The answer to one message; one that an encoder of this ETag made.
+  predict(model, { body, type, tag }, returns) {
     const query = returns.length ? `?return=${returns.join(",")}` : "";
-    return this.ask(`v1/models/${encodeURIComponent(model)}/predict${query}`, {
-      method: "POST",
-      headers: { "Content-Type": coded ? CODES_TYPE : ROWS_TYPE },
-      body: message,
-    });
+    const headers = { "Content-Type": type, ...(tag ? { "Lowtide-Encoder": tag } : {}) };
+    return this.ask(`v1/models/${encodeURIComponent(model)}/predict${query}`, { method: "POST", headers, body });
   }
 
-  async ask(path, request = {}) {
+  async ask(path, request) {
+    return (await this.response(path, request)).json();
+  }
+
+  async response(path, request = {}) {
     const headers = { Accept: "application/json", ...request.headers };
     if (this.key) headers.Authorization = `Bearer ${this.key}`;
     let response;
@@ -40,8 +41,7 @@ export class Server {
     } catch {
       throw new Refusal(0, { detail: "The server does not answer." });
     }
-    const content = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Refusal(response.status, content);
-    return content;
+    if (!response.ok) throw new Refusal(response.status, await response.json().catch(() => ({})));
+    return response;
   }
 }

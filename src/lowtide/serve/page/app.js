@@ -3,16 +3,20 @@ import { Refusal, Server } from "./api.js";
 import { bars, bitmap, element, noBits } from "./charts.js";
 import { Encoder, obstacle } from "./encoder.js";
 import { Input } from "./inputs.js";
-import { packCodes, packRow } from "./wire.js";
+import { CODES_TYPE, ROWS_TYPE, packCodes, packRow } from "./wire.js";
 
 const byId = (id) => document.getElementById(id);
 const grouped = (n) => n.toLocaleString("en-US");
 
 const server = new Server();
-const input = new Input((row) => ask(row), say);
+const input = new Input((values) => ask(values), say);
 let models = [];
+// The model that is shown, its encoder where it runs here, and the encoder's ETag: changed together.
 let model = null;
 let encoder = null;
+let tag = null;
+// The one chosen last, whose encoder may still be on its way.
+let wanted = null;
 // At most one question is under way; the newest row waits for its answer, rows between are dropped.
 let busy = false;
 let waiting;
@@ -31,7 +35,9 @@ async function guarded(work) {
   } catch (error) {
     const needsKey = error instanceof Refusal && error.status === 401;
     byId("key-form").hidden = !needsKey;
-    say(needsKey && !server.key ? "This server wants an API key." : error.message);
+    const changed = error instanceof Refusal && error.status === 409;
+    if (needsKey && !server.key) say("This server wants an API key.");
+    else say(changed ? "The model has changed on the server. Reload the page." : error.message);
     return false;
   } finally {
     byId("stages").setAttribute("aria-busy", String(waiting !== undefined));
@@ -48,7 +54,7 @@ async function start() {
     byId("model").replaceChildren(...models.map(({ name }) => new Option(name)));
     byId("models").replaceChildren(...models.map(modelLine));
     byId("databases").textContent = loaded.databases
-      .map(({ name, n_rows, model: by }) => `Database ${name}: ${grouped(n_rows)} rows coded by ${by}.`)
+      .map(({ name, n_rows, model: by }) => `Database ${name}: ${grouped(n_rows)} rows coded by ${by ?? "none of the models"}.`)
       .join(" ");
     const first = models.find((candidate) => candidate.default) ?? models[0];
     if (first) {
@@ -69,12 +75,15 @@ function modelLine({ name, kind, encoder: made, n_features: columns }) {
 }
 
 async function choose(chosen) {
+  wanted = chosen;
+  const none = { description: null, tag: null };
+  const { description, tag: given } = chosen.encoder ? await server.encoder(chosen.name) : none;
+  if (wanted !== chosen) return; // another was chosen meanwhile
+  const reason = chosen.accepts.includes("codes") ? obstacle(description) : "the model does not take codes";
   model = chosen;
-  encoder = null;
-  const description = model.encoder ? await server.encoder(model.name) : null;
-  const codes = model.accepts.includes("codes");
-  const reason = codes ? obstacle(description) : "the model does not take codes";
-  if (!reason) encoder = new Encoder(description);
+  encoder = reason ? null : new Encoder(description);
+  tag = given;
+  waiting = undefined; // it was for the one before
   byId("code-note").textContent = encoder
     ? `Each square is a bit, made in this browser: ${grouped(encoder.nLevels)} levels of ${encoder.bits} bit${encoder.bits > 1 ? "s" : ""}.`
     : `The row itself is sent: ${reason}.`;
@@ -90,8 +99,8 @@ function forget() {
   byId("answer-note").textContent = byId("timing").textContent = "";
 }
 
-async function ask(row) {
-  waiting = row;
+async function ask(values) {
+  waiting = values;
   if (busy) return;
   busy = true;
   while (waiting !== undefined) {
@@ -103,20 +112,34 @@ async function ask(row) {
   busy = false;
 }
 
-async function answer(row) {
+async function answer(values) {
+  const asked = model;
+  if (!encoder && !asked.accepts.includes("rows")) throw new Error("This model takes nothing but codes, of an encoder that the server does not know.");
   const begin = performance.now();
-  const code = encoder?.encode(row);
-  const message = encoder ? packCodes(encoder, [code]) : packRow(row);
+  const row = input.columns.row(values);
+  const message = encoder ? coded(row) : uncoded(values);
   const encoded = performance.now();
-  if (encoder) bitmap(byId("bits"), code, encoder.nLevels * encoder.storedBits);
-  const returns = model.task === "classification" ? ["scores", "probabilities"] : [];
-  const result = await server.predict(model.name, message, { coded: Boolean(encoder), returns });
+  const returns = asked.task === "classification" ? asked.outputs.filter((name) => name !== "predictions") : [];
+  const result = await server.predict(asked.name, message, returns);
   const ended = performance.now();
+  if (asked !== model) return; // another is shown by now
   say("");
-  showBytes(message.length, row.length);
+  showBytes(message.body.length, row.length);
   showAnswer(result);
   byId("timing").textContent =
     `Made in ${(encoded - begin).toFixed(1)} ms, answered in ${(ended - encoded).toFixed(1)} ms.`;
+}
+
+function coded(row) {
+  const code = encoder.encode(row);
+  bitmap(byId("bits"), code, encoder.nLevels * encoder.storedBits);
+  return { body: packCodes(encoder, [code]), type: CODES_TYPE, tag };
+}
+
+// Values as they are given: the server scales them, and spreads categories, which only JSON can hold.
+function uncoded(values) {
+  if (!input.columns.categories.size) return { body: packRow(values), type: ROWS_TYPE };
+  return { body: new TextEncoder().encode(JSON.stringify({ rows: [values] })), type: "application/json" };
 }
 
 function showBytes(sent, nNumbers) {
@@ -159,7 +182,10 @@ function short(value) {
 
 byId("model").addEventListener("change", (event) => {
   const chosen = models.find(({ name }) => name === event.target.value);
-  if (chosen) guarded(() => choose(chosen));
+  if (!chosen) return;
+  guarded(() => choose(chosen)).then((done) => {
+    if (!done && model && wanted === chosen) event.target.value = model.name;
+  });
 });
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();

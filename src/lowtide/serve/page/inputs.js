@@ -27,7 +27,7 @@ function examplesOf(said, nFeatures) {
 const byId = (id) => document.getElementById(id);
 
 export class Input {
-  // `given(row)` is called with the row of every change, null when there is none.
+  // `given(values)` is called at every change with values in the order of the columns, null when there are none.
   constructor(given, trouble) {
     this.given = given;
     this.trouble = trouble;
@@ -42,7 +42,7 @@ export class Input {
   show(model, description) {
     const page = model.metadata?.page ?? {};
     this.columns = new Columns(description?.columns ?? model.columns, model.n_features);
-    const plain = !Object.keys(this.columns.categories).length;
+    const plain = !this.columns.categories.size;
     this.image = plain ? imageOf(page.image, this.columns.names.length) : null;
     const kind = this.image ? "draw" : this.columns.names.length <= MOST_FIELDS || !plain ? "fields" : "paste";
     for (const id of ["draw", "fields", "paste"]) byId(id).hidden = id !== kind;
@@ -67,7 +67,7 @@ export class Input {
 
   prepareFields() {
     const fields = this.columns.names.map((name, i) => {
-      const known = this.columns.categories[name];
+      const known = this.columns.categories.get(name);
       const field = known ? element("select", known.map((text) => new Option(text))) : element("input");
       if (!known) Object.assign(field, { type: "number", step: "any", value: this.startValue(name) });
       field.id = `field-${i}`;
@@ -94,7 +94,7 @@ export class Input {
     this.see(image);
     const high = Number(byId("range").value);
     const values = Array.from(image.values, (value) => Math.min(1, value) * high);
-    this.given(this.columns.scaled(high > 1 ? values.map(Math.round) : values));
+    this.given(high > 1 ? values.map(Math.round) : values);
   }
 
   see(image) {
@@ -105,7 +105,7 @@ export class Input {
     const fields = [...byId("fields").querySelectorAll("input, select")];
     this.forget();
     if (fields.some((field) => field.value.trim() === "")) return this.given(null);
-    return this.given(this.columns.row(new Map(fields.map((field) => [field.name, field.value]))));
+    return this.given(fields.map((field) => (field.type === "number" ? Number(field.value) : field.value)));
   }
 
   pasted() {
@@ -117,7 +117,7 @@ export class Input {
       this.trouble(`The model takes ${wanted} numbers, got ${got}.`);
       return this.given(null);
     }
-    return this.given(this.columns.scaled(numbers));
+    return this.given(numbers);
   }
 
   showExamples(examples) {
@@ -147,7 +147,7 @@ export class Input {
       this.pad.show(image);
       this.see(image);
     }
-    this.given(this.columns.scaled(row));
+    this.given(row);
   }
 
   forget() {
