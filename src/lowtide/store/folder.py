@@ -10,6 +10,7 @@ from typing import Any
 
 from lowtide.errors import FileAccessError, FileFormatError
 from lowtide.persist import PathLike, describe, load
+from lowtide.store.format import Manifest
 
 __all__ = [
     "ENCODER",
@@ -22,6 +23,7 @@ __all__ = [
     "make_folder",
     "open_inside",
     "read_inside",
+    "read_manifest",
     "refused",
 ]
 
@@ -111,3 +113,17 @@ def load_inside(root: Path, name: str, sha256: str, kind: type | tuple[type, ...
     if describe(root / name)["sha256"] != sha256:
         raise FileFormatError(f"{str(root / name)!r} must be the file that the manifest names, got another.")
     return load(root / name, kind=kind)
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Return what a store says of itself now."""
+    owner = repr(str(root / MANIFEST))
+    try:
+        manifest = Manifest.from_bytes(owner, read_inside(root, MANIFEST))
+    except FileNotFoundError as error:
+        raise FileFormatError(
+            f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
+        ) from error
+    if TEMPLATE not in manifest.files:
+        raise FileFormatError(f"{owner} must name the template of the codes, got {sorted(manifest.files)}.")
+    return manifest
