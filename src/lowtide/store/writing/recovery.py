@@ -7,13 +7,12 @@ from pathlib import Path
 
 from lowtide.errors import FileFormatError
 from lowtide.persist import write_whole
-from lowtide.store.folder import GROUP
+from lowtide.store.folder import GROUP, is_part
 from lowtide.store.format import Manifest, StoredArray
 from lowtide.store.reading import MappedShard
 
 __all__ = ["discard_uncommitted"]
 
-_PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 _SHARD = re.compile(r"c\.([0-9]{1,15})(\.0)?")
 
 
@@ -43,7 +42,7 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
 def _remove_parts(root: Path, name: str) -> list[str]:
     """Remove the files of a folder that were never given their name."""
     files = sorted((root / name).iterdir()) if (root / name).is_dir() else []
-    parts = [file for file in files if _PART.fullmatch(file.name)]
+    parts = [file for file in files if is_part(file.name)]
     for file in parts:
         file.unlink()
     return [f"{name}/{file.name}".lstrip("/") for file in parts]
@@ -63,7 +62,7 @@ def _remove_shards(folder: Path, first: int) -> list[str]:
 def _is_uncommitted_column(folder: Path) -> bool:
     """Whether a folder holds nothing but shards and parts of them: a `zarr.json` comes with a column's first commit."""
     names = [] if folder.is_symlink() else [file.name for file in folder.iterdir()]
-    return not folder.is_symlink() and all(_SHARD.fullmatch(name) or _PART.fullmatch(name) for name in names)
+    return not folder.is_symlink() and all(_SHARD.fullmatch(name) or is_part(name) for name in names)
 
 
 def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:

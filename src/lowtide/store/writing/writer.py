@@ -12,11 +12,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.errors import FileAccessError
 from lowtide.persist import write_whole
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import MANIFEST, make_folder, read_manifest
+from lowtide.store.folder import LARGEST_TEXT, MANIFEST, make_folder, read_manifest
 from lowtide.store.format import CODES, Manifest, documents
 from lowtide.store.reading import ArrayReader
 from lowtide.store.writing.recovery import discard_uncommitted
@@ -107,7 +108,11 @@ def _still_there(error: FileAccessError, manifest: Manifest) -> FileAccessError:
 
 def commit(root: Path, manifest: Manifest) -> None:
     """Replace the manifest: from here on its rows are there. Then tell Zarr readers."""
-    write_whole(root / MANIFEST, [manifest.to_bytes()])
+    data = manifest.to_bytes()
+    if len(data) > LARGEST_TEXT:
+        must = f"texts of columns, metadata and checksums must take at most {LARGEST_TEXT} bytes"
+        raise fail("CodeStore", must, len(data), "Keep numbers for long texts, and more rows in a shard.")
+    write_whole(root / MANIFEST, [data])
     with contextlib.suppress(FileAccessError):  # the rows are committed; the next writer tells again
         write_documents(root, manifest)
 
