@@ -25,8 +25,10 @@ from lowtide.cli.recipe import (
 )
 from lowtide.cli.tables import Block, TableError, open_table
 from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, bytes_in_words, counted, sheet
+from lowtide.cli.whole_file import check_folder_above
 from lowtide.errors import FileFormatError
 from lowtide.persist import describe
+from lowtide.store import is_unfinished
 
 __all__ = ["StoreEncoding"]
 
@@ -75,7 +77,11 @@ class StoreEncoding:
     def open(self, *, force: bool) -> lt.CodeStore:
         """Return the store to append to: a new one, or one that this very command has begun."""
         place = self._output
-        if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
+        check_folder_above(place, "--output")
+        if place.exists() and not place.is_dir():
+            problem = f"must name a store or nothing, got the file {str(place)!r}. Name another."
+            raise click.BadParameter(problem, param_hint="'--output'")
+        if place.exists() and any(place.iterdir()) and not is_unfinished(place):
             begun = self._begun()
             if begun is not None:
                 return begun
