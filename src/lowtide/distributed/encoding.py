@@ -10,7 +10,7 @@ from dask import delayed
 from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.distributed.collection import CodeCollection
-from lowtide.distributed.partitions import partitions_of
+from lowtide.distributed.partitions import row_partitions
 from lowtide.distributed.shipping import Shipped
 from lowtide.encoders import Encoder
 
@@ -52,7 +52,7 @@ def encode(encoder: Encoder, X: Any) -> CodeCollection:
     # The bytes are one node of the graph that all partitions share.
     shipped = delayed(Shipped(encoder), pure=False, traverse=False)
     make = delayed(_encoded, pure=False)
-    parts = tuple(make(part, shipped) for part in partitions_of("encode: X", X))
+    parts = tuple(make(part, shipped) for part in row_partitions("encode: X", X))
     return CodeCollection(parts, _no_codes(encoder), encoder, X)
 
 
