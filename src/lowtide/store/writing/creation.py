@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders import Encoder
+from lowtide.encoders import no_codes
 from lowtide.errors import FileAccessError
 from lowtide.persist import PathLike, describe, save
 from lowtide.store.columns import NORMS
@@ -33,7 +31,7 @@ def create_store(
     metadata: dict[str, Any],
 ) -> tuple[WriterLock, Manifest]:
     """Make the folder and the first commit, of no rows; the manifest comes last, so a store is there or is not."""
-    template = _template(encoder)
+    template = encoder[:0] if isinstance(encoder, Codes) else no_codes(_OWNER, encoder)
     usual_rows, usual_chunks = default_rows(template.packed.shape[1])
     rows = usual_rows if chunk_rows is None else check_integer(_OWNER, "chunk_rows", chunk_rows, 1, 1 << 32)
     chunks = usual_chunks if shard_chunks is None else check_integer(_OWNER, "shard_chunks", shard_chunks, 1, 1 << 20)
@@ -86,21 +84,6 @@ def description(template: Codes) -> dict[str, Any]:
         "fingerprint": template.fingerprint.hex(),
         "times_norms": template.is_times_norms,
     }
-
-
-def _template(encoder: Any) -> Codes:
-    """Return no rows of the codes to come."""
-    if isinstance(encoder, Codes):
-        return encoder[:0]
-    if not isinstance(encoder, Encoder) or not encoder.__sklearn_is_fitted__():
-        got = f"an unfitted {type(encoder).__name__}" if isinstance(encoder, Encoder) else type(encoder).__name__
-        raise fail(_OWNER, "encoder must be a fitted encoder, or Codes", got, "Fit it first.")
-    if not encoder._has_codes:
-        raise fail(_OWNER, "encoder must have a coded side", "bits=None", "Fit one with bits=1, say.")
-    codes = encoder._encode(np.empty((0, encoder.n_features_in_), dtype=np.float32))
-    if not isinstance(codes, Codes):
-        raise fail(_OWNER, "the coded side must be levels", "continuous values", "Use a quantizer of few levels.")
-    return codes
 
 
 def _make_folder(root: Path) -> WriterLock:
