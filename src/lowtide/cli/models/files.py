@@ -77,7 +77,8 @@ def encoder_of(thing: Any) -> Any:
 def _load(path: Path) -> Any:
     if is_table_name(path):
         raise FileFormatError(
-            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide predict' takes the model first."
+            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide fit' writes "
+            "model files; 'lowtide predict' takes the model first."
         )
     return lt.load(path)
 
