@@ -146,6 +146,22 @@ def test_encode_killed_while_the_store_is_made_begins_again(inside, monkeypatch)
     assert len(lt.CodeStore.open("s.zarr")) == 90
 
 
+def test_encode_does_not_replace_a_store_that_has_a_writer():
+    lowtide(*ENCODE)
+    with lt.CodeStore.open("s.zarr", "a") as store:
+        result = lowtide(*ENCODE, "--force")
+        assert result.exit_code == 1
+        assert f"one writer at a time; process {os.getpid()} has it" in result.stderr
+        store.verify()
+    assert lowtide(*ENCODE, "--force").exit_code == 0
+
+
+def test_inspect_reads_no_rows_of_a_store(monkeypatch):
+    lowtide(*ENCODE)
+    monkeypatch.setattr(lt.CodeStore, "column", lambda self, name: pytest.fail("no row must be read"))
+    assert "columns        'y' (texts)" in lowtide("inspect", "s.zarr").stdout
+
+
 @pytest.mark.parametrize(("name", "message"), [("no/s.zarr", "folder that exists"), ("f.zarr", "must name a store")])
 def test_encode_refuses_a_place_for_no_store_before_it_reads(name, message, inside, monkeypatch):
     (inside / "f.zarr").write_text("mine")

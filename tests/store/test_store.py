@@ -201,6 +201,7 @@ def test_columns_may_be_declared_before_there_are_rows(tmp_path):
             store.append(rows())
         store.append(rows()[:3], y=[1, 2, 3])
         assert store.y.dtype == np.float32
+        assert store.column_types == {"y": "float32"}
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ class CodeStore(StoredRows):
     encoder : the fitted encoder, or None
     columns : tuple of str
         Names of the columns.
+    column_types : dict of str
+        What each holds: numpy's name of its type, or "texts".
     y : array (n_rows,)
         The column of that name.
     metadata : dict
@@ -227,6 +229,12 @@ class CodeStore(StoredRows):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(name for name in self._manifest.columns if name != NORMS)
+
+    @property
+    def column_types(self) -> dict[str, str]:
+        """What each column holds: numpy's name of its type, or "texts". Nothing is read."""
+        columns = {name: self._manifest.columns[name] for name in self.columns}
+        return {name: "texts" if column.categories is not None else column.dtype for name, column in columns.items()}
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,8 @@ def _remove_store(place: Path) -> None:
     if not (place / "lowtide").is_dir() or place.is_symlink():
         problem = f"must name a store or nothing, got {str(place)!r}. Remove it by hand, or name another."
         raise click.BadParameter(problem, param_hint="'--output'")
+    with suppress(FileFormatError):  # not a whole store, so nobody is writing to it
+        lt.CodeStore.open(place, "a").close()
     shutil.rmtree(place)
 
 
