@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ import lowtide as lt
 from lowtide.cli.recipe import surveying
 from lowtide.cli.tables import csv_file
 from lowtide.store.format import layout
+from lowtide.store.writing import creation
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +31,9 @@ def inside(tmp_path, monkeypatch):
 
 
 ENCODE = ("encode", "flowers.csv", "-o", "s.zarr", "--target", "species", "--components", 64)
+
+
+TARGETS = ((), ("--target", "y"), ("--target", "species"))
 
 
 def shards(folder):
@@ -97,34 +100,114 @@ def test_interrupted_encode_goes_on_where_it_stopped_with_the_same_bytes(n_commi
 
 
 _CHILD = """
-import sys
+import os, signal, sys
 from lowtide.cli.main import main
 from lowtide.cli.tables import csv_file
 from lowtide.store.format import layout
+from lowtide.store.writing import writer
+
+commit = writer.commit
+
+def deadly(root, manifest):
+    if manifest.n_rows > 64:
+        os.kill(os.getpid(), signal.SIGKILL)
+    commit(root, manifest)
+
+writer.commit = deadly
 layout._CHUNK_BYTES, layout._SHARD_CHUNKS, csv_file._BLOCK_CELLS = 64, 2, 50
 main(sys.argv[1:])
 """
 
 
 def test_killed_encode_goes_on_where_it_stopped_with_the_same_bytes(inside):
-    flower_csv(inside / "many.csv", n=400)
-    command = ["encode", "many.csv", "--target", "species", "--components", 64, "-o"]
-    lowtide(*command, "whole.zarr")
+    lowtide(*ENCODE[:3], "whole.zarr", *ENCODE[4:])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    arguments = [sys.executable, "-c", _CHILD, *map(str, command), "s.zarr"]
-    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL) as child:
-        while child.poll() is None and not (inside / "s.zarr" / "codes" / "c.4.0").exists():
-            time.sleep(0.001)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+    child = subprocess.run([sys.executable, "-c", _CHILD, *map(str, ENCODE)], env=environment, check=False)
     assert child.returncode == -signal.SIGKILL
     begun = lt.CodeStore.open("s.zarr")
     begun.verify()
-    assert 32 <= begun.n_rows < 400
-    result = lowtide(*command, "s.zarr")
-    assert "going on after" in result.stderr
+    assert begun.n_rows == 64
+    assert (inside / "s.zarr" / "codes" / "c.4.0").exists()
+    result = lowtide(*ENCODE)
+    assert "going on after 64 rows" in result.stderr
     assert shards(inside / "s.zarr") == shards(inside / "whole.zarr")
     lt.CodeStore.open("s.zarr").verify()
+
+
+def test_encode_killed_while_the_store_is_made_begins_again(inside, monkeypatch):
+    def stopping(root, manifest):
+        raise _Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(creation, "commit", stopping)
+        assert lowtide(*ENCODE).exit_code == 130
+    assert (inside / "s.zarr" / "zarr.json").exists()
+    assert lowtide(*ENCODE).exit_code == 0
+    assert len(lt.CodeStore.open("s.zarr")) == 90
+
+
+def test_encode_does_not_replace_a_store_that_has_a_writer():
+    lowtide(*ENCODE)
+    with lt.CodeStore.open("s.zarr", "a") as store:
+        result = lowtide(*ENCODE, "--force")
+        assert result.exit_code == 1
+        assert f"one writer at a time; process {os.getpid()} has it" in result.stderr
+        store.verify()
+    assert lowtide(*ENCODE, "--force").exit_code == 0
+
+
+def test_inspect_reads_no_rows_of_a_store(monkeypatch):
+    lowtide(*ENCODE)
+    monkeypatch.setattr(lt.CodeStore, "column", lambda self, name: pytest.fail("no row must be read"))
+    assert "columns        'y' (texts)" in lowtide("inspect", "s.zarr").stdout
+
+
+@pytest.mark.parametrize(("name", "message"), [("no/s.zarr", "folder that exists"), ("f.zarr", "must name a store")])
+def test_encode_refuses_a_place_for_no_store_before_it_reads(name, message, inside, monkeypatch):
+    (inside / "f.zarr").write_text("mine")
+    monkeypatch.setattr(csv_file.CsvFile, "blocks", lambda self: pytest.fail("no row must be read"))
+    for options in ((), ("--force",)):
+        result = lowtide("encode", "flowers.csv", "-o", name, "--target", "species", *options)
+        assert result.exit_code == 2
+        assert message in result.stderr
+    assert (inside / "f.zarr").read_text() == "mine"
+
+
+@pytest.mark.parametrize("model", [(), ("--model", "m.lowtide")])
+def test_encode_names_the_row_without_a_target_by_its_number_in_the_table(model, inside):
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST)
+    X, y = flowers()
+    y = y.astype(object)
+    y[[46, 48]] = ""
+    write_csv(inside / "holes.csv", ["a", "b", "c", "d", "species"], [(*x, name) for x, name in zip(X.tolist(), y)])
+    result = lowtide("encode", "holes.csv", *model, "-o", "s.zarr", "--target", "species")
+    assert result.exit_code == 1
+    assert "got nothing in row 47 (and 1 more like it)" in result.stderr
+
+
+def test_target_of_a_store_goes_by_its_name_in_the_table():
+    lowtide(*ENCODE)
+    fits = [lowtide("fit", "s.zarr", "-o", f"{i}.lowtide", "--C", 1, *name) for i, name in enumerate(TARGETS)]
+    assert ["classification of 'species'" in fit.stdout for fit in fits] == [True] * 3
+    scores = [lowtide("predict", "0.lowtide", "s.zarr", *name).stderr for name in TARGETS]
+    assert ["on 90 rows with" in score for score in scores] == [True] * 3
+    for wrong in ("specie", "specie.csv"):
+        result = lowtide("predict", "0.lowtide", "s.zarr", "--target", wrong)
+        assert result.exit_code == 2
+        assert "must name a column of s.zarr" in result.stderr
+
+
+def test_predict_blames_the_store_for_a_shard_that_cannot_be_read(inside):
+    lowtide(*ENCODE)
+    lowtide("fit", "s.zarr", "-o", "m.lowtide", "--C", 1)
+    shard = inside / "s.zarr" / "codes" / "c.1.0"
+    shard.rename(inside / "elsewhere")
+    shard.symlink_to(inside / "elsewhere")
+    result = lowtide("predict", "m.lowtide", "s.zarr", "-o", "p.csv")
+    assert result.exit_code == 1
+    assert "c.1.0' must be a file that can be read" in result.stderr
+    assert "p.csv" not in result.stderr
+    assert not list(inside.glob("*p.csv*"))
 
 
 def test_encode_goes_on_only_with_the_store_of_the_same_command(inside, monkeypatch):
@@ -158,7 +241,6 @@ def test_encode_does_not_remove_what_is_no_store(inside):
         (("-o", "s.zarr", "--save-encoder", "e.lowtide"), "a store has its encoder"),
         (("-o", "s.zarr", "--target", "specie"), "Did you mean 'species'?"),
         (("-o", "s.zarr", "--bits", "none"), "must be 1 to 8"),
-        (("-o", "no/such/s.zarr", "--drop", "species"), "must be a folder that can be made"),
         (("-o", "s.zarr"), "got text in column 'species'"),
     ],
 )

@@ -59,3 +59,10 @@ def test_check_writable_follows_a_link(tmp_path):
     (tmp_path / "real.html").touch()
     (tmp_path / "link.html").symlink_to(tmp_path / "real.html")
     assert check_writable(tmp_path / "link.html", "--output") == (tmp_path / "real.html").resolve()
+
+
+def test_write_whole_does_not_mind_what_a_killed_run_has_left(tmp_path):
+    left = tmp_path / f".page.html.{os.getpid()}.part"
+    left.write_text("half")
+    write_whole(tmp_path / "page.html", "new")
+    assert (tmp_path / "page.html").read_text() == "new"

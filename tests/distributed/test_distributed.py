@@ -28,6 +28,9 @@ X, Y = classes(n=230, d=5, k=3)
 S = weights(len(Y))
 ROWS, LABELS = da.from_array(X, chunks=(50, 3)), da.from_array(Y, chunks=70)
 FRAME = pd.DataFrame(X, columns=list("abcde"))
+PARTED = dd.from_pandas(FRAME.assign(y=Y), npartitions=2)
+# As many rows and partitions, but not the same rows in each.
+UNLIKE = dd.concat([dd.from_pandas(pd.Series(Y[:90] + 1)), dd.from_pandas(pd.Series(Y[90:] + 1))])
 ENCODER = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0).fit(X)
 CODES = ENCODER.encode(X)
 
@@ -148,6 +151,31 @@ def test_store_that_fails_leaves_nothing(client, tmp_path):
         encode(ENCODER, ROWS).to_store(tmp_path / "codes.zarr", np.array(["a", "b", "c"])[Y], client=client)
 
 
+@pytest.mark.parametrize("dtype", ["str", "category", "Int64"])
+def test_store_refuses_types_that_only_a_data_frame_has(dtype, client, tmp_path):
+    with pytest.raises(ParameterError, match="y must hold numbers or truth values"):
+        encode(ENCODER, PARTED[list("abcde")]).to_store(tmp_path / "s", PARTED["y"].astype(dtype), client=client)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("more", [0, 30])
+def test_store_refuses_columns_in_other_partitions(more, client, tmp_path):
+    encoder = lt.RandomFeatures(n_components=48, random_state=0).fit(FRAME)
+    labels = dd.from_pandas(pd.Series(np.arange(230 + more)), npartitions=2) if more else UNLIKE
+    with pytest.raises(ParameterError, match="y must have a value a row of each partition, 115"):
+        encode(encoder, PARTED[list("abcde")]).to_store(tmp_path / "s", labels, client=client)
+    assert not (tmp_path / "s").exists()
+
+
+def test_store_without_rows_has_no_predictions(tmp_path):
+    model = lt.KernelClassifier(ENCODER).fit(CODES, Y)
+    lt.CodeStore.create(tmp_path / "s", ENCODER).close()
+    store = lt.CodeStore.open(tmp_path / "s")
+    assert predict(model, store).compute(scheduler="synchronous").shape == (0,)
+    shares = predict(model, store, method="predict_proba")
+    assert shares.shape == shares.compute(scheduler="synchronous").shape == (0, 3)
+
+
 def test_search_over_bandwidths_runs_on_the_cluster(client):
     options = {"sketch": lt.Sketch(32, random_state=0), "param_grid": {"gamma": [0.5, 2.0], "C": [0.1, 1.0]}, "cv": 3}
     memory = lt.SketchSearchCV(**options).fit(X, Y)
@@ -219,6 +247,15 @@ def test_a_cluster_is_started_and_closed_when_there_is_none():
         (lambda c: fit(classifier(), ROWS.map_blocks(half_missing), LABELS, client=c), "NaN"),
         (lambda c: fit(classifier(), ROWS, LABELS, da.from_array(-S, chunks=50), client=c), "[Nn]egative"),
         (lambda c: fit(classifier(), ROWS, LABELS, client=3), "client must be a distributed.Client"),
+        (lambda c: fit(classifier(), ROWS, "label", client=c), "y: must have a value a row, 230, got 'label'"),
+        (lambda c: fit(classifier(), ROWS[:, 0], LABELS, client=c), "X: must be 2-D, rows by columns, got '1-D'"),
+        (lambda c: fit(classifier(), PARTED, UNLIKE, client=c), "y must have a value a row of each partition, 1"),
+        (
+            lambda c: fit(classifier(), PARTED, PARTED["y"], UNLIKE, client=c),
+            "sample_weight must have a value a row of",
+        ),
+        (lambda c: encode(ENCODER, ROWS[:, 0]), "X: must be 2-D, rows by columns, got '1-D'"),
+        (lambda c: predict(classifier().fit(X, Y), ROWS[:, 0]), "X: must be 2-D, rows by columns, got '1-D'"),
         (lambda c: encode(lt.RandomFeatures(), ROWS), "encoder must be a fitted encoder"),
         (lambda c: encode(ENCODER, X), "X: must be a Dask array"),
         (lambda c: predict(classifier().fit(X, Y), X), "X must be a Dask array or data frame"),

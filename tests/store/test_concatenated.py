@@ -46,6 +46,16 @@ def test_stores_read_as_one_can_be_pickled_and_joined_again(three):
     assert twice[200:] == codes
 
 
+def test_rows_of_several_stores_keep_their_numbers_when_one_grows(tmp_path):
+    codes = [filled(tmp_path / name) for name in "ab"]
+    joined = lt.CodeStore.concatenate([lt.CodeStore.open(tmp_path / name) for name in "ab"])
+    with lt.CodeStore.open(tmp_path / "a", "a") as store:
+        store.append(rows()[:5], y=range(5))
+    for found in (joined, pickle.loads(pickle.dumps(joined))):
+        assert found[:] == lt.concatenate(codes)
+        assert found.y.tolist() == [*range(61), *range(61)]
+
+
 def test_stores_of_different_encoders_or_columns_are_not_joined(tmp_path):
     filled(tmp_path / "a")
     filled(tmp_path / "b", encoder=fitted(random_state=1))

@@ -1,19 +1,22 @@
 """Writers that die: what was committed stays, and the next writer says what it removed."""
 
+import errno
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from store.samples import filled, fitted, rows
+from store.samples import LAYOUT, filled, fitted, rows
 
 import lowtide as lt
 from lowtide.errors import FileAccessError
+from lowtide.store.writing import lock, writer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -51,11 +54,13 @@ def test_next_writer_discards_an_uncommitted_tail_and_says_so(tmp_path, caplog):
     (tmp_path / "s.zarr" / "codes" / ".lowtide-0123456789abcdef.part").write_bytes(b"half a shard")
     (tmp_path / "s.zarr" / "z").mkdir()
     (tmp_path / "s.zarr" / "z" / "c.0").write_bytes(b"a column that never was")
+    (tmp_path / "s.zarr" / "z" / ".lowtide-0123456789abcdef.part").write_bytes(b"half of its next shard")
     reader = lt.CodeStore.open(tmp_path / "s.zarr")
     assert reader[:] == codes
     assert reader.discarded == ()
     with caplog.at_level(logging.WARNING, "lowtide.store"), lt.CodeStore.open(tmp_path / "s.zarr", "a") as store:
-        assert store.discarded == ("codes/.lowtide-0123456789abcdef.part", "codes/c.9.0", "z/c.0")
+        parts = ("codes/.lowtide-0123456789abcdef.part", "z/.lowtide-0123456789abcdef.part")
+        assert store.discarded == (parts[0], "codes/c.9.0", parts[1], "z/c.0")
         assert store[:] == codes
     assert "discarded what an interrupted writer has left: codes/.lowtide-" in caplog.text
     assert not (tmp_path / "s.zarr" / "z").exists()
@@ -109,6 +114,60 @@ def test_lock_ends_with_the_process_that_holds_it(tmp_path):
             assert store.n_rows == 61
 
 
+_FORKS = """
+import os, sys
+import lowtide as lt
+from lowtide.errors import FileAccessError
+
+path, held = sys.argv[1], lt.CodeStore.open(sys.argv[1], "a")
+(asked, ask), (told, tell) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(ask)
+    held.close()
+    os.write(tell, b".")
+    os.read(asked, 1)
+    os._exit(0)
+os.read(told, 1)
+try:
+    lt.CodeStore.open(path, "a")
+except FileAccessError:
+    held.close()
+else:
+    raise SystemExit("what a child closes is its own copy, not the lock")
+again = lt.CodeStore.open(path, "a")
+if os.fork() == 0:
+    os.close(ask)
+    os.read(asked, 1)
+    os._exit(0)
+again.close()
+lt.CodeStore.open(path, "a").close()
+os.write(ask, b"..")
+"""
+
+
+def test_lock_ends_with_the_store_that_a_forked_process_still_has(tmp_path):
+    filled(tmp_path / "s.zarr")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    # A process of its own, since this one may have threads.
+    command = [sys.executable, "-W", "error", "-c", _FORKS, str(tmp_path / "s.zarr")]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_lock_needs_no_room_on_the_disk(tmp_path, monkeypatch):
+    filled(tmp_path / "s.zarr")
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(lock.os, "pwrite", full)
+    with (
+        lt.CodeStore.open(tmp_path / "s.zarr", "a"),
+        pytest.raises(FileAccessError, match="process unknown has it"),
+    ):
+        lt.CodeStore.open(tmp_path / "s.zarr", "a")
+
+
 def test_interrupted_append_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     codes = filled(tmp_path / "s.zarr")
 
@@ -125,6 +184,41 @@ def test_interrupted_append_leaves_the_store_as_it_was(tmp_path, monkeypatch):
         store.append(rows()[61:], y=np.arange(61, 200))
         assert store[:] == fitted().encode(rows())
         store.verify()
+
+
+@pytest.mark.parametrize("work", ["append", "commit", "annotate"])
+def test_rows_count_when_the_interrupt_comes_after_their_commit(work, tmp_path, monkeypatch):
+    encoder = fitted()
+
+    def interrupted(root, manifest):
+        raise KeyboardInterrupt
+
+    with lt.CodeStore.create(tmp_path / "s.zarr", encoder, columns={"y": "int64"}, **LAYOUT) as store:
+        store.append(rows()[:48], y=np.arange(48))
+        records = [store.shard_writer().write(0, encoder.encode(rows()[48:60]), y=np.arange(48, 60))]
+        calls = {
+            "append": lambda: store.append(rows()[48:], y=np.arange(48, 200)),
+            "commit": lambda: store.commit(records),
+            "annotate": lambda: store.annotate({"a": 1}),
+        }
+        with monkeypatch.context() as patch:
+            patch.setattr(writer, "write_documents", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                calls[work]()
+        assert store.n_rows == {"append": 200, "commit": 60, "annotate": 48}[work]
+        assert store.metadata == ({"a": 1} if work == "annotate" else {})
+        store.append(rows()[:5], y=range(5))
+        expected = lt.concatenate([encoder.encode(rows()[: store.n_rows - 5]), encoder.encode(rows()[:5])])
+        assert store[:] == expected
+        store.verify()
+
+
+def test_threads_append_one_after_the_other(tmp_path):
+    with lt.CodeStore.create(tmp_path / "s.zarr", fitted(), **LAYOUT) as store:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda i: store.append(rows()[:10], y=np.full(10, i)), range(12)))
+        store.verify()
+        assert sorted(store.y.tolist()) == sorted(list(range(12)) * 10)
 
 
 _FULL_DISK = """

@@ -16,6 +16,8 @@ from lowtide.errors import (
     FingerprintMismatchError,
     ParameterError,
 )
+from lowtide.store import is_unfinished
+from lowtide.store.writing import creation
 
 ENCODERS = {
     "one bit": lambda: fitted(),
@@ -199,6 +201,19 @@ def test_columns_may_be_declared_before_there_are_rows(tmp_path):
             store.append(rows())
         store.append(rows()[:3], y=[1, 2, 3])
         assert store.y.dtype == np.float32
+        assert store.column_types == {"y": "float32"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [("float64", [2**53 + 1]), ("float32", [2**24 + 1]), ("uint64", [-1]), ("int64", [np.nan]), ("bool", [2])],
+)
+def test_append_refuses_numbers_that_the_type_of_a_column_would_change(dtype, values, tmp_path):
+    with lt.CodeStore.create(tmp_path / "s.zarr", fitted(), columns={"y": dtype}) as store:
+        with pytest.raises(ParameterError, match=f"y must hold values of {dtype}"):
+            store.append(rows()[:1], y=np.array(values))
+        store.append(rows()[:1], y=np.array([1.0]))
+        assert store.y.tolist() == [1]
 
 
 BAD_COLUMNS = [
@@ -310,6 +325,12 @@ def test_create_refuses_wrong_parameters(parameters, tmp_path):
         lt.CodeStore.create(tmp_path / "s.zarr", fitted(), **parameters)
 
 
+def test_create_refuses_chunks_that_no_reader_takes(tmp_path):
+    with pytest.raises(ParameterError, match="chunk_rows must make chunks of at most 1099511627776 bytes"):
+        lt.CodeStore.create(tmp_path / "s.zarr", fitted(n_components=4096), chunk_rows=1 << 32)
+    assert not (tmp_path / "s.zarr").exists()
+
+
 def test_create_refuses_a_folder_with_something_in_it(tmp_path):
     filled(tmp_path / "s.zarr")
     (tmp_path / "other").mkdir()
@@ -326,6 +347,59 @@ def test_create_goes_on_where_one_was_interrupted(tmp_path):
     (tmp_path / "s.zarr" / "lowtide" / "manifest.json").unlink()
     with lt.CodeStore.create(tmp_path / "s.zarr", fitted()) as store:
         store.append(rows())
+
+
+def test_create_with_columns_goes_on_where_one_was_interrupted(tmp_path, monkeypatch):
+    def interrupted(root, manifest):
+        raise KeyboardInterrupt
+
+    assert not is_unfinished(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(creation, "commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lt.CodeStore.create(tmp_path / "s.zarr", fitted(), columns={"y": "int64"})
+    assert is_unfinished(tmp_path / "s.zarr")
+    with lt.CodeStore.create(tmp_path / "s.zarr", fitted(), columns={"z": "int64"}) as store:
+        store.append(rows(), z=np.arange(200))
+    assert not is_unfinished(tmp_path / "s.zarr")
+
+
+def test_create_takes_no_group_that_others_have_made(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    group.create_array("codes", shape=(3,), dtype="int8")[:] = [1, 2, 3]
+    with pytest.raises(FileAccessError, match="must be a folder that is not there or is empty"):
+        lt.CodeStore.create(tmp_path / "s.zarr", fitted())
+    assert group["codes"][:].tolist() == [1, 2, 3]
+
+
+def test_create_takes_no_store_that_has_lost_its_manifest(tmp_path):
+    filled(tmp_path / "s.zarr")
+    (tmp_path / "s.zarr" / "lowtide" / "manifest.json").unlink()
+    with pytest.raises(FileAccessError, match="must be a folder that is not there or is empty"):
+        lt.CodeStore.create(tmp_path / "s.zarr", fitted())
+    assert (tmp_path / "s.zarr" / "codes" / "c.0.0").exists()
+
+
+def test_append_refuses_more_texts_than_a_reader_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr("lowtide.store.columns.MOST_CATEGORIES", 5)
+    filled(tmp_path / "s.zarr", n=5, y=list("abcde"))
+    with lt.CodeStore.open(tmp_path / "s.zarr", "a") as store:
+        store.append(rows()[:2], y=["e", "a"])
+        with pytest.raises(ParameterError, match="y must have at most 5 different texts, got 6"):
+            store.append(rows()[:2], y=["a", "f"])
+        assert store.n_rows == 7
+
+
+def test_commit_refuses_a_manifest_that_no_reader_takes(tmp_path, monkeypatch):
+    filled(tmp_path / "s.zarr", n=5)
+    monkeypatch.setattr("lowtide.store.writing.writer.LARGEST_TEXT", 2000)
+    with lt.CodeStore.open(tmp_path / "s.zarr", "a") as store:
+        with pytest.raises(ParameterError, match="must take at most 2000 bytes, got"):
+            store.annotate({"text": "a" * 2000})
+        assert store.metadata == {}
+        store.annotate({"text": "a"})
+        store.verify()
 
 
 @pytest.mark.parametrize("path", ["no/such", "", "a\0b", 5, None])

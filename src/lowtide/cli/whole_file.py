@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-__all__ = ["check_new", "check_writable", "whole_file", "write_whole"]
+from lowtide.errors import LowtideError
+
+__all__ = ["check_folder_above", "check_new", "check_writable", "whole_file", "write_whole"]
 
 
 def check_writable(path: Path, option: str) -> Path:
@@ -21,12 +24,20 @@ def check_writable(path: Path, option: str) -> Path:
     target = path.resolve()
     if target.exists() and not target.is_file():
         problem = f"must name a regular file, got {str(path)!r}. Name a new file."
-    elif not target.parent.is_dir():
-        problem = f"must be in a folder that exists, got {str(path)!r}. Make {str(target.parent)!r} first."
-    elif not os.access(target.parent, os.W_OK | os.X_OK):
+        raise click.BadParameter(problem, param_hint=f"'{option}'")
+    check_folder_above(path, option)
+    return target
+
+
+def check_folder_above(path: Path, option: str) -> None:
+    """Refuse a name under which nothing can be made: its folder must be there and writable."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        problem = f"must be in a folder that exists, got {str(path)!r}. Make {str(folder)!r} first."
+    elif not os.access(folder, os.W_OK | os.X_OK):
         problem = f"must be in a folder you may write to, got {str(path)!r}. Choose another folder."
     else:
-        return target
+        return
     raise click.BadParameter(problem, param_hint=f"'{option}'")
 
 
@@ -42,10 +53,13 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give the name of a new file beside `path`, and rename it over `path` once it is complete."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Not the process number: in a container it is the same every time, as is that of a run that was killed.
+    part = path.with_name(f".lowtide-{secrets.token_hex(8)}.part")
     try:
         yield part
         part.replace(path)
+    except LowtideError:
+        raise  # of what is read meanwhile, not of this file
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.ClickException(f"{str(path)!r} must be writable, got: {reason}. Choose another file.") from error

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from dask import delayed
 
-from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.distributed.collection import CodeCollection
-from lowtide.distributed.partitions import partitions_of
+from lowtide.distributed.partitions import row_partitions
 from lowtide.distributed.shipping import Shipped
-from lowtide.encoders import Encoder
+from lowtide.encoders import Encoder, no_codes
 
 __all__ = ["encode"]
 
@@ -47,26 +45,15 @@ def encode(encoder: Encoder, X: Any) -> CodeCollection:
     >>> codes.compute(scheduler="synchronous") == encoder.encode(X)
     True
     """
-    if not isinstance(encoder, Encoder) or not encoder.__sklearn_is_fitted__():
-        raise fail("encode", "encoder must be a fitted encoder", encoder, "Fit it on a sample of the rows.")
+    none = no_codes("encode", encoder)
     # The bytes are one node of the graph that all partitions share.
     shipped = delayed(Shipped(encoder), pure=False, traverse=False)
     make = delayed(_encoded, pure=False)
-    parts = tuple(make(part, shipped) for part in partitions_of("encode: X", X))
-    return CodeCollection(parts, _no_codes(encoder), encoder, X)
+    parts = tuple(make(part, shipped) for part in row_partitions("encode: X", X))
+    return CodeCollection(parts, none, encoder, X)
 
 
 def _encoded(rows: Any, shipped: Shipped) -> Codes:
     """Return the codes of one partition."""
     codes: Codes = shipped.thing.encode(rows)
-    return codes
-
-
-def _no_codes(encoder: Any) -> Codes:
-    """Return zero rows of an encoder's codes."""
-    if not encoder._has_codes:
-        raise fail("encode", "encoder must have a coded side", "bits=None", "Fit one with bits=1, say.")
-    codes = encoder._encode(np.empty((0, encoder.n_features_in_), dtype=np.float32))
-    if not isinstance(codes, Codes):
-        raise fail("encode", "the coded side must be levels", "continuous values", "Use a quantizer of few levels.")
     return codes

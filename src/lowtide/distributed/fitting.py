@@ -16,7 +16,7 @@ from lowtide.codes import CodeSource
 from lowtide.distributed.cluster import connected
 from lowtide.distributed.collection import CodeCollection
 from lowtide.distributed.encoding import encode
-from lowtide.distributed.partitions import partitions_of
+from lowtide.distributed.partitions import row_partitions
 from lowtide.distributed.rows import RemoteRows
 from lowtide.learners import KernelClassifier, KernelRegressor, SketchSearchCV
 
@@ -97,7 +97,7 @@ def _rows(client: Any, model: Any, X: Any, y: Any, sample_weight: Any) -> Remote
 
 def _sample(client: Any, X: Any) -> Any:
     """Return rows from partitions all over the data, in one piece."""
-    parts = partitions_of("fit: X", X)
+    parts = row_partitions("fit: X", X)
     chosen = parts[:: -(-len(parts) // _SAMPLE_PARTITIONS)]
     some = delayed(_some, pure=False)
     found = client.gather(client.compute([some(part, -(-_SAMPLE_ROWS // len(chosen))) for part in chosen]))

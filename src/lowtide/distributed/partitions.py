@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource
 
-__all__ = ["HeldCodes", "RowRange", "partitions_of", "ranges_of", "split_like"]
+__all__ = ["HeldCodes", "RowRange", "partitions_of", "ranges_of", "row_partitions", "split_like", "values_a_row"]
 
 Array = NDArray[Any]
 
@@ -73,6 +73,14 @@ def partitions_of(owner: str, X: Any) -> list[Delayed]:
     return list(np.ravel(whole.to_delayed()))
 
 
+def row_partitions(owner: str, X: Any) -> list[Delayed]:
+    """Return the partitions of rows by columns, a Dask array or data frame."""
+    parts = partitions_of(owner, X)
+    if X.ndim != 2:
+        raise fail(owner, "must be 2-D, rows by columns", f"{X.ndim}-D", "Make one column X[:, None] or X[[name]].")
+    return parts
+
+
 def split_like(owner: str, values: Any, X: Any, n_partitions: int) -> Sequence[Any]:
     """Return values a row in the partitions that the rows have; None for none at all."""
     if values is None:
@@ -81,9 +89,7 @@ def split_like(owner: str, values: Any, X: Any, n_partitions: int) -> Sequence[A
     if not dask.is_dask_collection(values):
         if not known:
             raise fail(owner, "must be a Dask collection where the sizes of partitions are not known", "an array")
-        array = np.asarray(values)
-        if len(array) != X.shape[0]:
-            raise fail(owner, f"must have a value a row, {X.shape[0]}", len(array))
+        array = values_a_row(owner, values, X.shape[0])
         return np.split(array, np.cumsum(X.chunks[0])[:-1])
     if known and isinstance(values, da.Array) and not np.isnan(values.chunks[0]).any():
         if values.shape[0] != X.shape[0]:
@@ -95,10 +101,19 @@ def split_like(owner: str, values: Any, X: Any, n_partitions: int) -> Sequence[A
     return parts
 
 
+def values_a_row(owner: str, values: Any, n_rows: int) -> Array:
+    """Return values as an array, one a row."""
+    array = np.asarray(values)
+    if array.ndim == 0 or len(array) != n_rows:
+        got = array.item() if array.ndim == 0 else len(array)
+        raise fail(owner, f"must have a value a row, {n_rows}", got)
+    return array
+
+
 def ranges_of(source: CodeSource, n_parts: int) -> list[tuple[int, int]]:
-    """Return at most n_parts ranges of about equal size; of a store, whole shards each."""
+    """Return at most n_parts ranges of about equal size, of no rows one; of a store, whole shards each."""
     unit = int(getattr(source, "shard_rows", 1))
-    n_units = -(-source.n_rows // unit)
+    n_units = max(1, -(-source.n_rows // unit))
     borders = np.linspace(0, n_units, min(n_parts, n_units) + 1).astype(int) * unit
     borders[-1] = source.n_rows
     return list(zip(borders[:-1].tolist(), borders[1:].tolist()))

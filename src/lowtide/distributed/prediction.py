@@ -12,7 +12,7 @@ from dask import delayed
 from lowtide._checks import check_option, fail
 from lowtide.codes import CodeSource
 from lowtide.distributed.collection import CodeCollection
-from lowtide.distributed.partitions import RowRange, partitions_of, ranges_of
+from lowtide.distributed.partitions import RowRange, ranges_of, row_partitions
 from lowtide.distributed.shipping import Shipped
 
 __all__ = ["predict"]
@@ -70,9 +70,10 @@ def _parts(X: Any) -> tuple[list[Any], list[float], Any]:
         parts, (_, sizes, _) = list(X.parts), _parts(X.rows)
         return parts, sizes, X.no_codes
     if isinstance(X, da.Array):
-        return partitions_of("predict: X", X), list(X.chunks[0]), np.zeros((1, X.shape[1]), X.dtype)
+        parts = row_partitions("predict: X", X)
+        return parts, list(X.chunks[0]), np.zeros((1, X.shape[1]), X.dtype)
     if dask.is_dask_collection(X):
-        found = partitions_of("predict: X", X)
+        found = row_partitions("predict: X", X)
         return found, [np.nan] * len(found), X._meta_nonempty
     if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
         ranges = ranges_of(X, max(1, X.n_rows // _CHUNK_ROWS))

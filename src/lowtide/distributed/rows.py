@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.distributed.collection import CodeCollection
-from lowtide.distributed.partitions import HeldCodes, RowRange, ranges_of, split_like
+from lowtide.distributed.partitions import HeldCodes, RowRange, ranges_of, split_like, values_a_row
 from lowtide.distributed.problem import RemoteProblem
 from lowtide.learners import Problem, source_problem
 
@@ -59,9 +59,10 @@ class RemoteRows:
         if source.n_rows == 0:
             raise fail("fit", "codes to fit on must have at least one row", "0 rows")
         y = "y" if y is None and hasattr(source, "column") else y
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
-            if values is not None and not isinstance(values, str) and len(values) != source.n_rows:
-                raise fail("fit", f"{name} must have a value a row, {source.n_rows}", len(values))
+        if y is not None and not isinstance(y, str):
+            y = values_a_row("fit: y", y, source.n_rows)
+        if sample_weight is not None and not isinstance(sample_weight, str):
+            sample_weight = values_a_row("fit: sample_weight", sample_weight, source.n_rows)
         parts = [
             client.submit(_ranged, source, low, high, _cut(y, low, high), _cut(sample_weight, low, high), pure=False)
             for low, high in ranges_of(source, _n_parts(client))
@@ -84,14 +85,15 @@ def _n_parts(client: Any) -> int:
 
 
 def _cut(values: Any, begin: int, end: int) -> Any:
-    return values if values is None or isinstance(values, str) else np.asarray(values)[begin:end]
+    return values if values is None or isinstance(values, str) else values[begin:end]
 
 
 def _held(codes: list[Codes], labels: list[Any], weights: list[Any]) -> _Part:
     """Return one part of several partitions."""
-    for block, values in zip(codes, labels):
-        if len(block) != len(values):
-            raise fail("fit", f"y must have a value a row of each partition, {len(block)}", len(values))
+    for name, each in (("y", labels), ("sample_weight", weights)):
+        for block, values in zip(codes, each):
+            if values is not None and len(block) != len(values):
+                raise fail("fit", f"{name} must have a value a row of each partition, {len(block)}", len(values))
     weight = None if weights[0] is None else np.concatenate([np.asarray(each) for each in weights])
     return _Part(HeldCodes(concatenate(codes)), np.concatenate([np.asarray(each) for each in labels]), weight)
 

@@ -64,10 +64,12 @@ def write_store(
 
 
 def _type_of(name: str, values: Any) -> str:
-    dtype = np.dtype(getattr(values, "dtype", None) or np.asarray(values).dtype)
-    if dtype.kind not in "biuf":
-        raise fail("to_store", f"{name} must hold numbers or truth values", str(dtype), "Give numbers for texts.")
-    return dtype.name
+    dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
+    # A data frame has types of its own beside those of numpy, for texts and for numbers that may be missing.
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        remedy = "Give numbers for texts, and astype('int64') or the like for types of a data frame."
+        raise fail("to_store", f"{name} must hold numbers or truth values", str(dtype), remedy)
+    return str(dtype.name)
 
 
 def _sizes(client: Any, rows: Any) -> list[int]:
@@ -100,6 +102,11 @@ def _written(
     writer: ShardWriter, index: int, codes: list[Codes], columns: dict[str, list[Any]], cuts: list[tuple[int, int]]
 ) -> ShardRecord:
     """Write one shard; a task that is repeated writes the same bytes."""
+    for name, each in columns.items():
+        for part, values in zip(codes, each):
+            if len(part) != len(values):
+                must = f"{name} must have a value a row of each partition, {len(part)}"
+                raise fail("to_store", must, len(values), "Repartition one of them.")
     rows = concatenate([part[low:high] for part, (low, high) in zip(codes, cuts)])
     values = {
         name: np.concatenate([np.asarray(part)[low:high] for part, (low, high) in zip(each, cuts)])

@@ -6,6 +6,7 @@ from lowtide.encoders.random_features import RandomFeatures
 from lowtide.encoders.sketch import Sketch, fourier_codebook, fourier_codes, linear_codes
 from lowtide.encoders.state import EstimatorState
 from lowtide.encoders.ternary import TernaryFeatures
+from lowtide.encoders.zero_rows import no_codes
 
 __all__ = [
     "ENCODERS",
@@ -18,6 +19,7 @@ __all__ = [
     "fourier_codebook",
     "fourier_codes",
     "linear_codes",
+    "no_codes",
 ]
 
 _ENCODERS = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)

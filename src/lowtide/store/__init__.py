@@ -2,6 +2,6 @@
 
 from lowtide.store.concatenated import ConcatenatedStores
 from lowtide.store.store import CodeStore
-from lowtide.store.writing import ShardRecord, ShardWriter
+from lowtide.store.writing import ShardRecord, ShardWriter, is_unfinished
 
-__all__ = ["CodeStore", "ConcatenatedStores", "ShardRecord", "ShardWriter"]
+__all__ = ["CodeStore", "ConcatenatedStores", "ShardRecord", "ShardWriter", "is_unfinished"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.errors import FileFormatError
-from lowtide.store.format import DTYPES, Column, is_column_name
+from lowtide.store.format import DTYPES, MOST_CATEGORIES, Column, is_column_name
 
 __all__ = ["NORMS", "decode_column", "encode_columns"]
 
@@ -69,9 +69,17 @@ def _encoded(name: str, array: NDArray[Any], known: Column | None) -> tuple[Colu
         raise fail(_OWNER, f"{name} must hold texts, as in the rows before", str(array.dtype))
     with np.errstate(invalid="ignore", over="ignore"):
         stored = array.astype(DTYPES[dtype])
-    if known is not None and not np.array_equal(stored, array, equal_nan=array.dtype.kind == "f"):
+    if known is not None and not _is_exact(stored, array):
         raise fail(_OWNER, f"{name} must hold values of {dtype}, as in the rows before", str(array.dtype))
     return known or Column(dtype), stored
+
+
+def _is_exact(stored: NDArray[Any], array: NDArray[Any]) -> bool:
+    """Whether values are the same in another type, there and back: a comparison alone may round both."""
+    real = array.dtype.kind == "f"
+    with np.errstate(invalid="ignore", over="ignore"):
+        back = stored.astype(array.dtype)
+    return np.array_equal(stored, array, equal_nan=real) and np.array_equal(back, array, equal_nan=real)
 
 
 def _placed(name: str, array: NDArray[Any], known: Column | None) -> tuple[Column, NDArray[Any]]:
@@ -86,5 +94,8 @@ def _placed(name: str, array: NDArray[Any], known: Column | None) -> tuple[Colum
     texts, first, inverse = np.unique(array.astype(str), return_index=True, return_inverse=True)
     for text in (str(texts[i]) for i in np.argsort(first)):
         place.setdefault(text, len(place))
+    if len(place) > MOST_CATEGORIES:
+        must = f"{name} must have at most {MOST_CATEGORIES} different texts"
+        raise fail(_OWNER, must, len(place), "Keep them elsewhere, and a number here.")
     places = np.array([place[str(text)] for text in texts], dtype=DTYPES["int32"])
     return Column("int32", tuple(place)), places[inverse]

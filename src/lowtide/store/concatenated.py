@@ -75,8 +75,15 @@ class ConcatenatedStores(StoredRows):
         return concatenate(parts)[np.argsort(order, kind="stable")]
 
     def __reduce__(self) -> tuple[Callable[..., ConcatenatedStores], tuple[Any, ...]]:
-        return ConcatenatedStores, (self.stores,)
+        return _reopened, (self.stores, self._starts)
 
     def __repr__(self) -> str:
         n, n_features = self.shape
         return f"ConcatenatedStores({len(self.stores)} stores, {n} x {n_features}, bits={self.bits})"
+
+
+def _reopened(stores: Sequence[Any], starts: NDArray[np.intp]) -> ConcatenatedStores:
+    """Return stores that may have grown in the meantime, with the rows they had: a row keeps its number."""
+    found = ConcatenatedStores(stores)
+    found._starts = starts
+    return found

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
 
 from lowtide.errors import FileAccessError, FileFormatError
 from lowtide.persist import PathLike, describe, load
+from lowtide.store.format import Manifest
 
 __all__ = [
     "ENCODER",
     "GROUP",
+    "LARGEST_TEXT",
     "LOCK",
     "MANIFEST",
     "TEMPLATE",
     "as_folder",
+    "is_part",
     "load_inside",
     "make_folder",
     "open_inside",
     "read_inside",
+    "read_manifest",
     "refused",
 ]
 
@@ -32,7 +37,8 @@ ENCODER = f"{GROUP}/encoder.lowtide"
 TEMPLATE = f"{GROUP}/template.lowtide"
 LOCK = f"{GROUP}/lock"
 
-_LARGEST_TEXT = 1 << 28
+LARGEST_TEXT = 1 << 28
+_PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 
 
 def as_folder(path: PathLike) -> Path:
@@ -60,6 +66,11 @@ def make_folder(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def is_part(name: str) -> bool:
+    """Whether a file is one that was never given its name."""
+    return _PART.fullmatch(name) is not None
 
 
 def refused(must: str, error: OSError) -> FileAccessError:
@@ -99,9 +110,9 @@ def open_inside(root: Path, name: str) -> int:
 def read_inside(root: Path, name: str) -> bytes:
     """Return the bytes of a small file of the store."""
     with os.fdopen(open_inside(root, name), "rb") as stream:
-        data = stream.read(_LARGEST_TEXT + 1)
-    if len(data) > _LARGEST_TEXT:
-        raise FileFormatError(f"{str(root / name)!r} must have at most {_LARGEST_TEXT} bytes, got more.")
+        data = stream.read(LARGEST_TEXT + 1)
+    if len(data) > LARGEST_TEXT:
+        raise FileFormatError(f"{str(root / name)!r} must have at most {LARGEST_TEXT} bytes, got more.")
     return data
 
 
@@ -111,3 +122,17 @@ def load_inside(root: Path, name: str, sha256: str, kind: type | tuple[type, ...
     if describe(root / name)["sha256"] != sha256:
         raise FileFormatError(f"{str(root / name)!r} must be the file that the manifest names, got another.")
     return load(root / name, kind=kind)
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Return what a store says of itself now."""
+    owner = repr(str(root / MANIFEST))
+    try:
+        manifest = Manifest.from_bytes(owner, read_inside(root, MANIFEST))
+    except FileNotFoundError as error:
+        raise FileFormatError(
+            f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
+        ) from error
+    if TEMPLATE not in manifest.files:
+        raise FileFormatError(f"{owner} must name the template of the codes, got {sorted(manifest.files)}.")
+    return manifest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +21,7 @@ from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata
 from lowtide.store.columns import NORMS, decode_column, encode_columns
 from lowtide.store.concatenated import ConcatenatedStores
-from lowtide.store.folder import ENCODER, MANIFEST, TEMPLATE, as_folder, load_inside, read_inside, refused
+from lowtide.store.folder import ENCODER, TEMPLATE, as_folder, load_inside, read_manifest, refused
 from lowtide.store.format import CODES, Manifest
 from lowtide.store.reading import ArrayReader, damage_of
 from lowtide.store.source import StoredRows, coded_rows
@@ -64,6 +66,8 @@ class CodeStore(StoredRows):
     encoder : the fitted encoder, or None
     columns : tuple of str
         Names of the columns.
+    column_types : dict of str
+        What each holds: numpy's name of its type, or "texts".
     y : array (n_rows,)
         The column of that name.
     metadata : dict
@@ -107,6 +111,7 @@ class CodeStore(StoredRows):
     _manifest: Manifest
     _readers: dict[str, ArrayReader]
     _lock: WriterLock | None
+    _one_thread: threading.Lock
 
     def __init__(self) -> None:
         raise fail("CodeStore", "stores are made by CodeStore.create or CodeStore.open", "a call", "Use one of them.")
@@ -159,11 +164,11 @@ class CodeStore(StoredRows):
         check_option("CodeStore.open", "mode", mode, ("r", "a"))
         root = as_folder(path)
         if mode == "r":
-            return cls._of(root, mode, _read_manifest(root), None)
-        _read_manifest(root)  # the folder of something else gets no lock file
+            return cls._of(root, mode, read_manifest(root), None)
+        read_manifest(root)  # the folder of something else gets no lock file
         lock = WriterLock(root)
         try:
-            manifest = _read_manifest(root)
+            manifest = read_manifest(root)
             store = cls._of(root, mode, manifest, lock)
             store.discarded = discard_uncommitted(root, manifest)
             write_documents(root, manifest)
@@ -180,7 +185,7 @@ class CodeStore(StoredRows):
     def _of(cls, root: Path, mode: str, manifest: Manifest, lock: WriterLock | None) -> Self:
         store = object.__new__(cls)
         store.path, store.mode, store.discarded = root, mode, ()
-        store._lock, store._manifest = lock, manifest
+        store._lock, store._one_thread, store._manifest = lock, threading.Lock(), manifest
         template = load_inside(root, TEMPLATE, manifest.files[TEMPLATE], Codes)
         known = manifest.codes == description(template) and template.packed.shape == (0, manifest.row_bytes)
         if not known or (template.norms is not None) != (NORMS in manifest.columns):
@@ -226,6 +231,12 @@ class CodeStore(StoredRows):
         return tuple(name for name in self._manifest.columns if name != NORMS)
 
     @property
+    def column_types(self) -> dict[str, str]:
+        """What each column holds: numpy's name of its type, or "texts". Nothing is read."""
+        columns = {name: self._manifest.columns[name] for name in self.columns}
+        return {name: "texts" if column.categories is not None else column.dtype for name, column in columns.items()}
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """What was given to `create`."""
         return check_metadata(self._manifest.metadata)
@@ -245,6 +256,20 @@ class CodeStore(StoredRows):
         """Rows in one file."""
         return self._manifest.layout.shard_rows
 
+    @contextmanager
+    def _writing(self) -> Iterator[Manifest]:
+        """Give the manifest to go on from, to one thread at a time."""
+        with self._one_thread:
+            if self._lock is None:
+                raise fail("CodeStore", "a store must be open for writing", self.mode, 'Open it with mode="a".')
+            try:
+                yield self._manifest
+            except BaseException:
+                # An interrupt may come after the commit, whose rows then count.
+                with suppress(LowtideError):
+                    self._use(read_manifest(self.path))
+                raise
+
     def append(self, X: Any, y: Any = None, **columns: Any) -> None:
         """Add rows after the last: all of them, or none when anything goes wrong.
 
@@ -262,29 +287,29 @@ class CodeStore(StoredRows):
         Returns when the rows are on the disk. A last shard that is not full is written again, so many small appends
         cost more than a few large ones.
         """
-        self._check_writable()
         given = columns if y is None else {"y": y, **columns}
-        manifest, rows = self._manifest, coded_rows(X, self.encoder, self._template)
-        known = {name: column for name, column in manifest.columns.items() if name != NORMS}
-        norms = {name: column for name, column in manifest.columns.items() if name == NORMS}
-        free = manifest.n_rows == 0 and not known
-        new, stored = encode_columns(given, None if free else known, rows.n_rows)
-        if rows.n_rows == 0:
-            return
-        manifest = replace(manifest, columns={**norms, **new})
-        pieces = (
-            Piece(shard, values_of(rows.codes(begin, end), stored, begin, end))
-            for shard, begin, end in pieces_of(manifest, rows.n_rows)
-        )
-        self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
+        with self._writing() as manifest:
+            rows = coded_rows(X, self.encoder, self._template)
+            known = {name: column for name, column in manifest.columns.items() if name != NORMS}
+            norms = {name: column for name, column in manifest.columns.items() if name == NORMS}
+            free = manifest.n_rows == 0 and not known
+            new, stored = encode_columns(given, None if free else known, rows.n_rows)
+            if rows.n_rows == 0:
+                return
+            manifest = replace(manifest, columns={**norms, **new})
+            pieces = (
+                Piece(shard, values_of(rows.codes(begin, end), stored, begin, end))
+                for shard, begin, end in pieces_of(manifest, rows.n_rows)
+            )
+            self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
 
     def shard_writer(self) -> ShardWriter:
         """Return what writes whole shards after the last one, from any process; `commit` then makes them count.
 
         The rows so far must fill their shards, and columns must have been given to `create`.
         """
-        self._check_writable()
-        return shard_writer(self.path, self._manifest, self._template)
+        with self._writing() as manifest:
+            return shard_writer(self.path, manifest, self._template)
 
     def commit(self, records: Sequence[ShardRecord]) -> None:
         """Take shards that a `shard_writer` has written, all at once.
@@ -294,11 +319,9 @@ class CodeStore(StoredRows):
         records : sequence of ShardRecord
             In any order; shards without a gap, all full but the last.
         """
-        self._check_writable()
-        if records:
-            manifest = adopted(self._manifest, records)
-            commit(self.path, manifest)
-            self._use(manifest)
+        with self._writing() as manifest:
+            if records:
+                self._commit(adopted(manifest, records))
 
     def annotate(self, metadata: dict[str, Any]) -> None:
         """Replace the metadata, in a commit of their own.
@@ -307,8 +330,10 @@ class CodeStore(StoredRows):
         ----------
         metadata : dict
         """
-        self._check_writable()
-        manifest = replace(self._manifest, metadata=check_metadata(metadata), n_rows_before=self.n_rows)
+        with self._writing() as manifest:
+            self._commit(replace(manifest, metadata=check_metadata(metadata), n_rows_before=manifest.n_rows))
+
+    def _commit(self, manifest: Manifest) -> None:
         commit(self.path, manifest)
         self._use(manifest)
 
@@ -340,10 +365,10 @@ class CodeStore(StoredRows):
         FileFormatError
             Naming every shard and chunk that is not what was written.
         """
-        manifest = _read_manifest(self.path)
+        manifest = read_manifest(self.path)
         found = [str(error) for error in damage_of(self.path, manifest, self._check_padding)]
         # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
-        while found and manifest != (newer := _read_manifest(self.path)):
+        while found and manifest != (newer := read_manifest(self.path)):
             manifest, found = newer, [str(error) for error in damage_of(self.path, newer, self._check_padding)]
         load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
         if ENCODER in manifest.files:
@@ -369,10 +394,6 @@ class CodeStore(StoredRows):
             self._lock.release()
         self._lock, self.mode = None, "r"
 
-    def _check_writable(self) -> None:
-        if self._lock is None:
-            raise fail("CodeStore", "a store must be open for writing", self.mode, 'Open it with mode="a".')
-
     def __enter__(self) -> Self:
         return self
 
@@ -387,16 +408,3 @@ class CodeStore(StoredRows):
     def __repr__(self) -> str:
         n, n_features = self.shape
         return f"CodeStore({str(self.path)!r}, {n} x {n_features}, bits={self.bits}, mode={self.mode!r})"
-
-
-def _read_manifest(root: Path) -> Manifest:
-    owner = repr(str(root / MANIFEST))
-    try:
-        manifest = Manifest.from_bytes(owner, read_inside(root, MANIFEST))
-    except FileNotFoundError as error:
-        raise FileFormatError(
-            f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
-        ) from error
-    if TEMPLATE not in manifest.files:
-        raise FileFormatError(f"{owner} must name the template of the codes, got {sorted(manifest.files)}.")
-    return manifest

@@ -84,3 +84,11 @@ def test_recipe_refuses_an_identifier_as_categories():
 def test_recipe_refuses_numbers_without_a_finite_variance():
     with pytest.raises(TableError, match="'z'"):
         TableRecipe.learn(CHOICE, np.array([[1.0, 1e300], [2.0, -1e300], [3.0, 0.0]]), TEXTS, standardize=True)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_recipe_names_columns_whose_numbers_are_too_large_for_a_feature(standardize):
+    recipe = learned(standardize=standardize)
+    with pytest.raises(TableError, match=r"at most 3\.4e38 in size.*got larger ones in 'x'"):
+        recipe.matrix(np.array([[-1e300, 5.0]]), {"city": np.array(["Oslo"], dtype=object)})
+    assert recipe.matrix(np.empty((0, 2)), {"city": np.empty(0, dtype=object)}).shape == (0, 5)

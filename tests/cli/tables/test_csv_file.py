@@ -78,6 +78,7 @@ def test_csv_takes_names_that_count_the_columns_for_names(tmp_path):
     [
         ("", "empty file"),
         ("\n \n", "empty file"),
+        ('""\n', "empty file"),
         ("1.5,2\n3,4\n", "--no-header"),
         ("a,b,a\n1,2,3\n", "'a' more than once"),
         (b"a,b\n\xe9,2\n", "UTF-8"),

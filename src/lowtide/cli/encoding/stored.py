@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from lowtide.cli.recipe import (
 )
 from lowtide.cli.tables import Block, TableError, open_table
 from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, bytes_in_words, counted, sheet
+from lowtide.cli.whole_file import check_folder_above
 from lowtide.errors import FileFormatError
 from lowtide.persist import describe
+from lowtide.store import is_unfinished
 
 __all__ = ["StoreEncoding"]
 
@@ -75,7 +78,11 @@ class StoreEncoding:
     def open(self, *, force: bool) -> lt.CodeStore:
         """Return the store to append to: a new one, or one that this very command has begun."""
         place = self._output
-        if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
+        check_folder_above(place, "--output")
+        if place.exists() and not place.is_dir():
+            problem = f"must name a store or nothing, got the file {str(place)!r}. Name another."
+            raise click.BadParameter(problem, param_hint="'--output'")
+        if place.exists() and any(place.iterdir()) and not is_unfinished(place):
             begun = self._begun()
             if begun is not None:
                 return begun
@@ -225,6 +232,8 @@ def _remove_store(place: Path) -> None:
     if not (place / "lowtide").is_dir() or place.is_symlink():
         problem = f"must name a store or nothing, got {str(place)!r}. Remove it by hand, or name another."
         raise click.BadParameter(problem, param_hint="'--output'")
+    with suppress(FileFormatError):  # not a whole store, so nobody is writing to it
+        lt.CodeStore.open(place, "a").close()
     shutil.rmtree(place)
 
 

@@ -34,19 +34,13 @@ class StoreInspection:
             if folder.is_dir()
         }
 
-    @property
-    def _columns(self) -> dict[str, str]:
-        """What each column holds."""
-        dtypes = {name: self.store.column(name).dtype for name in self.store.columns}
-        return {name: "texts" if dtype.kind == "U" else dtype.name for name, dtype in dtypes.items()}
-
     def report(self) -> str:
         """Say it in words."""
         store = self.store
         shards = counted(-(-store.n_rows // store.shard_rows), "shard")
         chunk = f"{counted(store.shard_rows, 'row')} a shard, {counted(store.chunk_rows, 'row')} under a checksum"
         levels = f"{store.n_levels:,} levels of {counted(store.bits, 'bit')}"
-        columns = ", ".join(f"{name!r} ({kind})" for name, kind in self._columns.items())
+        columns = ", ".join(f"{name!r} ({kind})" for name, kind in store.column_types.items())
         progress = store.metadata.get("encode")
         begun = isinstance(progress, dict) and progress.get("done") is False
         return sheet(
@@ -74,7 +68,7 @@ class StoreInspection:
             "levels_per_row": store.n_levels,
             "chunk_rows": store.chunk_rows,
             "shard_rows": store.shard_rows,
-            "columns": self._columns,
+            "columns": store.column_types,
             "fingerprint": store.fingerprint.hex(),
             "bytes": store.nbytes,
             "bytes_by_part": self._sizes,

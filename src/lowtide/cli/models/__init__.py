@@ -5,10 +5,12 @@ from lowtide.cli.models.files import (
     encoder_of,
     load_encoder,
     load_model,
+    name_of_y,
     recipe_in,
     save_with_recipe,
     score_in,
     store_metadata,
+    stored_target,
 )
 from lowtide.cli.models.kernel_error import ErrorCurve, expected_errors
 from lowtide.cli.models.scoring import Score, score
@@ -26,10 +28,12 @@ __all__ = [
     "load_model",
     "make_encoder",
     "make_learner",
+    "name_of_y",
     "recipe_in",
     "save_with_recipe",
     "score",
     "score_in",
     "split",
     "store_metadata",
+    "stored_target",
 ]

@@ -15,10 +15,12 @@ __all__ = [
     "encoder_of",
     "load_encoder",
     "load_model",
+    "name_of_y",
     "recipe_in",
     "save_with_recipe",
     "score_in",
     "store_metadata",
+    "stored_target",
 ]
 
 _ENTRY, _SCORE = "table", "score"
@@ -32,6 +34,17 @@ def save_with_recipe(model: Any, path: Path, recipe: TableRecipe, score: str = "
 def store_metadata(recipe: TableRecipe, progress: Any, kind: str | None, target: str | None) -> dict[str, Any]:
     """Return what a store keeps of its table: recipe, target, and how far a run has come."""
     return {_ENTRY: recipe.to_json(), "target": {"name": target, "kind": kind}, "encode": progress}
+
+
+def stored_target(store: lt.CodeStore, target: str) -> str:
+    """Return the column of a store that holds a target: the one of that name, or "y", which had it in the table."""
+    return "y" if target not in store.columns and target == name_of_y(store) else target
+
+
+def name_of_y(store: lt.CodeStore) -> str:
+    """Return what the column "y" of a store is called in its table; "y" where that is not known."""
+    about = store.metadata.get("target")
+    return str((isinstance(about, dict) and about.get("name")) or "y")
 
 
 def load_model(path: Path) -> tuple[Any, TableRecipe]:
@@ -64,7 +77,8 @@ def encoder_of(thing: Any) -> Any:
 def _load(path: Path) -> Any:
     if is_table_name(path):
         raise FileFormatError(
-            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide predict' takes the model first."
+            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide fit' writes "
+            "model files; 'lowtide predict' takes the model first."
         )
     return lt.load(path)
 

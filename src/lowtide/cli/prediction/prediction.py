@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 import lowtide as lt
-from lowtide.cli.models import Score, score
+from lowtide.cli.models import Score, score, stored_target
 from lowtide.cli.prediction.predictor import Predictor
 from lowtide.cli.recipe import align, comparable, find_column, one_column, target_file
 from lowtide.cli.tables import Columns, Source, TableError, listed, open_table
@@ -52,30 +53,42 @@ class Prediction:
         self._truth: list[Array] = []
         self._said: list[Array] = []
         self._unseen: dict[str, Counter[str]] = {}
-        self._find_target(target, header)
-
-    def _find_target(self, target: str | None, header: bool) -> None:
-        """Settle where true values come from."""
         if self._source is None:
-            columns = getattr(self._codes, "columns", ())
-            if target is None and "y" in columns:
-                self.target_name = target = "y"
-            if target is not None:
-                within = isinstance(self._codes, lt.CodeStore) and target in columns
-                self._own_truth = self._codes.column(target) if within else one_column(Path(target), header=header)
+            self._find_target_of_codes(target, data.name, header)
+        else:
+            self._find_target(self._source, target, header)
+
+    def _find_target_of_codes(self, target: str | None, file: str, header: bool) -> None:
+        """Settle where true values come from: a column of a store, or a file."""
+        columns = getattr(self._codes, "columns", ())
+        if target is None and "y" in columns:
+            self.target_name = target = "y"
+        if target is None:
             return
-        self._alignment = align(self._predictor.recipe, self._source)
+        path = target_file(target, columns, file)
+        column = stored_target(self._codes, target) if columns else target
+        if path is not None:
+            self._own_truth = one_column(path, header=header)
+        elif column in columns:
+            self._own_truth = self._codes.column(column)
+        else:
+            problem = f"must name a column of {file} ({listed(columns) or 'it has none'}) or a file, got {target!r}."
+            raise click.BadParameter(problem, param_hint="'--target'")
+
+    def _find_target(self, source: Source, target: str | None, header: bool) -> None:
+        """Settle where true values come from: a column of the table, or a file."""
+        self._alignment = align(self._predictor.recipe, source)
         for note in self._alignment.notes:
             self._voice.note(note)
         if target is None:
             known = self._predictor.recipe.target
             self.target_name = known if self._alignment.has(known) else None
             return
-        path = target_file(target, self._source)
+        path = target_file(target, source.names, source.file)
         if path is not None:
             self._own_truth = one_column(path, header=header)
         else:
-            self.target_name = find_column(self._source, target, "--target")
+            self.target_name = find_column(source, target, "--target")
 
     def parts(self) -> Iterator[Columns]:
         """Yield predictions in the order of the rows, at least once."""

@@ -122,9 +122,21 @@ class TableRecipe:
         if self.scale:
             numbers -= self.mean
             numbers /= self.scale
+        self._check_size(numbers)
         if not self.categories:
             return numbers
         return np.hstack([numbers, *(_one_hot(texts[name], known) for name, known in self.categories.items())])
+
+    def _check_size(self, numbers: Floats) -> None:
+        """Refuse numbers that a feature cannot be made of: they are taken as float32."""
+        largest = np.maximum(numbers.max(axis=0, initial=0.0), -numbers.min(axis=0, initial=0.0))
+        far = [name for name, size in zip(self.numeric, largest) if size > np.finfo(np.float32).max]
+        if far:
+            scaled = "once they are standardized " if self.scale else ""
+            raise TableError(
+                f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded, got larger ones in "
+                f"{listed(far)}. Correct or rescale them."
+            )
 
     def rows(self, block: Block) -> Floats:
         """Return the rows that the model takes of a block of any table with the needed columns."""

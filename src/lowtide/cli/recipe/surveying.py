@@ -71,7 +71,7 @@ def survey(
             known.update(texts[name])
         check_categories(categories)
         if choice.target is not None:
-            kinds.add(target_kind(block.column(choice.target), choice.target))
+            kinds.add(target_kind(block.column(choice.target), choice.target, block.first_row))
         report(moments.n_rows)
     if moments.n_rows == 0:
         raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
@@ -87,7 +87,7 @@ def target_survey(source: Source, name: str, report: Callable[[int], None] = lam
     """Return what the target of a table holds, None for one without rows."""
     kinds, n_rows = set(), 0
     for block in source.blocks():
-        kinds.add(target_kind(block.column(name), name))
+        kinds.add(target_kind(block.column(name), name, block.first_row))
         n_rows += block.n_rows
         report(n_rows)
     return _widest(kinds)

@@ -73,7 +73,7 @@ def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
     return Target(task, numbers.astype(np.int64) if whole else _texts(cells), why)
 
 
-def target_kind(cells: Array, name: str) -> Kind:
+def target_kind(cells: Array, name: str, first_row: int = 1) -> Kind:
     """Return what some cells of a target hold: texts, whole numbers, or other numbers.
 
     Parameters
@@ -82,6 +82,8 @@ def target_kind(cells: Array, name: str) -> Kind:
         As the file has them; every one must have a value.
     name : str
         What to call the column in messages.
+    first_row : int, default=1
+        The number of the first of these rows in the table.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def target_kind(cells: Array, name: str) -> Kind:
     ('whole', 'number')
     """
     numbers = _numbers(cells)
-    _check_complete(cells, numbers, name)
+    _check_complete(cells, numbers, name, first_row)
     if numbers is None:
         return "text"
     return "whole" if np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53 else "number"
@@ -137,16 +139,17 @@ def _numbers(cells: Array) -> NDArray[np.float64] | None:
     return None if np.isnan(numbers).all() else numbers
 
 
-def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str) -> None:
+def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str, first_row: int = 1) -> None:
     """Raise when a row has nothing to learn."""
     absent = _texts(cells) == "" if numbers is None else ~np.isfinite(numbers)
     if absent.any():
         row = int(np.argmax(absent))
         text = text_of(cells[row])
         got = repr(text) if text else "nothing"
+        more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
         raise TableError(
-            f"target {name!r}: every row must have a value, got {got} in row {row + 1} and in "
-            f"{int(absent.sum())} of {len(cells)} rows in all. Remove those rows."
+            f"target {name!r}: every row must have a value, got {got} in row {first_row + row}{more}. "
+            "Remove those rows."
         )
 
 

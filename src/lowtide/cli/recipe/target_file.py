@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,18 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.cli.tables import Source, TableError, is_table_name, open_table
+from lowtide.cli.tables import TableError, is_table_name, open_table
 
 __all__ = ["one_column", "target_file"]
 
 
-def target_file(target: str, source: Source) -> Path | None:
+def target_file(target: str, columns: Sequence[str], file: str) -> Path | None:
     """Return the file that a target names, None when it is a column, or should be one."""
     path = Path(target)
-    if target in source.names or not is_table_name(path):
+    if target in columns or not is_table_name(path):
         return None
     if not path.is_file():
-        problem = f"must name a column of {source.file} or a file, got {target!r}, which is neither."
+        problem = f"must name a column of {file} or a file, got {target!r}, which is neither."
         raise click.BadParameter(problem, param_hint="'--target'")
     return path
 

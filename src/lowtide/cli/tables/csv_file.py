@@ -41,11 +41,11 @@ class CsvFile:
         self._path, self.file, self.named = path, path.name, header
         with self._open() as stream:
             line = next((line for line in self._lines(stream) if line.strip()), "")
-            if not line:
-                raise TableError(f"{self.file}: a table must have a header and rows, got an empty file.")
             self._delimiter = max(_DELIMITERS, key=line.count)
             stream.seek(0)
-            first, _ = next(self._rows(stream))
+            first, _ = next(self._rows(stream), ([], 0))
+        if not first:
+            raise TableError(f"{self.file}: a table must have a header and rows, got an empty file.")
         self._width = len(first)
         names = [cell.strip() for cell in first] if header else [str(i) for i in range(len(first))]
         if header:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
-from lowtide.cli.models import score, split
+from lowtide.cli.models import score
 from lowtide.cli.recipe import (
     Choice,
     Gathered,
     TableRecipe,
-    Target,
     Task,
     choose_columns,
     gather,
@@ -26,48 +23,32 @@ from lowtide.cli.recipe import (
 )
 from lowtide.cli.tables import TableError, is_table_name, open_table
 from lowtide.cli.terminal import TableOptions, Voice, counted
+from lowtide.cli.training.lesson import Lesson
 from lowtide.cli.training.outcome import Outcome
 from lowtide.cli.whole_file import check_new
 
 __all__ = ["Training", "check_output"]
 
-Index = NDArray[np.intp]
-
 
 @dataclass
-class Training:
+class Training(Lesson):
     """A table that was read, its target, and the rows to learn from.
 
     Attributes
     ----------
-    file : str
     choice : Choice
     rows : Gathered
-    target : Target
-    target_name : str
-    train, held : ndarray of int
-        Rows to learn from and rows held out.
-    read_seconds : float
     """
 
-    file: str
     choice: Choice
     rows: Gathered
-    target: Target
-    target_name: str
-    read_seconds: float
-    train: Index = field(init=False)
-    held: Index = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.train, self.held = np.arange(len(self.target.values)), np.arange(0)
 
     @classmethod
     def read(cls, data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Training:
         """Read a table and its target, a column of it or a file of its own."""
         start = time.perf_counter()
         source = open_table(data, header=table.header)
-        aside = target_file(target, source)
+        aside = target_file(target, source.names, source.file)
         choice = choose_columns(source, target=None if aside else target, one_hot=table.one_hot, drop=table.drop)
         if source.unnamed:
             voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
@@ -79,24 +60,13 @@ class Training:
             raise TableError(f"{target}: a target must have a value a row, {len(rows.numbers)}, got {n_values}.")
         name = target if choice.target is None else choice.target
         goal = read_target(cells, name, task)
-        return cls(source.file, choice, rows, goal, name, time.perf_counter() - start)
-
-    def hold_out(self, share: float, seed: int) -> None:
-        """Keep a share of the rows from learning, to score on."""
-        self.train, self.held = split(self.target, share, seed)
+        return cls(source.file, goal, name, time.perf_counter() - start, choice, rows)
 
     def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
         """Fit the recipe and the learner on the rows to learn from, and score on the others."""
         start = time.perf_counter()
-        some, values = (
-            (self.rows.take(self.train), self.target.values[self.train])
-            if len(self.held)
-            else (
-                self.rows,
-                self.target.values,
-            )
-        )
-        self._check_learnable(values)
+        values = self.learnable()
+        some = self.rows.take(self.train) if len(self.held) else self.rows
         recipe = TableRecipe.learn(self.choice, some.numbers, some.texts, standardize=standardize)
         held = self.rows.take(self.held)
         with voice.hearing():
@@ -107,13 +77,6 @@ class Training:
         classes = self.target.task == "classification"
         result = score(self.target.values[self.held], predicted, classes=classes)
         return Outcome(self, learner, recipe, result, seconds)
-
-    def _check_learnable(self, values: NDArray[Any]) -> None:
-        if self.target.task == "classification" and len(np.unique(values)) < 2:
-            raise TableError(
-                f"target {self.target_name!r}: two classes or more are needed, got {values[0]!s} alone in "
-                f"{len(values)} rows. Choose another column."
-            )
 
 
 def check_output(output: Path, *, force: bool) -> Path:

@@ -2,13 +2,15 @@
 
 from lowtide.store.format.array import CODES, DTYPES, StoredArray
 from lowtide.store.format.documents import documents
-from lowtide.store.format.layout import SUM_BYTES, Layout, default_rows
-from lowtide.store.format.manifest import FORMAT, Column, Manifest, is_column_name
+from lowtide.store.format.layout import LARGEST_CHUNK, SUM_BYTES, Layout, default_rows
+from lowtide.store.format.manifest import FORMAT, MOST_CATEGORIES, Column, Manifest, is_column_name
 
 __all__ = [
     "CODES",
     "DTYPES",
     "FORMAT",
+    "LARGEST_CHUNK",
+    "MOST_CATEGORIES",
     "SUM_BYTES",
     "Column",
     "Layout",

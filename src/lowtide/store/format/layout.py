@@ -18,9 +18,10 @@ import numpy as np
 
 from lowtide.checksum import crc32c
 
-__all__ = ["SUM_BYTES", "Layout", "default_rows"]
+__all__ = ["LARGEST_CHUNK", "SUM_BYTES", "Layout", "default_rows"]
 
 SUM_BYTES = 4
+LARGEST_CHUNK = 1 << 40
 # Rows of every chunk begin at a multiple of this: of 8 for the ops, of 64 for the processor.
 _ALIGNMENT = 64
 # Small enough to stay in a core's cache between its checksum and its use, large enough to outweigh a call.

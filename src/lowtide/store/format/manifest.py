@@ -11,9 +11,9 @@ from typing import Any
 from lowtide import __version__
 from lowtide.errors import FileFormatError
 from lowtide.store.format.array import CODES, DTYPES, StoredArray
-from lowtide.store.format.layout import Layout
+from lowtide.store.format.layout import LARGEST_CHUNK, Layout
 
-__all__ = ["FORMAT", "Column", "Manifest", "is_column_name"]
+__all__ = ["FORMAT", "MOST_CATEGORIES", "Column", "Manifest", "is_column_name"]
 
 FORMAT = 1
 _ZEROS = "0" * 64
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 # Folders of a store that are not columns.
 _RESERVED = (CODES, "lowtide", "zarr")
 _MOST = 1 << 48
-_MOST_CATEGORIES = 1 << 20
+MOST_CATEGORIES = 1 << 20
 
 
 def is_column_name(name: object) -> bool:
@@ -143,7 +143,7 @@ def _parsed(content: dict[str, Any]) -> Manifest:
         },
         metadata=dict(_items(content["metadata"])),
     )
-    if manifest.row_bytes % 8 or manifest.layout.chunk_bytes > 1 << 40:
+    if manifest.row_bytes % 8 or manifest.layout.chunk_bytes > LARGEST_CHUNK:
         raise ValueError(f"rows of {manifest.row_bytes} bytes in chunks of {manifest.chunk_rows}")
     n_shards = manifest.layout.n_shards(manifest.n_rows)
     counts = {name: len(sums) for name, sums in manifest.checksums.items()}
@@ -178,6 +178,6 @@ def _column(name: str, entry: dict[str, Any]) -> Column:
     if categories is None:
         return Column(dtype)
     texts = isinstance(categories, list) and all(isinstance(text, str) for text in categories)
-    if not texts or len(set(categories)) < len(categories) or len(categories) > _MOST_CATEGORIES or dtype != "int32":
+    if not texts or len(set(categories)) < len(categories) or len(categories) > MOST_CATEGORIES or dtype != "int32":
         raise ValueError(f"categories of {name[:80]!r}")
     return Column(dtype, tuple(categories))

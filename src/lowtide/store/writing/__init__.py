@@ -1,6 +1,6 @@
 """Rows into a store: shards, commits, one writer, and what an interrupted one has left."""
 
-from lowtide.store.writing.creation import create_store, description
+from lowtide.store.writing.creation import create_store, description, is_unfinished
 from lowtide.store.writing.lock import WriterLock
 from lowtide.store.writing.recovery import discard_uncommitted
 from lowtide.store.writing.shards import ShardRecord, ShardWriter, adopted, shard_writer
@@ -17,6 +17,7 @@ __all__ = [
     "create_store",
     "description",
     "discard_uncommitted",
+    "is_unfinished",
     "pieces_of",
     "shard_writer",
     "values_of",

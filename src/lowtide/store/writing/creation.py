@@ -6,24 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders import Encoder
+from lowtide.encoders import no_codes
 from lowtide.errors import FileAccessError
-from lowtide.persist import describe, save
+from lowtide.persist import PathLike, describe, save
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE, make_folder, refused
-from lowtide.store.format import CODES, DTYPES, Column, Manifest, default_rows, is_column_name
+from lowtide.store.folder import ENCODER, GROUP, LOCK, MANIFEST, TEMPLATE, as_folder, is_part, make_folder, refused
+from lowtide.store.format import CODES, DTYPES, LARGEST_CHUNK, Column, Manifest, default_rows, is_column_name
 from lowtide.store.writing.lock import WriterLock
 from lowtide.store.writing.writer import commit, write_documents
 
-__all__ = ["create_store", "description"]
+__all__ = ["create_store", "description", "is_unfinished"]
 
 _OWNER = "CodeStore.create"
-# What a creation that was interrupted may have left.
-_OWN = {"zarr.json", GROUP, CODES, NORMS}
 
 
 def create_store(
@@ -35,10 +31,13 @@ def create_store(
     metadata: dict[str, Any],
 ) -> tuple[WriterLock, Manifest]:
     """Make the folder and the first commit, of no rows; the manifest comes last, so a store is there or is not."""
-    template = _template(encoder)
+    template = encoder[:0] if isinstance(encoder, Codes) else no_codes(_OWNER, encoder)
     usual_rows, usual_chunks = default_rows(template.packed.shape[1])
     rows = usual_rows if chunk_rows is None else check_integer(_OWNER, "chunk_rows", chunk_rows, 1, 1 << 32)
     chunks = usual_chunks if shard_chunks is None else check_integer(_OWNER, "shard_chunks", shard_chunks, 1, 1 << 20)
+    if rows * template.packed.shape[1] > LARGEST_CHUNK:
+        must = f"chunk_rows must make chunks of at most {LARGEST_CHUNK} bytes"
+        raise fail(_OWNER, must, f"{rows} rows of {template.packed.shape[1]}", "Use fewer.")
     kept = {} if template.norms is None else {NORMS: Column("float32")}
     for name, dtype in columns.items():
         if not is_column_name(name) or name == NORMS:
@@ -67,6 +66,15 @@ def create_store(
     return lock, manifest
 
 
+def is_unfinished(path: PathLike) -> bool:
+    """Whether a folder has nothing but what a creation leaves that was interrupted: no manifest, and no rows yet."""
+    root = as_folder(path)
+    files = (file.relative_to(root) for file in root.rglob("*") if not file.is_dir())
+    return (root / GROUP).is_dir() and all(
+        str(file) in (LOCK, TEMPLATE, ENCODER) or file.name == "zarr.json" or is_part(file.name) for file in files
+    )
+
+
 def description(template: Codes) -> dict[str, Any]:
     """Return what a reader of packed rows must know to make sense of them, as JSON has it."""
     return {
@@ -78,26 +86,11 @@ def description(template: Codes) -> dict[str, Any]:
     }
 
 
-def _template(encoder: Any) -> Codes:
-    """Return no rows of the codes to come."""
-    if isinstance(encoder, Codes):
-        return encoder[:0]
-    if not isinstance(encoder, Encoder) or not encoder.__sklearn_is_fitted__():
-        got = f"an unfitted {type(encoder).__name__}" if isinstance(encoder, Encoder) else type(encoder).__name__
-        raise fail(_OWNER, "encoder must be a fitted encoder, or Codes", got, "Fit it first.")
-    if not encoder._has_codes:
-        raise fail(_OWNER, "encoder must have a coded side", "bits=None", "Fit one with bits=1, say.")
-    codes = encoder._encode(np.empty((0, encoder.n_features_in_), dtype=np.float32))
-    if not isinstance(codes, Codes):
-        raise fail(_OWNER, "the coded side must be levels", "continuous values", "Use a quantizer of few levels.")
-    return codes
-
-
 def _make_folder(root: Path) -> WriterLock:
     """Return the lock of a new folder."""
     try:
         make_folder(root)
-        if (root / MANIFEST).exists() or not {path.name for path in root.iterdir()} <= _OWN:
+        if any(root.iterdir()) and not is_unfinished(root):
             raise FileAccessError(
                 f"{str(root)!r} must be a folder that is not there or is empty, got one with other files. Choose "
                 'another, or open the store that is there: CodeStore.open(path, "a").'

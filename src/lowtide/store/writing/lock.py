@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -32,17 +33,25 @@ class WriterLock:
             raise _refused(
                 root, error.errno, f"got: {error.strerror}. Check the permissions of {str(place)!r}."
             ) from error
-        self.release = weakref.finalize(self, os.close, descriptor)
+        self.release = weakref.finalize(self, _release, descriptor, os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             busy = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() if busy else ""
             self.release()
-            why = f"process {holder} has it" if busy else f"got: {error.strerror}"
+            why = f"process {holder or 'unknown'} has it" if busy else f"got: {error.strerror}"
             raise _refused(root, error.errno, f"{why}. Wait for it, or open the store for reading.") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # whose it is helps others; on a full disk they are told less
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+def _release(descriptor: int, owner: int) -> None:
+    """Give the lock up; in a process that was forked meanwhile, only its copy of the descriptor."""
+    if os.getpid() == owner:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _refused(root: Path, number: int | None, why: str) -> FileAccessError:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from lowtide.errors import FileFormatError
 from lowtide.persist import write_whole
-from lowtide.store.folder import GROUP
+from lowtide.store.folder import GROUP, is_part
 from lowtide.store.format import Manifest, StoredArray
 from lowtide.store.reading import MappedShard
 
 __all__ = ["discard_uncommitted"]
 
-_PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 _SHARD = re.compile(r"c\.([0-9]{1,15})(\.0)?")
 
 
@@ -26,21 +25,27 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     found = []
     arrays = manifest.arrays
     for name in ("", GROUP, *arrays):
-        for file in sorted((root / name).glob(".lowtide-*.part")) if (root / name).is_dir() else ():
-            if _PART.fullmatch(file.name):
-                file.unlink()
-                found.append(f"{name}/{file.name}".lstrip("/"))
+        found += _remove_parts(root, name)
     for array in arrays.values():
         n_shards = array.layout.n_shards(manifest.n_rows)
         found += _remove_shards(root / array.name, n_shards)
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and path.name not in (GROUP, *arrays)):
         if _is_uncommitted_column(folder):
-            found += _remove_shards(folder, 0)
+            found += _remove_parts(root, folder.name) + _remove_shards(folder, 0)
             folder.rmdir()
     for array in arrays.values():
         if manifest.n_rows and _trim_last(root, array, manifest.n_rows):
             found.append(f"the end of {array.file(array.layout.n_shards(manifest.n_rows) - 1)}")
     return tuple(found)
+
+
+def _remove_parts(root: Path, name: str) -> list[str]:
+    """Remove the files of a folder that were never given their name."""
+    files = sorted((root / name).iterdir()) if (root / name).is_dir() else []
+    parts = [file for file in files if is_part(file.name)]
+    for file in parts:
+        file.unlink()
+    return [f"{name}/{file.name}".lstrip("/") for file in parts]
 
 
 def _remove_shards(folder: Path, first: int) -> list[str]:
@@ -55,8 +60,9 @@ def _remove_shards(folder: Path, first: int) -> list[str]:
 
 
 def _is_uncommitted_column(folder: Path) -> bool:
-    """Whether a folder holds nothing but shards: a column gets its `zarr.json` with its first commit."""
-    return not folder.is_symlink() and all(_SHARD.fullmatch(file.name) for file in folder.iterdir())
+    """Whether a folder holds nothing but shards and parts of them: a `zarr.json` comes with a column's first commit."""
+    names = [] if folder.is_symlink() else [file.name for file in folder.iterdir()]
+    return not folder.is_symlink() and all(_SHARD.fullmatch(name) or is_part(name) for name in names)
 
 
 def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:

@@ -6,18 +6,19 @@ import contextlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.errors import FileAccessError
 from lowtide.persist import write_whole
 from lowtide.store.columns import NORMS
-from lowtide.store.folder import MANIFEST, make_folder
-from lowtide.store.format import CODES, Column, Manifest, documents
+from lowtide.store.folder import LARGEST_TEXT, MANIFEST, make_folder, read_manifest
+from lowtide.store.format import CODES, Manifest, documents
 from lowtide.store.reading import ArrayReader
 from lowtide.store.writing.recovery import discard_uncommitted
 
@@ -68,7 +69,7 @@ def write_shard(root: Path, manifest: Manifest, piece: Piece) -> dict[str, int]:
 
 
 def append_pieces(root: Path, manifest: Manifest, n_new: int, pieces: Iterator[Piece]) -> Manifest:
-    """Write shards while the next are made, then commit all of them at once; after an error nothing has changed."""
+    """Write shards while the next are made, then commit all of them at once; an error before that changes nothing."""
     sums = {name: list(manifest.checksums.get(name, ())) for name in manifest.arrays}
     waiting: deque[tuple[int, Future[dict[str, int]]]] = deque()
 
@@ -92,20 +93,11 @@ def append_pieces(root: Path, manifest: Manifest, n_new: int, pieces: Iterator[P
         commit(root, new)
     except BaseException as error:
         with contextlib.suppress(Exception):
-            discard_uncommitted(root, _committed(manifest))
+            discard_uncommitted(root, read_manifest(root))  # an interrupt may come after the commit
         if isinstance(error, FileAccessError):
             raise _still_there(error, manifest) from error
         raise
     return new
-
-
-def _committed(manifest: Manifest) -> Manifest:
-    """Return a manifest without columns that no committed row has."""
-    return manifest if manifest.n_rows else replace(manifest, columns=_only_norms(manifest.columns))
-
-
-def _only_norms(columns: dict[str, Column]) -> dict[str, Column]:
-    return {name: column for name, column in columns.items() if name == NORMS}
 
 
 def _still_there(error: FileAccessError, manifest: Manifest) -> FileAccessError:
@@ -116,7 +108,11 @@ def _still_there(error: FileAccessError, manifest: Manifest) -> FileAccessError:
 
 def commit(root: Path, manifest: Manifest) -> None:
     """Replace the manifest: from here on its rows are there. Then tell Zarr readers."""
-    write_whole(root / MANIFEST, [manifest.to_bytes()])
+    data = manifest.to_bytes()
+    if len(data) > LARGEST_TEXT:
+        must = f"texts of columns, metadata and checksums must take at most {LARGEST_TEXT} bytes"
+        raise fail("CodeStore", must, len(data), "Keep numbers for long texts, and more rows in a shard.")
+    write_whole(root / MANIFEST, [data])
     with contextlib.suppress(FileAccessError):  # the rows are committed; the next writer tells again
         write_documents(root, manifest)
 
