@@ -70,7 +70,6 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             named = X
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             weight = self._check_weight(sample_weight, len(y))
-            self.__dict__.pop("_trained_codes", None)
             self._fit_features(X, weight, named)
         self._settle_sides(coded_only=is_source(X))
         return X, y, weight
@@ -113,6 +112,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
 
         `named` is X as it came: a frozen encoder that was fitted on named columns wants the same ones.
         """
+        # Rows are read by the encoder's own codebook, whatever Codes a fit before this one was on.
+        self.__dict__.pop("_trained_codes", None)
         given = self.features
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
