@@ -31,7 +31,13 @@ LOSSES = ["squared", "logistic", "squared_hinge"]
         ({"train_on": "bits"}, "train_on must be one of 'codes', 'full', got 'bits'"),
         ({"bits": None, "predict_on": "codes"}, "predict_on must be 'full' for features without a coded side"),
         ({"class_weight": {7: 1.0}}, r"class_weight must name classes of y, \[0, 1, 2\], got \[7\]"),
+        ({"class_weight": {7: 1.0, "a": 1.0}}, r"class_weight must name classes of y, \[0, 1, 2\], got \[7, 'a'\]"),
         ({"class_weight": "even"}, "class_weight must be a dict, 'balanced' or None, got 'even'"),
+        ({"class_weight": {1: -1.0}}, "each class_weight must be a finite number of at least 0, got -1.0"),
+        ({"class_weight": {1: np.nan}}, "each class_weight must be a finite number of at least 0, got nan"),
+        ({"class_weight": {1: np.inf}}, "each class_weight must be a finite number of at least 0, got inf"),
+        ({"class_weight": {1: "2"}}, "each class_weight must be a finite number of at least 0, got '2'"),
+        ({"class_weight": dict.fromkeys(range(3), 0.0)}, "class_weight must leave some weight to the rows"),
     ],
 )
 def test_classifier_refuses_parameters(parameters, sentence):

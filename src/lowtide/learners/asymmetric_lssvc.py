@@ -145,7 +145,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         if len(self.classes_) < 2:
             got = f"one class, {self.classes_.tolist()}"
             raise fail("AsymmetricLSSVC", "y must have at least two classes", got)
-        factor = class_weights(self.class_weight, self.classes_, found.totals)
+        factor = class_weights(self.class_weight, self.classes_, found.totals, owner="AsymmetricLSSVC")
         index, weight = ClassIndex(self.classes_, factor)(labels, weight)
         self._fit_features(rows, named)
         self._predict_on = self._resolve_side()
