@@ -23,7 +23,7 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
-from lowtide.learners.design import CodedDesign, Design, FullDesign
+from lowtide.learners.design import Design, FullDesign, encoded_design
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport
 from lowtide.learners.source_design import design_of
@@ -190,13 +190,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
             return FullDesign(self.features_, X)
-        # A coded side that is not packed shows in one row; all of it at once would be n x m floats.
-        codes = self.features_._encode(X[:1])
-        if isinstance(codes, Codes) and X.shape[0] > 1:
-            codes = self.features_._encode(X)
-        if isinstance(codes, Codes):
-            return CodedDesign(self._as_trained(codes))
-        return FullDesign(self.features_, X, method="_encode")
+        design = encoded_design(self.features_, X)
+        return design.recoded(self._as_trained) if design.is_packed else design
 
     def _as_trained(self, codes: Codes) -> Codes:
         """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
