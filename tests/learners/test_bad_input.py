@@ -7,8 +7,9 @@ import pytest
 from learners.samples import classes, curve
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import AsymmetricLSSVC, CodePCA, KernelClassifier, KernelRegressor, RandomFeatures
 from lowtide.errors import LowtideError, ParameterError
 
 LOSSES = ["squared", "logistic", "squared_hinge"]
@@ -127,6 +128,14 @@ def test_frozen_encoder_must_be_fitted_on_as_many_columns():
     narrow = RandomFeatures(n_components=16).fit(X[:, :3])
     with pytest.raises(ValueError, match="3 features"):
         KernelClassifier(FrozenEstimator(narrow)).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [KernelClassifier, KernelRegressor, AsymmetricLSSVC, CodePCA])
+@pytest.mark.parametrize("features", ["rbf", LogisticRegression(), FrozenEstimator(LogisticRegression())], ids=repr)
+def test_features_that_are_no_encoder_are_refused(model, features):
+    X, y = classes()
+    with pytest.raises(ParameterError, match=rf"{model.__name__}: features must be None or an encoder, got "):
+        model(features=features).fit(X, y)
 
 
 def test_warm_start_refuses_another_number_of_columns():

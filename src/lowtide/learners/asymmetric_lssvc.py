@@ -17,6 +17,7 @@ from lowtide.encoders import AsymmetricFeatures, Encoder
 from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
 from lowtide.learners.class_weights import class_weights
 from lowtide.learners.design import Design, FullDesign, encoded_design
+from lowtide.learners.machine import check_features
 from lowtide.learners.solvers import TwoSidedSystem
 from lowtide.learners.state import MachineState
 
@@ -209,6 +210,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
 
     def _fit_features(self, rows: Any, named: Any) -> None:
         given = self.features
+        check_features("AsymmetricLSSVC", given)
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
             validate_data(given.estimator, named, reset=False, skip_check_array=True)

@@ -30,7 +30,7 @@ from lowtide.learners.source_design import design_of
 from lowtide.learners.sources import RecodedSource, column_of, first_codes, is_source, read_blocks
 from lowtide.learners.state import MachineState
 
-__all__ = ["KernelMachine", "Side"]
+__all__ = ["KernelMachine", "Side", "check_features"]
 
 Array = NDArray[Any]
 Side = Literal["codes", "full"]
@@ -115,6 +115,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         # Rows are read by the encoder's own codebook, whatever Codes a fit before this one was on.
         self.__dict__.pop("_trained_codes", None)
         given = self.features
+        check_features(type(self).__name__, given)
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
             validate_data(given.estimator, named, reset=False, skip_check_array=True)
@@ -136,6 +137,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> None:
         """Take codes as they are; an encoder that is given must have made them, else they may bring their own."""
         given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+        check_features(type(self).__name__, given)
         encoder: Any = own if given is None else given
         if encoder is not None:
             try:
@@ -271,3 +273,10 @@ def _check_fingerprint(codes: Codes, expected: bytes) -> None:
             f"Codes must come from the model's encoder, fingerprint {expected.hex()}, got codes of "
             f"{codes.fingerprint.hex()}. Encode the rows with the model's features_."
         )
+
+
+def check_features(owner: str, features: Any) -> None:
+    """Refuse features that are no encoder, frozen or not."""
+    encoder = features.estimator if isinstance(features, FrozenEstimator) else features
+    if encoder is not None and not isinstance(encoder, Encoder):
+        raise fail(owner, "features must be None or an encoder", features, "lowtide.RandomFeatures('rbf'), say.")
