@@ -45,6 +45,15 @@ def test_gram_of_float32_rows_is_that_of_the_same_rows_in_float64(kernel):
     np.testing.assert_array_equal(kernel.gram(left, right), kernel.gram(left.astype(float), right.astype(float)))
 
 
+@pytest.mark.parametrize("kernel", [kernel for kernel, _, _ in SLOW], ids=repr)
+def test_gram_of_sparse_rows_adds_entries_that_are_stored_twice(kernel):
+    columns = np.tile(np.arange(4), 2)
+    twice = sparse.csr_matrix((np.hstack([X - 1.0, np.ones_like(X)]).ravel(), np.tile(columns, 7), 8 * np.arange(8)))
+    stored = twice.data.copy()
+    np.testing.assert_allclose(kernel.gram(twice, Y), kernel.gram(X, Y), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(twice.data, stored)
+
+
 @pytest.mark.parametrize("gamma", [0.05, 1.0, 3.0])
 def test_gaussian_gram_matches_scikit_learn(gamma):
     np.testing.assert_allclose(Gaussian.from_gamma(gamma).gram(X, Y), rbf_kernel(X, Y, gamma=gamma), rtol=1e-12)

@@ -34,8 +34,12 @@ def distances(X: Any, Y: Any, norm: float) -> NDArray[np.float64]:
 
 
 def _float64(X: Any) -> Any:
-    """Return rows in float64: scikit-learn rounds distances of float32 rows to float32."""
-    return X.astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    """Return rows in float64, an entry a column: scikit-learn rounds to float32, and squares repeated ones apart."""
+    if not sparse.issparse(X):
+        return np.asarray(X, dtype=np.float64)
+    rows = X.tocsr().astype(np.float64, copy=True)
+    rows.sum_duplicates()
+    return rows
 
 
 def _euclidean(X: Any, Y: Any) -> NDArray[np.float64]:
