@@ -269,6 +269,13 @@ def test_parameters_that_do_not_fit_are_refused(parameters, message):
         lt.SketchSearchCV(**parameters).fit(X, y)
 
 
+@pytest.mark.parametrize("values", [1.0, "auto"])
+def test_values_of_the_grid_must_be_lists(values):
+    X, y = classes()
+    with pytest.raises(TypeError, match="'C' needs to be a list or"):
+        lt.SketchSearchCV(param_grid={"gamma": [1.0], "C": values}).fit(X, y)
+
+
 def test_codes_that_do_not_fit_are_refused():
     X, y = classes(n=40)
     S = sketch_of(X).encode(X)
