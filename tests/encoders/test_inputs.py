@@ -1,4 +1,4 @@
-"""What RandomFeatures takes as rows, and what it refuses."""
+"""What encoders take as rows, and what they refuse."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from lowtide import RandomFeatures
+from lowtide import RandomFeatures, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError, PrecisionWarning
 
 RNG = np.random.default_rng(3)
@@ -205,6 +205,14 @@ def test_nothing_works_before_fit():
     for call in (*calls, encoder.distance_estimate, lambda rows: encoder.random_weights_):
         with pytest.raises(NotFittedError):
             call(X)
+
+
+@pytest.mark.parametrize("encoder", [RandomFeatures(n_components=16), TernaryFeatures(n_components=16, sparsity=0.0)])
+def test_negative_weights_are_refused(encoder):
+    weight = np.ones(40)
+    weight[3] = -2.0
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        encoder.fit(X, sample_weight=weight)
 
 
 def test_weighted_rows_are_repeated_rows():

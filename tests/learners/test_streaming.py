@@ -254,3 +254,14 @@ def test_regressor_forgets_the_sums_of_a_fit_that_failed():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(iter([(X, y), (X, np.full(60, np.nan))]))
     np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), KernelRegressor(**FIXED).fit(X, y).predict(X))
+
+
+def test_rows_without_any_weight_are_refused_until_others_come():
+    X, y = classes(n=60)
+    order = np.argsort(y, kind="stable")
+    model = KernelClassifier(class_weight={0: 0.0}, **FIXED)
+    with pytest.raises(ParameterError, match="class_weight must leave some weight to the rows"):
+        model.partial_fit(X[order[:20]], y[order[:20]], classes=[0, 1, 2])
+    model.partial_fit(X[order[20:]], y[order[20:]])
+    whole = KernelClassifier(class_weight={0: 0.0}, **FIXED).fit(X, y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10)
