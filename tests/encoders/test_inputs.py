@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from lowtide import RandomFeatures, TernaryFeatures
+from lowtide import RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError, PrecisionWarning
 
 RNG = np.random.default_rng(3)
@@ -197,6 +197,23 @@ def test_what_is_not_a_table_of_numbers_is_refused(rows, message):
     for call in (fitted().transform, RandomFeatures().fit):
         with pytest.raises(ValueError, match=message):
             call(rows)
+
+
+@pytest.mark.parametrize(
+    "encoder", [RandomFeatures(n_components=9), Sketch(9), TernaryFeatures(n_components=9, sparsity=0)]
+)
+def test_codes_of_the_encoder_are_not_taken_for_rows(encoder):
+    # As many components as columns: nothing but the type tells such codes from rows.
+    codes = encoder.fit(X).encode(X)
+    for method in (encoder.encode, encoder.transform):
+        with pytest.raises(ParameterError, match="X must be rows, not what this encoder made of them"):
+            method(codes)
+
+
+def test_expected_kernel_asks_for_rows():
+    encoder = fitted(n_components=9)
+    with pytest.raises(ParameterError, match="X must be rows"):
+        encoder.expected_kernel(X, encoder.encode(X))
 
 
 def test_nothing_works_before_fit():
