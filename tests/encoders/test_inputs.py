@@ -1,4 +1,4 @@
-"""What RandomFeatures takes as rows, and what it refuses."""
+"""What encoders take as rows, and what they refuse."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from lowtide import RandomFeatures
+from lowtide import RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError, PrecisionWarning
 
 RNG = np.random.default_rng(3)
@@ -199,12 +199,37 @@ def test_what_is_not_a_table_of_numbers_is_refused(rows, message):
             call(rows)
 
 
+@pytest.mark.parametrize(
+    "encoder", [RandomFeatures(n_components=9), Sketch(9), TernaryFeatures(n_components=9, sparsity=0)]
+)
+def test_codes_of_the_encoder_are_not_taken_for_rows(encoder):
+    # As many components as columns: nothing but the type tells such codes from rows.
+    codes = encoder.fit(X).encode(X)
+    for method in (encoder.encode, encoder.transform):
+        with pytest.raises(ParameterError, match="X must be rows, not what this encoder made of them"):
+            method(codes)
+
+
+def test_expected_kernel_asks_for_rows():
+    encoder = fitted(n_components=9)
+    with pytest.raises(ParameterError, match="X must be rows"):
+        encoder.expected_kernel(X, encoder.encode(X))
+
+
 def test_nothing_works_before_fit():
     encoder = RandomFeatures()
     calls = [encoder.transform, encoder.encode, encoder.kernel_estimate, encoder.expected_kernel]
     for call in (*calls, encoder.distance_estimate, lambda rows: encoder.random_weights_):
         with pytest.raises(NotFittedError):
             call(X)
+
+
+@pytest.mark.parametrize("encoder", [RandomFeatures(n_components=16), TernaryFeatures(n_components=16, sparsity=0.0)])
+def test_negative_weights_are_refused(encoder):
+    weight = np.ones(40)
+    weight[3] = -2.0
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        encoder.fit(X, sample_weight=weight)
 
 
 def test_weighted_rows_are_repeated_rows():

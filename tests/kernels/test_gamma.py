@@ -61,6 +61,12 @@ def test_median_is_that_of_the_distances():
     assert resolve("median", norm=1.0) == pytest.approx(1 / np.median(pdist(X, "cityblock")), rel=1e-9)
 
 
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_median_of_float32_rows_is_that_of_the_same_rows_in_float64(norm):
+    some = X.astype(np.float32)
+    assert resolve("median", some, norm) == resolve("median", some.astype(np.float64), norm)
+
+
 def test_median_of_many_rows_is_seeded_and_near_that_of_all():
     data = np.random.default_rng(5).standard_normal((3000, 8))
     assert resolve("median", data, seed=1) == resolve("median", data, seed=1)

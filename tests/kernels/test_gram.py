@@ -32,6 +32,28 @@ def test_gram_matches_the_formula_entry_by_entry(kernel, kappa, p):
     np.testing.assert_allclose(kernel.gram(X, Y), slow.gram(kappa, X, Y, p), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize(("kernel", "kappa", "p"), SLOW, ids=lambda v: repr(v) if isinstance(v, Gaussian) else None)
+def test_gram_does_not_lose_its_digits_to_a_common_offset(kernel, kappa, p):
+    # Multiples of 1/64 below 2^42 are exact, and so are their differences.
+    left, right = (np.round(64 * rows) / 64 + 2.0**40 for rows in (X, Y))
+    np.testing.assert_allclose(kernel.gram(left, right), slow.gram(kappa, left, right, p), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel, _, _ in SLOW], ids=repr)
+def test_gram_of_float32_rows_is_that_of_the_same_rows_in_float64(kernel):
+    left, right = X.astype(np.float32), Y.astype(np.float32)
+    np.testing.assert_array_equal(kernel.gram(left, right), kernel.gram(left.astype(float), right.astype(float)))
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel, _, _ in SLOW], ids=repr)
+def test_gram_of_sparse_rows_adds_entries_that_are_stored_twice(kernel):
+    columns = np.tile(np.arange(4), 2)
+    twice = sparse.csr_matrix((np.hstack([X - 1.0, np.ones_like(X)]).ravel(), np.tile(columns, 7), 8 * np.arange(8)))
+    stored = twice.data.copy()
+    np.testing.assert_allclose(kernel.gram(twice, Y), kernel.gram(X, Y), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(twice.data, stored)
+
+
 @pytest.mark.parametrize("gamma", [0.05, 1.0, 3.0])
 def test_gaussian_gram_matches_scikit_learn(gamma):
     np.testing.assert_allclose(Gaussian.from_gamma(gamma).gram(X, Y), rbf_kernel(X, Y, gamma=gamma), rtol=1e-12)

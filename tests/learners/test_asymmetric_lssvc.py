@@ -229,11 +229,23 @@ def test_bad_parameters_are_refused(parameters, message):
         AsymmetricLSSVC(features(), **parameters).fit(X, TWO)
 
 
+def test_coded_side_that_is_continuous_is_learned_on_too():
+    amplifier = lt.PeriodicMap(lambda t: np.tanh(2 * np.cos(t)))
+    encoder = RandomFeatures(gamma=0.3, n_components=40, feature_map="cosine", quantizer=amplifier, random_state=0)
+    model = AsymmetricLSSVC(encoder, C=0.5, system="ask_ls").fit(X, TWO)
+    same = KernelClassifier(encoder, C=0.5).fit(X, TWO)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), rtol=0, atol=1e-6)
+
+
 def test_one_class_and_codes_are_refused():
     with pytest.raises(ParameterError, match="two classes"):
         AsymmetricLSSVC(features()).fit(X, np.ones(60))
     with pytest.raises(ParameterError, match="two sides"):
         AsymmetricLSSVC(features()).fit(features(bits=1).fit(X).encode(X), TWO)
+    # As many components as columns: nothing else tells such codes from rows.
+    model = AsymmetricLSSVC(RandomFeatures(n_components=3, random_state=0)).fit(X, TWO)
+    with pytest.raises(ParameterError, match="two sides"):
+        model.predict(model.features_.encode(X))
     with pytest.raises(NotFittedError):
         AsymmetricLSSVC().predict(X)
 

@@ -7,8 +7,9 @@ import pytest
 from learners.samples import classes, curve
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import AsymmetricLSSVC, CodePCA, KernelClassifier, KernelRegressor, RandomFeatures
 from lowtide.errors import LowtideError, ParameterError
 
 LOSSES = ["squared", "logistic", "squared_hinge"]
@@ -31,7 +32,13 @@ LOSSES = ["squared", "logistic", "squared_hinge"]
         ({"train_on": "bits"}, "train_on must be one of 'codes', 'full', got 'bits'"),
         ({"bits": None, "predict_on": "codes"}, "predict_on must be 'full' for features without a coded side"),
         ({"class_weight": {7: 1.0}}, r"class_weight must name classes of y, \[0, 1, 2\], got \[7\]"),
+        ({"class_weight": {7: 1.0, "a": 1.0}}, r"class_weight must name classes of y, \[0, 1, 2\], got \[7, 'a'\]"),
         ({"class_weight": "even"}, "class_weight must be a dict, 'balanced' or None, got 'even'"),
+        ({"class_weight": {1: -1.0}}, "each class_weight must be a finite number of at least 0, got -1.0"),
+        ({"class_weight": {1: np.nan}}, "each class_weight must be a finite number of at least 0, got nan"),
+        ({"class_weight": {1: np.inf}}, "each class_weight must be a finite number of at least 0, got inf"),
+        ({"class_weight": {1: "2"}}, "each class_weight must be a finite number of at least 0, got '2'"),
+        ({"class_weight": dict.fromkeys(range(3), 0.0)}, "class_weight must leave some weight to the rows"),
     ],
 )
 def test_classifier_refuses_parameters(parameters, sentence):
@@ -121,6 +128,14 @@ def test_frozen_encoder_must_be_fitted_on_as_many_columns():
     narrow = RandomFeatures(n_components=16).fit(X[:, :3])
     with pytest.raises(ValueError, match="3 features"):
         KernelClassifier(FrozenEstimator(narrow)).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [KernelClassifier, KernelRegressor, AsymmetricLSSVC, CodePCA])
+@pytest.mark.parametrize("features", ["rbf", LogisticRegression(), FrozenEstimator(LogisticRegression())], ids=repr)
+def test_features_that_are_no_encoder_are_refused(model, features):
+    X, y = classes()
+    with pytest.raises(ParameterError, match=rf"{model.__name__}: features must be None or an encoder, got "):
+        model(features=features).fit(X, y)
 
 
 def test_warm_start_refuses_another_number_of_columns():

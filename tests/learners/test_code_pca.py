@@ -113,6 +113,15 @@ def test_codes_rows_and_frozen_encoder_give_one_model():
     assert from_rows.transform(X[:0]).shape == (0, 2)
 
 
+@pytest.mark.parametrize("bits", [1, 2])
+def test_rows_after_codes_are_read_by_their_own_codebook(bits):
+    codes = RandomFeatures(gamma=0.1, n_components=40, bits=bits, random_state=0).fit(X).encode(X)
+    model = CodePCA(3, random_state=0).fit(codes).fit(X)
+    fresh = CodePCA(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.explained_variance_, fresh.explained_variance_)
+    np.testing.assert_array_equal(model.transform(X), fresh.transform(X))
+
+
 def test_features_without_a_coded_side_are_taken_block_by_block():
     features = RandomFeatures(gamma=0.1, n_components=40, bits=None, random_state=0)
     model = CodePCA(features=features, random_state=0)

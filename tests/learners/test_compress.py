@@ -254,6 +254,8 @@ def test_moved_needs_rows_that_the_exact_model_can_read(exact_flowers):
         small.moved(FLOWERS[:0], exact_flowers)
     with pytest.raises(LowtideError, match="rows themselves"):
         small.moved(small.encode(FLOWERS), exact_flowers)
+    with pytest.raises(LowtideError, match=r"the model that was compressed, 4 columns and 3 kernel sums, got \(4, 1\)"):
+        small.moved(FLOWERS, SVC().fit(FLOWERS, np.arange(len(FLOWERS)) % 2))
 
 
 def test_compressed_machine_checks_its_rows(exact_flowers):

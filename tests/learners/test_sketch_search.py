@@ -55,6 +55,14 @@ def test_folds_that_test_a_row_twice_are_summed_anew():
     np.testing.assert_allclose(scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, cv), atol=1e-12)
 
 
+def test_folds_that_train_on_the_rows_they_test_are_summed_anew():
+    X, y = classes(n=80)
+    S = sketch_of(X).encode(X)
+    cv = [(half, half) for half in np.split(np.arange(80), 2)]
+    search = lt.SketchSearchCV(param_grid=GRID, cv=cv).fit(S, y)
+    np.testing.assert_allclose(scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, cv), atol=1e-12)
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n_targets", [None, 2])
 def test_regression_scores_are_those_of_scikit_learns_search(n_targets, fit_intercept):
@@ -259,6 +267,13 @@ def test_parameters_that_do_not_fit_are_refused(parameters, message):
     X, y = classes(n=40)
     with pytest.raises(ParameterError, match=message):
         lt.SketchSearchCV(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("values", [1.0, "auto"])
+def test_values_of_the_grid_must_be_lists(values):
+    X, y = classes()
+    with pytest.raises(TypeError, match="'C' needs to be a list or"):
+        lt.SketchSearchCV(param_grid={"gamma": [1.0], "C": values}).fit(X, y)
 
 
 def test_codes_that_do_not_fit_are_refused():

@@ -201,3 +201,67 @@ def test_regressor_refuses_another_number_of_targets_and_auto():
         KernelRegressor(alpha="auto").partial_fit(X, y)
     with pytest.raises(ParameterError, match="alpha must be a number when rows come in blocks"):
         KernelRegressor(alpha="auto").fit(blocks_of(X, y))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_class_weights_of_no_class_are_refused_in_blocks_too(loss):
+    X, y = classes(n=60)
+    model = KernelClassifier(loss=loss, class_weight={"1": 5.0}, **FIXED)
+    with pytest.raises(ParameterError, match=r"class_weight must name classes of y, \[0, 1, 2\], got \['1'\]"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ParameterError, match=r"class_weight must name classes of y, \[0, 1, 2\], got \['1'\]"):
+        model.fit(blocks_of(X, y))
+
+
+def test_class_weight_may_name_a_class_that_comes_in_a_later_block():
+    X, y = classes(n=60)
+    order = np.argsort(y, kind="stable")
+    streamed = KernelClassifier(class_weight={2: 5.0}, **FIXED).fit(blocks_of(X[order], y[order]))
+    at_once = KernelClassifier(class_weight={2: 5.0}, **FIXED).fit(X, y)
+    np.testing.assert_allclose(streamed.coef_, at_once.coef_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_partial_fit_refuses_other_classes_than_those_of_the_first_call(loss):
+    X, y = classes(n=60)
+    model = KernelClassifier(loss=loss, **FIXED).partial_fit(X, y, classes=[2, 1, 0])
+    model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ParameterError, match=r"classes must stay those of the first call of partial_fit, \[0, 1, 2\]"):
+        model.partial_fit(X, y, classes=[0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("model", [KernelClassifier(**FIXED), KernelRegressor(**FIXED)])
+def test_labels_and_weights_beside_an_iterator_are_refused(model):
+    X, y = classes(n=60)
+    with pytest.raises(ParameterError, match="y must come with the rows of each block"):
+        model.fit(blocks_of(X, y), y)
+    with pytest.raises(ParameterError, match="sample_weight must come with the rows of each block"):
+        model.fit(blocks_of(X, y), sample_weight=weights(60))
+
+
+@pytest.mark.parametrize("model", [KernelClassifier(**FIXED), KernelRegressor(**FIXED)])
+@pytest.mark.parametrize("extra", [0, 3], ids=["rows alone", "too many"])
+def test_blocks_that_are_not_rows_with_labels_are_refused(model, extra):
+    X, y = classes(n=60)
+    block = (X, y, *[np.ones(60)] * (extra - 1)) if extra else X[:3]
+    with pytest.raises(ParameterError, match=r"a block must be \(rows, y\) or \(rows, y, sample_weight\), got"):
+        model.fit(iter([block]))
+
+
+def test_regressor_forgets_the_sums_of_a_fit_that_failed():
+    X, y = curve(n=60)
+    model = KernelRegressor(**FIXED)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(iter([(X, y), (X, np.full(60, np.nan))]))
+    np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), KernelRegressor(**FIXED).fit(X, y).predict(X))
+
+
+def test_rows_without_any_weight_are_refused_until_others_come():
+    X, y = classes(n=60)
+    order = np.argsort(y, kind="stable")
+    model = KernelClassifier(class_weight={0: 0.0}, **FIXED)
+    with pytest.raises(ParameterError, match="class_weight must leave some weight to the rows"):
+        model.partial_fit(X[order[:20]], y[order[:20]], classes=[0, 1, 2])
+    model.partial_fit(X[order[20:]], y[order[20:]])
+    whole = KernelClassifier(class_weight={0: 0.0}, **FIXED).fit(X, y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders.state import EstimatorState
 
@@ -79,6 +80,8 @@ class Encoder(EstimatorState, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             if self._is_plain(X):
                 return X
             check_is_fitted(self)
+            if isinstance(X, Codes) and X.fingerprint == self.fingerprint_:
+                raise fail(type(self).__name__, "X must be rows, not what this encoder made of them", "its Codes")
         fewest = 1 if reset else 0
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from lowtide._checks import check_option
+from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders.pair_curves import PairCurves, pair_curves
 from lowtide.errors import FingerprintMismatchError
@@ -101,11 +101,7 @@ class KernelEstimation:
 
     def _side(self, X: Any, side: Side) -> Any:
         if isinstance(X, Codes):
-            if X.fingerprint != self.fingerprint_:
-                raise FingerprintMismatchError(
-                    f"Codes must come from this encoder, fingerprint {self.fingerprint_.hex()}, got codes of "
-                    f"{X.fingerprint.hex()}. Encode the rows with this encoder."
-                )
+            check_own_codes(self, X)
             return X
         return self.transform(X) if side == "full" else self.encode(X)  # type: ignore[attr-defined]
 
@@ -133,16 +129,32 @@ class KernelEstimation:
 
 def check_sides(encoder: Any, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
     """Check the two names, let Codes be codes, and refuse codes that do not exist."""
-    check_is_fitted(encoder)
-    owner = type(encoder).__name__
-    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-        check_option(owner, "sides", sides, ("(left, right), each 'full' or 'codes'",))
-    for side in sides:
-        check_option(owner, "each of sides", side, ("full", "codes"))
-    left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
+    left, right = actual_sides(encoder, X, Y, sides)
     if "codes" in (left, right):
         encoder._coded_side()
     return left, right
+
+
+def actual_sides(encoder: Any, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
+    """Check the two names of a fitted encoder's sides, and let Codes be codes."""
+    check_is_fitted(encoder)
+    owner = type(encoder).__name__
+    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
+        raise fail(owner, "sides must be (left, right), each 'full' or 'codes'", sides)
+    for side in sides:
+        check_option(owner, "each of sides", side, ("full", "codes"))
+    left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
+    return left, right
+
+
+def check_own_codes(encoder: Any, codes: Codes) -> None:
+    """Refuse codes of another encoder."""
+    check_is_fitted(encoder)
+    if codes.fingerprint != encoder.fingerprint_:
+        raise FingerprintMismatchError(
+            f"Codes must come from this encoder, fingerprint {encoder.fingerprint_.hex()}, got codes of "
+            f"{codes.fingerprint.hex()}. Encode the rows with this encoder."
+        )
 
 
 def product(left: Any, right: Any) -> NDArray[np.float32]:

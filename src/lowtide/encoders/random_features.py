@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, row_bytes
@@ -24,7 +24,7 @@ from lowtide.encoders.precision import (
     warn_when_phases_lose_their_fraction,
 )
 from lowtide.encoders.quantizing import count_levels, resolve_quantizer
-from lowtide.encoders.rows import check_within_float32
+from lowtide.encoders.rows import check_weight, check_within_float32
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, Projection
@@ -128,7 +128,7 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
             self.__dict__.pop(stale, None)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        weight = check_weight(sample_weight, rows)
         n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
         self._seed: int | None = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(self._seed))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight
 
 from lowtide.errors import ParameterError
 
-__all__ = ["check_within_float32", "float32_blocks", "not_finite"]
+__all__ = ["check_weight", "check_within_float32", "float32_blocks", "not_finite"]
 
 _BLOCK_BYTES = 32 << 20
 
@@ -54,6 +55,14 @@ def _to_float32(block: Any) -> NDArray[np.float32]:
 def not_finite() -> ParameterError:
     """Return the error for rows with missing or infinite values."""
     return ParameterError("Input X contains NaN or infinity. Replace or drop these values first.")
+
+
+def check_weight(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """Return weights of the rows in float64, None where there are none; refuse negative ones."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weight)
 
 
 def check_within_float32(X: Any) -> None:

@@ -23,9 +23,30 @@ def distances(X: Any, Y: Any, norm: float) -> NDArray[np.float64]:
     """
     if 0 in (np.shape(X)[0], np.shape(Y)[0]):
         return np.zeros((np.shape(X)[0], np.shape(Y)[0]))
-    if norm == 2.0:
-        return np.asarray(euclidean_distances(X, Y), dtype=np.float64)
+    left = _float64(X)
+    right = left if Y is X else _float64(Y)
     if norm == 1.0:
-        return np.asarray(manhattan_distances(X, Y), dtype=np.float64)
-    dense = [A.toarray() if sparse.issparse(A) else np.asarray(A, dtype=np.float64) for A in (X, Y)]
-    return np.asarray(cdist(*dense, metric="minkowski", p=norm), dtype=np.float64)
+        return np.asarray(manhattan_distances(left, right))
+    if norm == 2.0:
+        return _euclidean(left, right)
+    dense = [A.toarray() if sparse.issparse(A) else A for A in (left, right)]
+    return np.asarray(cdist(*dense, metric="minkowski", p=norm))
+
+
+def _float64(X: Any) -> Any:
+    """Return rows in float64, an entry a column: scikit-learn rounds to float32, and squares repeated ones apart."""
+    if not sparse.issparse(X):
+        return np.asarray(X, dtype=np.float64)
+    rows = X.tocsr().astype(np.float64, copy=True)
+    rows.sum_duplicates()
+    return rows
+
+
+def _euclidean(X: Any, Y: Any) -> NDArray[np.float64]:
+    """Return |x - y| from |x|^2 + |y|^2 - 2 x.y, of rows less their mean: else a common offset cancels in the sum."""
+    if not sparse.issparse(X) and not sparse.issparse(Y):
+        center = X.mean(axis=0)
+        left = X - center
+        # One object on both sides, where they are one: then the diagonal is 0 exactly.
+        X, Y = left, left if Y is X else Y - center
+    return np.asarray(euclidean_distances(X, Y))

@@ -14,9 +14,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from lowtide._checks import check_option, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders import AsymmetricFeatures, Encoder
-from lowtide.learners.class_targets import ClassCounts, ClassIndex
+from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
 from lowtide.learners.class_weights import class_weights
-from lowtide.learners.design import CodedDesign, Design, FullDesign
+from lowtide.learners.design import Design, FullDesign, encoded_design
+from lowtide.learners.machine import check_features
 from lowtide.learners.solvers import TwoSidedSystem
 from lowtide.learners.state import MachineState
 
@@ -133,8 +134,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
             check_positive("AsymmetricLSSVC", "C", self.C, "Or let it be derived: C='stable'.")
         check_option("AsymmetricLSSVC", "role", self.role, _ROLES)
         check_option("AsymmetricLSSVC", "system", self.system, tuple(_SOLVERS))
-        if isinstance(X, Codes):
-            raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
+        _refuse_codes(X)
         named = X
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weight = None
@@ -145,12 +145,13 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         if len(self.classes_) < 2:
             got = f"one class, {self.classes_.tolist()}"
             raise fail("AsymmetricLSSVC", "y must have at least two classes", got)
-        factor = class_weights(self.class_weight, self.classes_, found.totals)
+        factor = class_weights(self.class_weight, self.classes_, found.totals, owner="AsymmetricLSSVC")
         index, weight = ClassIndex(self.classes_, factor)(labels, weight)
         self._fit_features(rows, named)
         self._predict_on = self._resolve_side()
         left, right = self._designs(rows)
-        system = TwoSidedSystem(left, right, self._targets(index), weight)
+        targets = ClassTargets(len(self.classes_), one_hot=False).targets(index)
+        system = TwoSidedSystem(left, right, targets, weight)
         self.C_ = self._stable_strength(system) if self.C == "stable" else float(self.C)
         solution = _SOLVERS[self.system](system, 2.0 * self.C_)
         if solution.rcond < _SMALLEST_RCOND:
@@ -180,8 +181,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """Return the class of the largest score, (n,)."""
         scores = self._scores(X, self.role)
-        index = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
-        return np.asarray(self.classes_[index])
+        return np.asarray(self.classes_[largest(scores)])
 
     @property
     def source_coef_(self) -> Array:
@@ -197,6 +197,7 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
 
     def _scores(self, X: Any, role: str) -> Array:
         check_is_fitted(self, "_weights")
+        _refuse_codes(X)
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         left, right = self._designs(rows)
         m = len(self._weights) // 2
@@ -207,16 +208,9 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
             found.append(right.matmul(np.ascontiguousarray(self._weights[m:])) + self.intercept_[1])
         return np.asarray(np.mean(found, axis=0))
 
-    def _targets(self, index: Array) -> Array:
-        """Return -1 and 1, a column a one-against-rest problem."""
-        if len(self.classes_) == 2:
-            return np.where(index == 1, 1.0, -1.0)[:, None]
-        targets = np.full((len(index), len(self.classes_)), -1.0)
-        targets[np.arange(len(index)), index] = 1.0
-        return targets
-
     def _fit_features(self, rows: Any, named: Any) -> None:
         given = self.features
+        check_features("AsymmetricLSSVC", given)
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
             validate_data(given.estimator, named, reset=False, skip_check_array=True)
@@ -243,8 +237,8 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         if self._predict_on == "full":
             left: Design = FullDesign(encoder, rows, "_transform")
             return left, FullDesign(encoder, rows, "_transform_right") if two else left
-        left = CodedDesign(encoder._encode(rows))
-        return left, CodedDesign(encoder._encode_right(rows)) if two else left
+        left = encoded_design(encoder, rows)
+        return left, encoded_design(encoder, rows, "_encode_right") if two else left
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         self._weights = np.asarray(coef)
@@ -278,3 +272,9 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _refuse_codes(X: Any) -> None:
+    """Refuse codes, which would be read as rows where there are as many of their columns."""
+    if isinstance(X, Codes):
+        raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.learners.design import Design
 from lowtide.learners.solvers import NormalEquations
 
@@ -37,6 +38,8 @@ class ClassSums:
 
     def problem(self) -> tuple[Array, NormalEquations]:
         """Return the classes in order, and the equations of their targets; one column for two classes."""
+        if self.sums.weight <= 0.0:
+            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", self.sums.weight)
         order = np.argsort(self.classes)
         chosen = order[1:] if len(order) == 2 else order
         sums, equations = self.sums, NormalEquations(len(self.sums.row_sum), len(chosen), self.sums.dtype)

@@ -17,6 +17,7 @@ from lowtide.encoders import Encoder
 from lowtide.learners.calibration import fit_slope, log_softmax_of, softmax_of
 from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
 from lowtide.learners.class_weights import class_weights
+from lowtide.learners.labeled_blocks import labeled_blocks
 from lowtide.learners.left_out import left_out_hinge_scores, left_out_ridge_scores
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.machine import KernelMachine, Side
@@ -149,7 +150,7 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         self._check_parameters(blocks=isinstance(X, Iterator) and self.loss == "squared")
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
-            return self._fit_blocks(X)
+            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"))
         progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
         with progress.running(X, y):
             self._fit_problem(self._start_problem(X, y, sample_weight), progress)

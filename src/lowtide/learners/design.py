@@ -13,7 +13,7 @@ from scipy.linalg import blas
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder
 
-__all__ = ["CodedDesign", "Design", "FullDesign"]
+__all__ = ["CodedDesign", "Design", "FullDesign", "encoded_design"]
 
 Array = NDArray[Any]
 
@@ -201,3 +201,13 @@ def _mirrored(upper: Array) -> Array:
         corner[...] = np.triu(corner) + np.triu(corner, 1).T
         upper[j : j + size, :j] = upper[:j, j : j + size].T
     return upper
+
+
+def encoded_design(encoder: Any, rows: Any, method: str = "_encode") -> Design:
+    """Return the coded side of validated rows: packed, or float features where that side is continuous."""
+    encode = getattr(encoder, method)
+    # A side that is not packed shows in one row; all of it at once would be n x m floats.
+    codes = encode(rows[:1])
+    if isinstance(codes, Codes):
+        return CodedDesign(encode(rows) if rows.shape[0] > 1 else codes)
+    return FullDesign(encoder, rows, method)

@@ -23,14 +23,14 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
-from lowtide.learners.design import CodedDesign, Design, FullDesign
+from lowtide.learners.design import Design, FullDesign, encoded_design
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport
 from lowtide.learners.source_design import design_of
 from lowtide.learners.sources import RecodedSource, column_of, first_codes, is_source, read_blocks
 from lowtide.learners.state import MachineState
 
-__all__ = ["KernelMachine", "Side"]
+__all__ = ["KernelMachine", "Side", "check_features"]
 
 Array = NDArray[Any]
 Side = Literal["codes", "full"]
@@ -70,7 +70,6 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             named = X
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             weight = self._check_weight(sample_weight, len(y))
-            self.__dict__.pop("_trained_codes", None)
             self._fit_features(X, weight, named)
         self._settle_sides(coded_only=is_source(X))
         return X, y, weight
@@ -113,7 +112,10 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
 
         `named` is X as it came: a frozen encoder that was fitted on named columns wants the same ones.
         """
+        # Rows are read by the encoder's own codebook, whatever Codes a fit before this one was on.
+        self.__dict__.pop("_trained_codes", None)
         given = self.features
+        check_features(type(self).__name__, given)
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
             validate_data(given.estimator, named, reset=False, skip_check_array=True)
@@ -135,6 +137,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> None:
         """Take codes as they are; an encoder that is given must have made them, else they may bring their own."""
         given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+        check_features(type(self).__name__, given)
         encoder: Any = own if given is None else given
         if encoder is not None:
             try:
@@ -189,13 +192,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
             return FullDesign(self.features_, X)
-        # A coded side that is not packed shows in one row; all of it at once would be n x m floats.
-        codes = self.features_._encode(X[:1])
-        if isinstance(codes, Codes) and X.shape[0] > 1:
-            codes = self.features_._encode(X)
-        if isinstance(codes, Codes):
-            return CodedDesign(self._as_trained(codes))
-        return FullDesign(self.features_, X, method="_encode")
+        design = encoded_design(self.features_, X)
+        return design.recoded(self._as_trained) if design.is_packed else design
 
     def _as_trained(self, codes: Codes) -> Codes:
         """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
@@ -275,3 +273,10 @@ def _check_fingerprint(codes: Codes, expected: bytes) -> None:
             f"Codes must come from the model's encoder, fingerprint {expected.hex()}, got codes of "
             f"{codes.fingerprint.hex()}. Encode the rows with the model's features_."
         )
+
+
+def check_features(owner: str, features: Any) -> None:
+    """Refuse features that are no encoder, frozen or not."""
+    encoder = features.estimator if isinstance(features, FrozenEstimator) else features
+    if encoder is not None and not isinstance(encoder, Encoder):
+        raise fail(owner, "features must be None or an encoder", features, "lowtide.RandomFeatures('rbf'), say.")

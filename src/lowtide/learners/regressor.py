@@ -12,6 +12,7 @@ from sklearn.utils import Tags, check_random_state
 
 from lowtide._checks import check_positive, fail
 from lowtide.encoders import Encoder
+from lowtide.learners.labeled_blocks import labeled_blocks
 from lowtide.learners.machine import KernelMachine, Side
 from lowtide.learners.progress import FitProgress, reports_progress
 from lowtide.learners.solvers import NormalEquations, RidgeSolution
@@ -111,7 +112,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         self._check_parameters(blocks=isinstance(X, Iterator))
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
-            return self._fit_blocks(X)
+            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelRegressor"))
         progress = FitProgress(self, n_steps=2)
         with progress.running(X, y):
             problem = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
@@ -171,13 +172,15 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         """Gather the sums of an iterator of blocks, solve, and let the sums go."""
         progress = FitProgress(self, n_steps=None)
         with progress.running(None, None):
-            for X, y, *rest in blocks:
-                self._add(X, y, rest[0] if rest else None)
-                progress.step("block")
-            if "_stream" not in self.__dict__:
-                raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
-            self._solve_sums()
-            del self._stream
+            try:
+                for X, y, sample_weight in blocks:
+                    self._add(X, y, sample_weight)
+                    progress.step("block")
+                if "_stream" not in self.__dict__:
+                    raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
+                self._solve_sums()
+            finally:
+                self.__dict__.pop("_stream", None)
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -47,7 +47,7 @@ class StreamingClassifier:
             "squared_hinge" are scaled on this block alone: give it a few hundred rows.
         y : array (n,); of a source with columns also the name of one, "y" when None
         classes : array, needed in the first call
-            All classes that will come; those of a `fit` before, if there was one.
+            All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
         sample_weight : array (n,), optional
         """
         self._check_parameters(blocks=True)
@@ -56,6 +56,9 @@ class StreamingClassifier:
             classes = getattr(self, "classes_", None)
         if first and classes is None:
             raise fail("KernelClassifier", "classes must be given in the first call of partial_fit", None)
+        if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            need = f"classes must stay those of the first call of partial_fit, {self.classes_.tolist()}"
+            raise fail("KernelClassifier", need, classes, "Start anew: call partial_fit of a clone.")
         rows, labels, weight = self._start_block(X, y, sample_weight, first)
         if first:
             self.classes_ = np.unique(np.asarray(classes))
@@ -101,8 +104,8 @@ class StreamingClassifier:
     def _started(self: Any, blocks: Iterator[Any], progress: FitProgress) -> Iterator[Block]:
         """Yield the blocks validated; the encoder is fitted on the first."""
         first = True
-        for X, y, *rest in blocks:
-            rows, labels, weight = self._start_block(X, y, rest[0] if rest else None, first)
+        for X, y, sample_weight in blocks:
+            rows, labels, weight = self._start_block(X, y, sample_weight, first)
             check_classification_targets(labels)
             yield rows, labels, weight
             progress.step("block")
@@ -115,7 +118,7 @@ class StreamingClassifier:
         largest: Block | None = None
         for rows, labels, weight in blocks:
             known = np.unique(labels)
-            _, weight = ClassIndex(known, class_weights(self.class_weight, known, None))(labels, weight)
+            _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
             design = self._design(rows, self._train_on)
             sums = ClassSums(design.shape[1], known) if sums is None else sums
             sums.add(design, labels, weight)
@@ -125,6 +128,7 @@ class StreamingClassifier:
         assert largest is not None
         self.classes_, equations = sums.problem()
         self._check_classes()
+        class_weights(self.class_weight, self.classes_, None)  # refuses names that did not come
         solution = equations.solve(0.5 / self.C, fit_intercept=self.fit_intercept)
         problem = self._with_targets(self._problem(*largest, self.fit_intercept), None)
         self._keep_ridge(solution, problem, self.C)

@@ -109,7 +109,7 @@ def test_unfitted_and_foreign_inputs_are_refused():
         lt.Sketch().cosine_similarity(X)
     with pytest.raises(NotFittedError):
         lt.Sketch().kernel_estimate(X, gamma=1.0)
-    with pytest.raises(FingerprintMismatchError, match="must come from this sketch"):
+    with pytest.raises(FingerprintMismatchError, match="must come from this encoder"):
         sketch().kernel_estimate(sketch(random_state=2).encode(X), gamma=1.0)
     with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
         sketch().kernel_estimate(X, gamma=-1.0)

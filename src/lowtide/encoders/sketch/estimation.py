@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from lowtide._checks import check_option, check_positive, fail
+from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
+from lowtide.encoders.estimation import Side, actual_sides, check_own_codes
 from lowtide.encoders.sketch.codebooks import fourier_codebook, linear_codes, warn_of_bias
 from lowtide.encoders.sketch.rows import linear_rows
 from lowtide.encoders.sketch.similarity import CosineCurve, product, scaled_fourier_product
-from lowtide.errors import FingerprintMismatchError
 from lowtide.theory import fourier_moments, layout_variance
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SketchEstimation"]
 
-Side = Literal["codes", "full"]
 Floats = NDArray[np.float64]
 
 
@@ -60,7 +59,7 @@ class SketchEstimation:
         std : ndarray of float32, shape (n, n_y), with return_std
         """
         Y = X if Y is None else Y
-        sides = self._actual_sides(X, Y, sides)
+        sides = actual_sides(self, X, Y, sides)
         curve = _cosine_curve(self.steps_.bits, self.projection_.blocks, sides)
         left, right = (self._linear_side(rows, side) for rows, side in zip((X, Y), sides))
         cosine = curve.cosine(product(left, right))
@@ -140,17 +139,6 @@ class SketchEstimation:
         spread = np.maximum(second - K.astype(np.float64) ** 2, 0.0)
         return K, np.sqrt(spread / left.n_levels).astype(np.float32)
 
-    def _actual_sides(self, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
-        """Check the two names and let Codes be codes."""
-        check_is_fitted(self)
-        owner = type(self).__name__
-        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-            check_option(owner, "sides", sides, ("(left, right), each 'codes' or 'full'",))
-        for side in sides:
-            check_option(owner, "each of sides", side, ("codes", "full"))
-        left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
-        return left, right
-
     def _linear_side(self, X: Any, side: Side) -> Any:
         if side == "full":
             return linear_rows(self._rows(X), self.projection_)  # type: ignore[attr-defined]
@@ -165,12 +153,7 @@ class SketchEstimation:
         """Return Codes of this sketch as they are, and raw rows encoded, with their norms."""
         if not isinstance(X, Codes):
             return self._encode_with_norms(self._rows(X))  # type: ignore[attr-defined]
-        check_is_fitted(self)
-        if X.fingerprint != self.fingerprint_:
-            raise FingerprintMismatchError(
-                f"Codes must come from this sketch, fingerprint {self.fingerprint_.hex()}, got codes of "
-                f"{X.fingerprint.hex()}. Encode the rows with this sketch."
-            )
+        check_own_codes(self, X)
         return X
 
     def _unit_rows(self, X: Any) -> Floats:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from lowtide._checks import check_option, fail
+from lowtide._checks import fail
 from lowtide.codes import Codes
-from lowtide.encoders.estimation import Side
-from lowtide.errors import FingerprintMismatchError
+from lowtide.encoders.estimation import Side, actual_sides, check_own_codes
 from lowtide.theory import center_kernel, ternary_kernel
 
 if TYPE_CHECKING:
@@ -78,25 +76,16 @@ class TernaryEstimation:
 
     def _operands(self, X: Any, Y: Any, sides: tuple[Side, Side], centered: bool) -> tuple[Any, Any]:
         """Check the arguments that all estimates share."""
-        check_is_fitted(self)
-        owner = type(self).__name__
-        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-            check_option(owner, "sides", sides, ("(left, right), each 'full' or 'codes'",))
-        for side in sides:
-            check_option(owner, "each of sides", side, ("full", "codes"))
+        actual_sides(self, X, Y, sides)
         if centered and Y is not None:
             remedy = "For other rows fit scikit-learn's KernelCenterer on the kernel of X."
-            raise fail(owner, "a centered kernel is that of X against itself", "a Y", remedy)
+            raise fail(type(self).__name__, "a centered kernel is that of X against itself", "a Y", remedy)
         return X, X if Y is None else Y
 
     def _codes(self, X: Any) -> Codes:
         if not isinstance(X, Codes):
             return self.encode(X)  # type: ignore[attr-defined]
-        if X.fingerprint != self.fingerprint_:
-            raise FingerprintMismatchError(
-                f"Codes must come from this encoder, fingerprint {self.fingerprint_.hex()}, got codes of "
-                f"{X.fingerprint.hex()}. Encode the rows with this encoder."
-            )
+        check_own_codes(self, X)
         return X
 
     def _expected(self, X: Any, Y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

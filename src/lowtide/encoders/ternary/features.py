@@ -10,14 +10,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, check_interval, check_option, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.base import Encoder
 from lowtide.encoders.fingerprint import fingerprint
 from lowtide.encoders.precision import warn_when_float32_loses_the_signal
-from lowtide.encoders.rows import check_within_float32
+from lowtide.encoders.rows import check_weight, check_within_float32
 from lowtide.encoders.ternary.estimation import TernaryEstimation
 from lowtide.encoders.ternary.spread import Spread
 from lowtide.encoders.ternary.state import TernaryState
@@ -140,7 +140,7 @@ class TernaryFeatures(TernaryEstimation, TernaryState, Encoder):
         self.__dict__.pop("fingerprint_", None)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        weight = check_weight(sample_weight, rows)
         self._n_components = check_integer("TernaryFeatures", "n_components", self.n_components, 1)
         self.sparsity_ = self._resolve_sparsity(rows.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -105,7 +105,12 @@ class CompressedMachine(CompressedState, KernelMachine):
         -------
         DecisionReport
         """
-        return self._report(self._measurable(X), expansion_of(exact), "given rows")
+        expansion = expansion_of(exact)
+        own, given = (self.n_features_in_, len(self.intercept_)), (expansion.rows.shape[1], expansion.coef.shape[1])
+        if given != own:
+            need = f"exact must be the model that was compressed, {own[0]} columns and {own[1]} kernel sums"
+            raise fail(type(self).__name__, need, given)
+        return self._report(self._measurable(X), expansion, "given rows")
 
     def _fill(self, expansion: KernelExpansion, features: RandomFeatures, X: Any) -> Self:
         """Sum the weights over the support rows and measure on X (None: on some of the support rows)."""

@@ -113,4 +113,6 @@ def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[Norm
 def _is_partition(splits: list[Split], n: int) -> bool:
     """Whether every row is tested once, and each split trains on all the rows that it does not test."""
     tested = np.concatenate([test for _, test in splits])
-    return len(tested) == n == len(np.unique(tested)) and all(len(train) + len(test) == n for train, test in splits)
+    if not len(tested) == n == len(np.unique(tested)):
+        return False
+    return all(len(train) + len(test) == n == len(np.union1d(train, test)) for train, test in splits)

@@ -238,6 +238,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         gammas = [check_positive("SketchSearchCV", "each gamma", gamma) for gamma in np.ravel(grid["gamma"])]
         if not gammas:
             raise fail("SketchSearchCV", "param_grid must have at least one gamma", gammas)
+        ParameterGrid(others)  # refuses a text or a number where a list of them belongs
         plain = {name: [_plain(value) for value in values] for name, values in others.items()}
         return gammas, list(ParameterGrid(plain))
 
