@@ -7,6 +7,7 @@ import pytest
 from reference.quantizer_fourier import N_SAMPLES, coefficients
 from sklearn.base import clone
 
+from lowtide import RandomFeatures
 from lowtide.errors import ParameterError
 from lowtide.maps import Cosine, CosSin
 from lowtide.quantizers import QUANTIZERS, DrawnPeriodic, LloydMax, PeriodicMap, Phase, PhaseSteps, quantizer_by_name
@@ -180,6 +181,32 @@ def test_clone_and_equality_of_callables():
     periodic = PeriodicMap(saturated)
     assert clone(periodic) == periodic
     assert periodic != PeriodicMap(sawtooth)
+
+
+class Amplifier:
+    """A sensor that prints without its gain."""
+
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __call__(self, t):
+        return np.tanh(self.gain * np.cos(t))
+
+    def __repr__(self):
+        return "Amplifier()"
+
+
+def test_callables_that_print_alike_are_not_taken_for_one():
+    assert PeriodicMap(Amplifier(0.1)) != PeriodicMap(Amplifier(9.0))
+    rows = RNG.standard_normal((2, 3))
+    encoders = [
+        RandomFeatures(gamma=0.1, feature_map="cosine", quantizer=PeriodicMap(Amplifier(gain)), random_state=0)
+        for gain in (0.1, 9.0)
+    ]
+    errors = [
+        encoder.fit(rows).kernel_estimate(rows, sides=("codes", "codes"), return_std=True)[1] for encoder in encoders
+    ]
+    assert np.all(np.abs(errors[0] - errors[1]) > 1e-3)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ class PeriodicMap(Quantizer):
         return {"type": "PeriodicMap", "f": [[float(c.real), float(c.imag)] for c in self.coefficients()]}
 
     def _key(self) -> str:
-        return repr(self.f) if callable(self.f) else super()._key()
+        # Not by what f prints as, which need not tell two functions apart.
+        return f"callable {id(self.f)}" if callable(self.f) else super()._key()
 
     def coefficients(self) -> NDArray[np.complex128]:
         """Return F_0 .. F_2048, or those that were given."""
