@@ -72,3 +72,16 @@ def test_stores_of_different_encoders_or_columns_are_not_joined(tmp_path):
     for bad in ([], [a, a[:]]):
         with pytest.raises(ParameterError, match="one or more stores"):
             lt.CodeStore.concatenate(bad)
+
+
+def test_columns_of_texts_and_of_numbers_are_not_joined(tmp_path):
+    filled(tmp_path / "a", n=2, y=["u", "v"])
+    filled(tmp_path / "b", n=2, y=[1, 2])
+    filled(tmp_path / "c", n=2, y=[0.5, 2])
+    a, b, c = (lt.CodeStore.open(tmp_path / name) for name in "abc")
+    numbers = lt.CodeStore.concatenate([b, c])
+    assert numbers.column_types == {"y": "float64"}
+    assert numbers.y.tolist() == [1, 2, 0.5, 2]
+    for stores in ([a, b], [numbers, a]):
+        with pytest.raises(ParameterError, match="column y must hold texts in all stores, or numbers in all"):
+            lt.CodeStore.concatenate(stores)

@@ -33,6 +33,11 @@ class ConcatenatedStores(StoredRows):
         columns = {tuple(sorted(store.columns)) for store in self.stores}
         if len(columns) > 1:
             raise fail("CodeStore.concatenate", "all stores must have the same columns", sorted(columns))
+        for name in self.stores[0].columns:
+            kinds = sorted({store.column_types[name] for store in self.stores})
+            if "texts" in kinds and len(kinds) > 1:
+                must = f"column {name} must hold texts in all stores, or numbers in all"
+                raise fail("CodeStore.concatenate", must, kinds)
         self._template = self.stores[0]._template
         self._starts = np.cumsum([0, *(store.n_rows for store in self.stores)])
 
@@ -45,6 +50,15 @@ class ConcatenatedStores(StoredRows):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(self.stores[0].columns)
+
+    @property
+    def column_types(self) -> dict[str, str]:
+        """What each column holds: numpy's name of its type, or "texts"."""
+        kinds = [store.column_types for store in self.stores]
+        return {
+            name: "texts" if kinds[0][name] == "texts" else np.result_type(*(kind[name] for kind in kinds)).name
+            for name in self.columns
+        }
 
     @property
     def encoder(self) -> Any:
