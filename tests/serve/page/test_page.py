@@ -213,7 +213,7 @@ def test_the_model_chosen_last_is_the_one_that_is_shown(browser, address):
     held = []
     visit.page.route("**/models/wide/encoder", lambda route: held.append(route))
     visit.page.select_option("#model", "wide")
-    visit.choose("dense")
+    visit.page.select_option("#model", "dense")
     visit.page.wait_for_selector("#field-2")
     with visit.page.expect_response("**/models/wide/encoder"):
         held[0].continue_()

@@ -20,6 +20,8 @@ let wanted = null;
 // At most one question is under way; the newest row waits for its answer, rows between are dropped.
 let busy = false;
 let waiting;
+// What is asked for of the server, a row's answer or an encoder, may begin before the other has ended.
+let underWay = 0;
 
 function say(text) {
   byId("trouble").textContent = text;
@@ -28,6 +30,7 @@ function say(text) {
 
 // While something is asked for, the stages say so: to a screen reader, and to whoever waits for an answer.
 async function guarded(work) {
+  underWay += 1;
   byId("stages").setAttribute("aria-busy", "true");
   try {
     await work();
@@ -40,7 +43,8 @@ async function guarded(work) {
     else say(changed ? "The model has changed on the server. Reload the page." : error.message);
     return false;
   } finally {
-    byId("stages").setAttribute("aria-busy", String(waiting !== undefined));
+    underWay -= 1;
+    byId("stages").setAttribute("aria-busy", String(underWay > 0 || waiting !== undefined));
   }
 }
 
