@@ -203,11 +203,17 @@ def _mirrored(upper: Array) -> Array:
     return upper
 
 
-def encoded_design(encoder: Any, rows: Any, method: str = "_encode") -> Design:
-    """Return the coded side of validated rows: packed, or float features where that side is continuous."""
+def encoded_design(
+    encoder: Any, rows: Any, method: str = "_encode", read: Callable[[Codes], Codes] | None = None
+) -> Design:
+    """Return the coded side of validated rows: packed, or float features where that side is continuous.
+
+    `read` gives packed codes another codebook.
+    """
     encode = getattr(encoder, method)
     # A side that is not packed shows in one row; all of it at once would be n x m floats.
     codes = encode(rows[:1])
-    if isinstance(codes, Codes):
-        return CodedDesign(encode(rows) if rows.shape[0] > 1 else codes)
-    return FullDesign(encoder, rows, method)
+    if not isinstance(codes, Codes):
+        return FullDesign(encoder, rows, method)
+    codes = encode(rows) if rows.shape[0] > 1 else codes
+    return CodedDesign(codes if read is None else read(codes))

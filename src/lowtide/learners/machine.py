@@ -192,8 +192,7 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
             raise fail(type(self).__name__, "a model fitted on Codes alone predicts on Codes", type(X).__name__)
         if side == "full":
             return FullDesign(self.features_, X)
-        design = encoded_design(self.features_, X)
-        return design.recoded(self._as_trained) if design.is_packed else design
+        return encoded_design(self.features_, X, read=self._as_trained)
 
     def _as_trained(self, codes: Codes) -> Codes:
         """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
