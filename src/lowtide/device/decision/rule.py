@@ -14,6 +14,7 @@ from lowtide.device.decision.storage import WeightCode, weight_code
 from lowtide.device.decision.weights import RoundedWeights, round_weights
 from lowtide.device.packing import get_source
 from lowtide.device.text import Part, Table, c_float, c_string, filled
+from lowtide.encoders import no_codes
 from lowtide.learners import KernelClassifier, KernelRegressor
 
 __all__ = ["Decision"]
@@ -195,11 +196,7 @@ def _codes_of(model: Any) -> Codes:
     """Return zero rows with the codebook that the weights are for."""
     if model._trained_codes is not None:
         return model._trained_codes
-    row = np.zeros((1, model.features_.n_features_in_), dtype=np.float32)
-    codes = model.features_._encode(row)
-    if not isinstance(codes, Codes):
-        raise fail("export_c", "the coded side must be packed levels", type(codes).__name__)
-    return codes
+    return no_codes("export_c", model.features_)
 
 
 def _column_order(n_classes: int, reference: int) -> list[int]:
