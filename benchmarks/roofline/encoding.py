@@ -87,6 +87,7 @@ def _transform(counts: Counts, n: int, d: int, m: int) -> Op:
         4.0 * n * m,
         together(counts.hadamard(_dimension(d), m // 2), {"vector": m * counts.cosine}, times=n),
         partial(encoder.transform, X),
+        pages="write",
     )
 
 

@@ -61,7 +61,7 @@ def _lines(n_bytes: int, value: int) -> np.ndarray:
 
 
 def _memory(total: int) -> list[Limit]:
-    """Reading, copying and writing to new pages, of arrays that no cache of a core holds."""
+    """Reading, copying and writing, of arrays that no cache of a core holds."""
     n_threads = _core.thread_count()
     share = total // n_threads // MIB * MIB
     arrays = [_lines(share, 1) for _ in range(n_threads)]
@@ -73,6 +73,9 @@ def _memory(total: int) -> list[Limit]:
         half = share // 2
         np.copyto(arrays[thread][half : 2 * half], arrays[thread][:half])
 
+    def write(thread: int) -> None:
+        library().write_bytes(arrays[thread].ctypes.data, share)
+
     def fresh() -> None:
         result = np.empty((n_threads, share // 4), np.uint8)
         on_threads(lambda thread: result[thread].fill(1))
@@ -83,6 +86,7 @@ def _memory(total: int) -> list[Limit]:
         Limit(
             "copy", "byte", f"numpy copy within {size}, both ways counted", n_threads * share, lambda: on_threads(copy)
         ),
+        Limit("write", "byte", f"stores past the caches over {size}", n_threads * share, lambda: on_threads(write)),
         Limit("fresh", "byte", "fill of a new array, pages never touched before", n_threads * (share // 4), fresh),
     ]
 

@@ -26,6 +26,8 @@ class Op:
         Amounts by name of the limit; what different limits bind goes on at the same time.
     run : callable
         Does it.
+    pages : str
+        Limit of the pages that the result is in: "fresh", or "write" where it takes over those of the last one.
     """
 
     name: str
@@ -37,11 +39,12 @@ class Op:
     written: float
     work: Mapping[str, float]
     run: Callable[[], object]
+    pages: str = "fresh"
 
     def least_seconds(self, rates: Mapping[str, float]) -> dict[str, float]:
         """Return the time that each limit asks for; what is read and what is written take turns on the memory."""
         seconds = {name: amount / rates[name] for name, amount in self.work.items()}
-        return seconds | {MEMORY: self.read / rates["read"] + self.written / rates["fresh"]}
+        return seconds | {MEMORY: self.read / rates["read"] + self.written / rates[self.pages]}
 
 
 @dataclass(frozen=True)

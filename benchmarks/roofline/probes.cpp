@@ -52,6 +52,23 @@ std::uint64_t read_bytes(const void* data, std::size_t n_bytes, std::size_t repe
   return first_lanes<std::uint64_t>(total);
 }
 
+// Writes n_bytes, a multiple of a vector, past the caches.
+void write_bytes(void* data, std::size_t n_bytes) {
+  Floats value = {};
+  KEEP(value);
+  float* at = static_cast<float*>(data);
+  for (std::size_t i = 0; i < n_bytes; i += bytes, at += bytes / sizeof(float)) {
+#if defined(__AVX512F__)
+    _mm512_stream_ps(at, value);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(at, value);
+#endif
+  }
+#ifdef __AVX2__
+  _mm_sfence();
+#endif
+}
+
 // `rounds` times 12 additions of float32 vectors, every other one a multiply-add by 1 as in ops/hadamard: where those
 // have a port that additions lack, both are used.
 float additions(std::size_t rounds) {

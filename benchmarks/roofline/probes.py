@@ -47,6 +47,7 @@ def library() -> Any:
     for name, arguments, result in (
         ("vector_bytes", (), size),
         ("read_bytes", (address, size, size), ctypes.c_uint64),
+        ("write_bytes", (address, size), None),
         ("additions", (size,), ctypes.c_float),
         ("instructions", (size,), ctypes.c_uint64),
         ("ones", (address, size, size), ctypes.c_uint64),

@@ -169,12 +169,13 @@ def _decode(codes: lt.Codes) -> Op:
         "decode, 1 bit",
         f"{n:,} x {m}",
         "a feature of a row",
-        "a bit read, 4 bytes written to a new array",
+        "a bit read, 4 bytes written",
         n * m,
         codes.nbytes,
         4.0 * n * m,
         {},
         partial(np.asarray, codes),
+        pages="write",
     )
 
 

@@ -7,6 +7,7 @@
 #include "checks.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
+#include "lowtide/result_pages.hpp"
 #include "lowtide/rows.hpp"
 
 using namespace nanobind::literals;
@@ -211,7 +212,8 @@ void features(const Input& X, const Layout& layout, const Floats& scale, const F
   check_offset(offset, rows);
   check_components(shifts, rows, n_components);
   check_out(out, rows, n_components);
-  const FeatureRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), amplitude};
+  const FeatureRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), amplitude,
+                         out.size() * sizeof(float) >= large_result};
   nb::gil_scoped_release nogil;
   for_each_slice(rows, [&](const Slice& s) {
     ops().features(s.v, s.count, scale.data() + s.first, offset.data() + s.first, rule,

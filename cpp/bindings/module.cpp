@@ -10,6 +10,7 @@ void bind_encode(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_ternary(nb::module_& m);
 void bind_checksum(nb::module_& m);
+void bind_results(nb::module_& m);
 }  // namespace lowtide
 
 // For threadpoolctl, which finds them by name in the shared library.
@@ -33,4 +34,5 @@ NB_MODULE(_lowtide_core, m) {
   lowtide::bind_codes(m);
   lowtide::bind_ternary(m);
   lowtide::bind_checksum(m);
+  lowtide::bind_results(m);
 }

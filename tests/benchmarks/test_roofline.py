@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,11 +78,13 @@ def test_work_names_only_limits_that_are_measured(isa: str) -> None:
 
 
 def test_outcome_is_bound_by_what_asks_for_most_time() -> None:
-    rates = {"read": 100.0, "fresh": 10.0, "vector": 2.0, "sgemm": 1000.0}
+    rates = {"read": 100.0, "fresh": 10.0, "write": 25.0, "vector": 2.0, "sgemm": 1000.0}
     in_memory = Outcome(make_op(vector=4.0), 12.0, rates)
     assert (in_memory.binds, in_memory.fraction, in_memory.amount) == ("memory", 6.0 / 12.0, 150.0)
     in_ports = Outcome(make_op(vector=16.0, sgemm=1.0), 16.0, rates)
     assert (in_ports.binds, in_ports.fraction, in_ports.amount) == ("vector", 8.0 / 16.0, 16.0)
+    in_kept_pages = Outcome(replace(make_op(vector=4.0), pages="write"), 12.0, rates)
+    assert (in_kept_pages.binds, in_kept_pages.fraction) == ("memory", 3.0 / 12.0)
 
 
 def test_curve_finds_powers_and_logarithms() -> None:

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "check.hpp"
+#include "lowtide/buffer.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 
@@ -134,12 +136,19 @@ LOWTIDE_TEST(features_turns_and_project_give_the_bits_of_scalar_at_every_level) 
     const float *v = in.v.data(), *a = in.scale.data(), *b = in.offset.data();
     for (unsigned width : {1u, 2u, 3u}) {
       for (std::size_t m = n * width; m + width > n * width; --m) {
-        const lowtide::FeatureRule rule{width, shifts, 0.3f};
-        std::vector<float> truth(m), found(m);
-        lowtide::scalar::features(v, n, a, b, rule, m, truth.data());
+        std::vector<float> truth(m);
+        lowtide::scalar::features(v, n, a, b, {width, shifts, 0.3f, false}, m, truth.data());
+        // At a vector, where stores may go past the caches, and beside one, where they may not.
+        const auto room = lowtide::make_buffer<float>(m + 1);
         for (Isa level : lowtide::check::runnable_levels()) {
-          lowtide::ops_at(level).features(v, n, a, b, rule, m, found.data());
-          CHECK(lowtide::check::same_bits(truth, found), std::to_string(m) + " at " + lowtide::isa_name(level));
+          for (float* out : {room.get(), room.get() + 1}) {
+            for (bool past_caches : {false, true}) {
+              std::fill_n(out, m, -7.0f);
+              lowtide::ops_at(level).features(v, n, a, b, {width, shifts, 0.3f, past_caches}, m, out);
+              CHECK(lowtide::check::same_bits(truth, std::vector<float>(out, out + m)),
+                    std::to_string(m) + " at " + lowtide::isa_name(level));
+            }
+          }
         }
       }
     }

@@ -85,7 +85,7 @@ void add_stochastic(Cases& cases) {
 
 void add_features(Cases& cases, const char* name, unsigned width) {
   cases.push_back({name, n * width, "feature", [=](const Ops& ops) {
-                     const FeatureRule rule{width, shifts, 0.5f};
+                     const FeatureRule rule{width, shifts, 0.5f, false};
                      const auto out = zeros<float>(n * width);
                      return [=, &ops, in = Values()] {
                        ops.features(in.v.get(), n, in.scale.get(), in.offset.get(), rule, n * width, out.get());

@@ -164,6 +164,12 @@ def code_top_k(
     scores: NDArray[np.float32],
 ) -> None: ...
 
+# Memory of large results; MemoryError where the system refuses it.
+
+large_result: int
+
+def result_bytes(size: int) -> NDArray[np.uint8]: ...
+
 # Sums of bytes: any C-contiguous buffer, read-only too.
 
 def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int) -> int: ...

@@ -85,7 +85,7 @@ def as_weight(owner: str, sample_weight: Any, n_rows: int) -> NDArray[np.float64
 
 def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
-    out = np.empty(codes.shape, dtype=dtype)
+    out = _core.empty_result(codes.shape, dtype)
     _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
     return _scaled(out, codes.row_scale, codes.scale)
 

@@ -16,6 +16,7 @@ struct FeatureRule {
   unsigned width;
   const float* shifts;
   float amplitude;
+  bool past_caches;  // for results that no cache holds; heeded where out starts at a vector
 };
 
 // out: (n_components,) floats, the first n_components <= n * width are kept.

@@ -1,0 +1,42 @@
+"""Arrays for large results."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from lowtide._core._lowtide_core import large_result, result_bytes
+
+__all__ = ["empty_result"]
+
+
+def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return an array of any content, as np.empty does.
+
+    From 32 MB on it is in pages that the next such result takes over, once nothing refers to this one any more. New
+    pages are filled with zeros by the system, which takes longer than to compute features into them.
+
+    Examples
+    --------
+    >>> from lowtide import _core
+    >>> first = _core.empty_result((4096, 4096))
+    >>> place = first.ctypes.data
+    >>> del first
+    >>> _core.empty_result((4000, 4096)).ctypes.data == place
+    True
+    """
+    kind = np.dtype(dtype)
+    n_bytes = math.prod(shape) * kind.itemsize
+    if n_bytes < large_result:
+        return np.empty(shape, kind)
+    try:
+        pages = result_bytes(n_bytes)
+    except MemoryError:
+        raise MemoryError(
+            f"A result of shape {shape} in {kind} needs {n_bytes / 2**30:.3g} GiB, which the system refused. "
+            "Pass fewer rows at a time."
+        ) from None
+    return pages.view(kind).reshape(shape)
