@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lowtide as lt
-from lowtide import _core
+from lowtide._core.results import empty_result
 
 LARGE = (1024, 8192)  # 32 MB in float32: the least that is large
 
@@ -19,7 +19,7 @@ def place(array):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 @pytest.mark.parametrize("shape", [(0, 5), (3, 7), LARGE, (4097, 8193)], ids=str)
 def test_results_have_shape_and_dtype_and_can_be_written(shape, dtype):
-    out = _core.empty_result(shape, dtype)
+    out = empty_result(shape, dtype)
     assert out.shape == shape
     assert out.dtype == dtype
     assert out.flags.c_contiguous
@@ -29,41 +29,41 @@ def test_results_have_shape_and_dtype_and_can_be_written(shape, dtype):
 
 
 def test_a_large_result_starts_at_a_page():
-    assert place(_core.empty_result(LARGE)) % 4096 == 0
+    assert place(empty_result(LARGE)) % 4096 == 0
 
 
 def test_a_result_that_was_let_go_lends_its_pages_to_the_next():
-    first = _core.empty_result(LARGE)
+    first = empty_result(LARGE)
     at = place(first)
     del first
-    assert place(_core.empty_result(LARGE)) == at
+    assert place(empty_result(LARGE)) == at
 
 
 @pytest.mark.parametrize("keep", [np.asarray, np.transpose, lambda a: a[5:6, 1:], memoryview], ids=range(4))
 def test_whatever_refers_to_a_result_keeps_it(keep):
-    first = _core.empty_result(LARGE)
+    first = empty_result(LARGE)
     first[:] = 1
     kept = keep(first)
     del first
     gc.collect()
-    second = _core.empty_result(LARGE)
+    second = empty_result(LARGE)
     second[:] = 2
     assert (np.asarray(kept) == 1).all()
 
 
 def test_a_result_survives_pickling_and_copies():
-    out = _core.empty_result(LARGE)
+    out = empty_result(LARGE)
     out[:] = np.arange(LARGE[1], dtype=np.float32)
     copies = [pickle.loads(pickle.dumps(out)), out.copy()]
     expected = np.broadcast_to(np.arange(LARGE[1], dtype=np.float32), LARGE)
     del out
-    _core.empty_result(LARGE)[:] = 0
+    empty_result(LARGE)[:] = 0
     assert all(np.array_equal(copy, expected) for copy in copies)
 
 
 def test_a_result_beyond_memory_says_what_it_needs():
     with pytest.raises(MemoryError, match=r"shape \(1073741824, 4194304\) in float32 needs 1.68e\+07 GiB.*fewer rows"):
-        _core.empty_result((1 << 30, 1 << 22))
+        empty_result((1 << 30, 1 << 22))
 
 
 def test_threads_never_share_a_result():
@@ -71,7 +71,7 @@ def test_threads_never_share_a_result():
 
     def work(value):
         for _ in range(8):
-            out = _core.empty_result(LARGE)
+            out = empty_result(LARGE)
             out[:] = value
             if not (out == value).all():
                 wrong.append(value)
@@ -86,14 +86,14 @@ def test_threads_never_share_a_result():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_write_into_results_of_its_parent():
-    before = _core.empty_result(LARGE)
+    before = empty_result(LARGE)
     before[:] = 1
     del before
     child = os.fork()
     if child == 0:
-        _core.empty_result(LARGE)[:] = 2
+        empty_result(LARGE)[:] = 2
         os._exit(0)
-    ours = _core.empty_result(LARGE)
+    ours = empty_result(LARGE)
     ours[:] = 1
     assert os.waitpid(child, 0)[1] == 0
     assert (ours == 1).all()

@@ -27,7 +27,6 @@ from lowtide._core._lowtide_core import (
     turns,
     unpack,
 )
-from lowtide._core.results import empty_result
 from lowtide._core.threads import register_if_imported
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "crc32c",
     "decode",
     "detected_isa",
-    "empty_result",
     "encode",
     "encode_stochastic",
     "features",

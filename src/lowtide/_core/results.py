@@ -21,11 +21,11 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
 
     Examples
     --------
-    >>> from lowtide import _core
-    >>> first = _core.empty_result((4096, 4096))
+    >>> from lowtide._core.results import empty_result
+    >>> first = empty_result((4096, 4096))
     >>> place = first.ctypes.data
     >>> del first
-    >>> _core.empty_result((4000, 4096)).ctypes.data == place
+    >>> empty_result((4000, 4096)).ctypes.data == place
     True
     """
     kind = np.dtype(dtype)
