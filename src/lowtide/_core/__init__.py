@@ -1,5 +1,6 @@
 """The compiled ops; only this package knows the extension's name. What they take and raise: the stub beside."""
 
+from lowtide._core import results, threads
 from lowtide._core._lowtide_core import (
     code_dot,
     code_gram,
@@ -27,7 +28,6 @@ from lowtide._core._lowtide_core import (
     turns,
     unpack,
 )
-from lowtide._core.threads import register_if_imported
 
 __all__ = [
     "code_dot",
@@ -47,14 +47,14 @@ __all__ = [
     "pack",
     "panel_gram",
     "project",
+    "results",
     "set_thread_count",
     "ternary_encode",
     "thread_count",
+    "threads",
     "threshold",
     "trit_dot",
     "trit_gram",
     "turns",
     "unpack",
 ]
-
-register_if_imported()

@@ -41,7 +41,6 @@ def register() -> None:
     _registered.append(LowtideController)
 
 
-def register_if_imported() -> None:
-    """Register if threadpoolctl is loaded already; loading it just for this would cost every program."""
-    if "threadpoolctl" in sys.modules:
-        register()
+# Loading threadpoolctl just for this would cost every program.
+if "threadpoolctl" in sys.modules:
+    register()

@@ -11,7 +11,6 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import blas
 
 from lowtide import _core
-from lowtide._core.results import empty_result
 from lowtide.errors import CodeLayoutError
 
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
@@ -86,7 +85,7 @@ def as_weight(owner: str, sample_weight: Any, n_rows: int) -> NDArray[np.float64
 
 def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
-    out = empty_result(codes.shape, dtype)
+    out = _core.results.empty_result(codes.shape, dtype)
     _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
     return _scaled(out, codes.row_scale, codes.scale)
 

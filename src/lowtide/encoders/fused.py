@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
-from lowtide._core.results import empty_result
 from lowtide.codes import row_bytes, stored_bits
 from lowtide.encoders.rows import float32_blocks, not_finite
 from lowtide.errors import ParameterError
@@ -39,7 +38,7 @@ def feature_rows(
 ) -> NDArray[np.float32]:
     """Return sqrt(2/m) cos(2 pi (turn + shift)), float32 (n, n_components)."""
     amplitude = float(np.sqrt(2.0 / n_components))
-    out = empty_result((X.shape[0], n_components))
+    out = _core.results.empty_result((X.shape[0], n_components))
     shift = np.asarray(shifts, dtype=np.float32)
     for rows, block in float32_blocks(X):
         run_op(_core.features, block, projection, offset, shift, amplitude, n_components, out[rows])
@@ -48,7 +47,7 @@ def feature_rows(
 
 def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
-    out = empty_result((X.shape[0], projection.n_frequencies))
+    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
     for rows, block in float32_blocks(X):
         run_op(_core.project, block, projection, out[rows])
     return out
@@ -56,7 +55,7 @@ def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
 
 def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
-    out = empty_result((X.shape[0], projection.n_frequencies))
+    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
     for rows, block in float32_blocks(X):
         run_op(_core.turns, block, projection, offset, out[rows])
     return out

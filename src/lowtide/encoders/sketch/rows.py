@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
-from lowtide._core.results import empty_result
 from lowtide.codes import row_bytes, stored_bits
 from lowtide.encoders.fused import run_op
 from lowtide.encoders.rows import float32_blocks, not_finite
@@ -42,7 +41,7 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
 def linear_rows(X: Any, projection: DrawnProjection) -> Array:
     """Return W'x / (|x| sqrt k), float32 (n, k)."""
     k = projection.n_frequencies
-    out = empty_result((X.shape[0], k))
+    out = _core.results.empty_result((X.shape[0], k))
     for rows, block in _unit_blocks(X):
         _core.project(block, projection.layout, projection.scale, out[rows])
     out *= np.float32(2 * math.pi / math.sqrt(k))
@@ -52,7 +51,7 @@ def linear_rows(X: Any, projection: DrawnProjection) -> Array:
 def fourier_rows(X: Any, projection: DrawnProjection, gamma: float) -> Array:
     """Return cos and sin of sqrt(2 gamma) W'x/|x| over sqrt k, interleaved, float32 (n, 2 k)."""
     k = projection.n_frequencies
-    out = empty_result((X.shape[0], 2 * k))
+    out = _core.results.empty_result((X.shape[0], 2 * k))
     none = np.zeros(k, dtype=np.float32)
     scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
     for rows, block in _unit_blocks(X):
