@@ -18,7 +18,7 @@ def show_versions() -> None:
     from lowtide import _core
 
     print(f"lowtide      {lowtide.__version__}")
-    print(f"instructions {_core.isa()} (processor has {_core.detected_isa()})")
+    print(f"instructions {_core.isa()} ({_core.isa_complaint() or f'processor has {_core.detected_isa()}'})")
     print(f"threads      {_core.thread_count()}")
     print(f"python       {platform.python_version()} on {platform.machine()} {platform.system()}")
     for pool in threadpool_info():

@@ -62,3 +62,8 @@ def test_unknown_level_is_complained_about_and_not_followed(wish):
 def test_empty_wish_means_the_detected_level():
     found = in_python("from lowtide import _core; print(_core.isa() + _core.isa_complaint())", "")
     assert found == _core.detected_isa()
+
+
+def test_versions_say_why_a_wish_was_not_followed():
+    found = in_python("import lowtide; lowtide.show_versions()", "sse9")
+    assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be scalar, avx2 or avx512)" in found
