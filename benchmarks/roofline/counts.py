@@ -1,4 +1,4 @@
-"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2 and AVX-512.
+"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2, AVX-512 and AMX.
 
 Loads and stores are not counted (they have ports of their own), nor is what runs once a row: a count is a lower bound,
 and the rate that follows from it an upper one.
@@ -38,6 +38,7 @@ class Counts:
     LEVELS: ClassVar[dict[str, tuple[int, float, float, float]]] = {
         "avx2": (8, 14 / 16, 14 / 8, 15 / 8),
         "avx512": (16, 14 / 32, 13 / 16, 15 / 16),
+        "amx": (16, 14 / 32, 13 / 16, 15 / 16),
     }
 
     @classmethod
@@ -71,6 +72,10 @@ class Counts:
     def gram_ones(self, pairs: float) -> Work:
         """Return the same for `gram`; AVX2 looks four rows of 32 pairs up at once."""
         return self.common_ones(pairs) if self.wide else {"vector": pairs * 2 / 128}
+
+    def gram_levels(self, pairs: float) -> Work:
+        """Return the work of pairs of decoded levels: a multiply-add, or six products of digits in tiles of bytes."""
+        return {"tiles": 6 * pairs} if self.isa == "amx" else {"sgemm": 2 * pairs}
 
     def gram_trits(self, pairs: float) -> Work:
         """Return the work of `pairs` pairs of trits: six instructions for 512; AVX2 looks two rows up at once."""

@@ -49,6 +49,7 @@ def build_limits(shrink: int = 1) -> list[Limit]:
         _cache("L1", "first-level", L1_BYTES, 6144 * MIB // shrink),
         _cache("L2", "second-level", L2_BYTES, 6144 * MIB // shrink),
         *_ports(20_000_000 // shrink),
+        *_tiles(1_000_000 // shrink),
         _sgemm(shrink),
     ]
 
@@ -136,6 +137,15 @@ def _ports(rounds: int) -> list[Limit]:
             lambda: on_threads(count),
         ),
     ]
+
+
+def _tiles(rounds: int) -> list[Limit]:
+    """Rate of products of tiles of bytes, where the processor has them."""
+    if _core.isa() != "amx":
+        return []
+    words = "products of tiles of bytes, 16 x 64 by 64 x 16, with a tile loaded for each from the first-level cache"
+    done = 4.0 * 16 * 16 * 64 * rounds * _core.thread_count()
+    return [Limit("tiles", "product", words, done, lambda: on_threads(lambda _: library().tile_products(rounds)))]
 
 
 def _sgemm(shrink: int) -> Limit:

@@ -103,6 +103,47 @@ std::uint64_t instructions(std::size_t rounds) {
   return first_lanes<std::uint64_t>(total);
 }
 
+// `rounds` times 4 products of tiles of bytes, 16 x 64 by 64 x 16, each with a tile that is loaded for it, as a product
+// of large matrices needs at least. 0 where there are no tiles; else a sum that depends on all.
+std::int32_t tile_products(std::size_t rounds) {
+#ifdef __AMX_INT8__
+  struct alignas(64) Shapes {
+    std::uint8_t palette = 1, start_row = 0, unused[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } const shapes;
+  alignas(64) std::int8_t ones_of[4][1024];
+  alignas(64) std::int32_t sums[4][256];
+  for (auto& tile : ones_of)
+    for (auto& value : tile) value = 1;
+  asm volatile("" ::: "memory");
+  _tile_loadconfig(&shapes);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (std::size_t r = 0; r < rounds; ++r) {
+    _tile_loadd(4, ones_of[0], 64);
+    _tile_loadd(5, ones_of[1], 64);
+    _tile_loadd(6, ones_of[2], 64);
+    _tile_loadd(7, ones_of[3], 64);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+  }
+  _tile_stored(0, sums[0], 64);
+  _tile_stored(1, sums[1], 64);
+  _tile_stored(2, sums[2], 64);
+  _tile_stored(3, sums[3], 64);
+  _tile_release();
+  asm volatile("" ::: "memory");
+  return sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
+#else
+  return 0 * static_cast<std::int32_t>(rounds);
+#endif
+}
+
 // Ones of n_words words, a multiple of 64, counted `repeats` times, by the widest count of the level.
 std::uint64_t ones(const std::uint64_t* words, std::size_t n_words, std::size_t repeats) {
 #if defined(__AVX512F__)

@@ -20,7 +20,8 @@ __all__ = ["FLAGS", "compiler", "library", "on_threads"]
 SOURCE = Path(__file__).with_name("probes.cpp")
 # As in CMakeLists.txt.
 AVX2 = ("-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mpopcnt")
-FLAGS = {"avx2": AVX2, "avx512": (*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vpopcntdq")}
+AVX512 = (*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vpopcntdq")
+FLAGS = {"avx2": AVX2, "avx512": AVX512, "amx": (*AVX512, "-mavx512vbmi", "-mamx-tile", "-mamx-int8")}
 
 
 def compiler() -> str | None:
@@ -34,7 +35,7 @@ def library() -> Any:
     level, cxx = _core.isa(), compiler()
     if level not in FLAGS:
         raise RuntimeError(
-            f"roofline: instructions are counted for {' and '.join(FLAGS)}, the level in force is {level}. "
+            f"roofline: instructions are counted for avx2, avx512 and amx, the level in force is {level}. "
             "Unset LOWTIDE_ISA, or run on a processor that has one of them."
         )
     if cxx is None:
@@ -51,6 +52,7 @@ def library() -> Any:
         ("additions", (size,), ctypes.c_float),
         ("instructions", (size,), ctypes.c_uint64),
         ("ones", (address, size, size), ctypes.c_uint64),
+        ("tile_products", (size,), ctypes.c_int32),
     ):
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, result

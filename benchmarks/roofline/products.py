@@ -26,7 +26,7 @@ def build_products(counts: Counts, shrink: int = 1) -> list[Op]:
     return [
         _gram_bits(counts, codes),
         _gram_trits(counts, 16_384 // shrink, m),
-        _gram_levels(2_048 // shrink, m),
+        _gram_levels(counts, 2_048 // shrink, m),
         *(_product(counts, codes, n_columns) for n_columns in (1, 10)),
         _transposed(counts, codes, 10),
         _dot(counts, codes, 2_048 // shrink),
@@ -79,18 +79,19 @@ def _gram_trits(counts: Counts, n: int, m: int) -> Op:
     )
 
 
-def _gram_levels(n: int, m: int) -> Op:
+def _gram_levels(counts: Counts, n: int, m: int) -> Op:
     X = rows(n, 64)
     codes = lt.Sketch(m, bits=4, random_state=0).fit(X[:100]).encode(X)
     return Op(
         "gram, 4 bits",
         f"{n:,} x {m}",
         "a level of a row",
-        "m + 1 float operations on decoded values, half of the square; half a byte read, 4 bytes a pair written",
+        "m + 1 float operations on decoded values, half of the square, or six products of bytes for a pair; "
+        "half a byte read, 4 bytes a pair written",
         n * m,
         codes.nbytes,
         4.0 * m * m,
-        {"sgemm": 2 * _pairs(n, m)},
+        counts.gram_levels(_pairs(n, m)),
         codes.gram,
     )
 

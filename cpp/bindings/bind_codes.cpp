@@ -7,6 +7,7 @@
 #include "lowtide/code_products.hpp"
 #include "lowtide/code_top_k.hpp"
 #include "lowtide/contingency.hpp"
+#include "lowtide/digit_gram.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/panel_gram.hpp"
 #include "lowtide/parallel.hpp"
@@ -109,13 +110,15 @@ void gram(CodeRows rows, std::size_t n_levels, Book book, Matrix<T> out) {
 
 using Weight = std::optional<Vector<const float>>;
 
-void wide_gram(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, const Weight& weight, Matrix<float> out) {
+void wide_gram(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, const Weight& weight, bool digits,
+               Matrix<float> out) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   const std::size_t n_features = n_levels * codes.width;
   check_shape(out, n_features, n_features, "out must be square with n_levels * book width rows");
   require(!weight || weight->shape(0) == codes.n_rows, "weight must have an entry a row");
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
   nb::gil_scoped_release nogil;
+  if (digits && !weight && digits_suffice(codes)) return digit_gram(codes, out.data());
   panel_gram(codes, weight ? weight->data() : nullptr, out.data());
 }
 
@@ -180,7 +183,7 @@ void bind_codes(nb::module_& m) {
   bind_products<float>(m);
   bind_products<double>(m);
   m.def("panel_gram", &wide_gram, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
-        "weight"_a.noconvert().none(), "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),

@@ -1,5 +1,11 @@
 #include "lowtide/isa.hpp"
 
+#if defined(LOWTIDE_AMX)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -12,16 +18,30 @@ struct Choice {
   const char* complaint;
 };
 
+#if defined(LOWTIDE_AMX)
+// Tiles are 8 KB more to save for every thread, so Linux gives them to processes that ask.
+bool may_use_tiles() {
+  constexpr unsigned vbmi = 1u << 1, tiles_and_bytes = 3u << 24;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (c & vbmi) == 0 || (d & tiles_and_bytes) != tiles_and_bytes)
+    return false;
+  constexpr long ask = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, ask, tile_data) == 0;
+}
+#elif defined(LOWTIDE_X86)
+bool may_use_tiles() { return false; }
+#endif
+
 Choice choose() {
   const Isa best = detected_isa();
   const char* wish = std::getenv("LOWTIDE_ISA");
   if (wish == nullptr || *wish == '\0') return {best, ""};
-  for (Isa level : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+  for (Isa level : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx}) {
     if (std::strcmp(wish, isa_name(level)) != 0) continue;
     if (level > best) return {best, "LOWTIDE_ISA names a level that this processor does not have"};
     return {level, ""};
   }
-  return {best, "LOWTIDE_ISA must be scalar, avx2 or avx512"};
+  return {best, "LOWTIDE_ISA must be scalar, avx2, avx512 or amx"};
 }
 
 const Choice& choice() {
@@ -31,7 +51,7 @@ const Choice& choice() {
 
 }  // namespace
 
-Isa detected_isa() {
+Isa detect() {
 #if defined(LOWTIDE_X86)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
@@ -39,10 +59,16 @@ Isa detected_isa() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512vpopcntdq");
+  if (avx512 && may_use_tiles()) return Isa::amx;
   if (avx512) return Isa::avx512;
   if (avx2) return Isa::avx2;
 #endif
   return Isa::scalar;
+}
+
+Isa detected_isa() {
+  static const Isa level = detect();
+  return level;
 }
 
 Isa active_isa() { return choice().level; }
@@ -51,6 +77,7 @@ const char* isa_complaint() { return choice().complaint; }
 
 const char* isa_name(Isa level) {
   switch (level) {
+    case Isa::amx: return "amx";
     case Isa::avx512: return "avx512";
     case Isa::avx2: return "avx2";
     default: return "scalar";

@@ -9,6 +9,7 @@
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
 #include "lowtide/ops/crc32c/crc32c.hpp"
 #include "lowtide/ops/decode/decode.hpp"
+#include "lowtide/ops/digit_product/digit_product.hpp"
 #include "lowtide/ops/encode/encode.hpp"
 #include "lowtide/ops/features/features.hpp"
 #include "lowtide/ops/hadamard/hadamard.hpp"
@@ -50,6 +51,7 @@ struct Ops {
   TritGramOp trit_gram;
   ScanOp code_scan;
   PanelProductFn panel_product;
+  DigitOp digit_product;
   Crc32cFn crc32c;
 };
 

@@ -31,6 +31,7 @@ Ops scalar_ops() {
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
   table.panel_product = scalar::panel_product;
+  table.digit_product = scalar::digit_product;
   table.crc32c = scalar::crc32c;
   return table;
 }
@@ -97,10 +98,18 @@ Ops avx512_ops() {
   return table;
 }
 
+Ops amx_ops() {
+  Ops table = avx512_ops();
+#if defined(LOWTIDE_AMX)
+  table.digit_product = amx::digit_product;
+#endif
+  return table;
+}
+
 }  // namespace
 
 const Ops& ops_at(Isa level) {
-  static const Ops tables[] = {scalar_ops(), avx2_ops(), avx512_ops()};
+  static const Ops tables[] = {scalar_ops(), avx2_ops(), avx512_ops(), amx_ops()};
   return tables[static_cast<int>(level)];
 }
 

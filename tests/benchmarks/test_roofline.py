@@ -59,7 +59,7 @@ def test_hadamard_instructions_are_additions_shuffles_and_signs(isa: str, shuffl
     assert counts.hadamard(1024, 1024)["vector"] == expected
 
 
-@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["avx2", "avx512", "amx"])
 def test_work_names_only_limits_that_are_measured(isa: str) -> None:
     counts = counts_at(isa)
     works = [
@@ -67,13 +67,14 @@ def test_work_names_only_limits_that_are_measured(isa: str) -> None:
         counts.common_ones(8),
         counts.gram_ones(8),
         counts.gram_trits(8),
+        counts.gram_levels(8),
         counts.look_ups(8, 1),
         counts.look_ups(8, 10),
         counts.transposed_bits(8),
         counts.scanned(8, 2),
     ]
     names = {name for work in works for name in work}
-    assert names <= {"additions", "vector", "popcount", "L1"}
+    assert names <= {"additions", "vector", "popcount", "L1", "sgemm", "tiles"}
     assert all(amount > 0 for work in works for amount in work.values())
 
 
@@ -133,12 +134,13 @@ def test_probes_do_the_work_that_they_are_timed_for() -> None:
     aligned[:] = words
     assert probes.library().read_bytes(aligned.ctypes.data, 8 * 1024, 2) == 2 * words[::lanes].sum()
     assert probes.library().instructions(7) == 12 * 7
+    assert probes.library().tile_products(3) == (4 * 64 * 3 if _core.isa() == "amx" else 0)
     assert probes.library().additions(5) == pytest.approx(12 * 5e-9, rel=1e-5)
 
 
 @pytest.mark.parametrize(
     ("target", "value", "words"),
-    [("lowtide._core.isa", "scalar", "avx2 and avx512"), ("benchmarks.roofline.probes.compiler", None, "CXX")],
+    [("lowtide._core.isa", "scalar", "avx2, avx512 and amx"), ("benchmarks.roofline.probes.compiler", None, "CXX")],
 )
 def test_probes_say_what_they_need(monkeypatch: pytest.MonkeyPatch, target: str, value: str | None, words: str) -> None:
     monkeypatch.setattr("lowtide._core.isa", lambda: "avx2")

@@ -9,7 +9,7 @@ import pytest
 
 from lowtide import _core
 
-LEVELS = ["scalar", "avx2", "avx512"]
+LEVELS = ["scalar", "avx2", "avx512", "amx"]
 OTHERS = [level for level in LEVELS[: LEVELS.index(_core.detected_isa()) + 1] if level != _core.isa()]
 
 

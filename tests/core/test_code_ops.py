@@ -141,14 +141,77 @@ def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weight
     weight = rng.integers(-3, 4, n).astype(np.float32) if weighted else None
     D = reference.decoded(levels, book).astype(np.int64)
     out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
-    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, out)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, False, out)
     np.testing.assert_array_equal(out, D.T @ (D if weight is None else weight.astype(np.int64)[:, None] * D))
+
+
+def gram_by_digits(levels, book):
+    """Digits of a codebook in 24 bits of its largest value, their products, and the sums of runs of 512 rows."""
+    largest = np.abs(book.astype(float)).max()
+    step = largest / (127 * 65793)
+    fixed = np.rint(book.astype(float) / step).astype(np.int64)
+    low = (fixed + 128) % 256 - 128
+    mid = ((fixed - low) // 256 + 128) % 256 - 128
+    high = (fixed - low - 256 * mid) // 65536
+    assert np.abs(high).max() <= 127
+    n_features = levels.shape[1] * book.shape[1]
+    total = np.zeros((n_features, n_features), np.float32)
+    for begin in range(0, len(levels), 512):
+        a, b, c = (digit[levels[begin : begin + 512]].reshape(-1, n_features) for digit in (high, mid, low))
+        parts = a.T @ a, a.T @ b + b.T @ a, a.T @ c + c.T @ a + b.T @ b
+        total += sum(part.astype(np.float32) * np.float32(2.0**-shift) for part, shift in zip(parts, (0, 8, 16)))
+    return (step**2 * 2.0**32 * total.astype(float)).astype(np.float32)
+
+
+def far_from_zero(rng, bits, width):
+    """A codebook that digits keep to a few units in the last place."""
+    return (rng.choice([-1, 1], (2**bits, width)) * rng.uniform(0.5, 1, (2**bits, width))).astype(np.float32)
+
+
+# Several tiles and runs, a last one in part; a last tile that fills no panel.
+@pytest.mark.parametrize(
+    ("n", "n_levels", "bits", "width"),
+    [(1100, 700, 4, 1), (513, 333, 2, 2), (512, 64, 3, 1), (65, 7, 4, 2), (64, 1, 1, 1), (257, 65, 1, 2)],
+)
+def test_gram_by_digits_has_the_bits_of_the_reference(n, n_levels, bits, width):
+    levels, rows, _, rng = draw(n, n_levels, bits, width)
+    book = far_from_zero(rng, bits, width)
+    out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, None, True, out)
+    np.testing.assert_array_equal(out, gram_by_digits(levels, book))
+    D = reference.decoded(levels, book)
+    assert (np.abs(out - reference.product(D.T, D)) <= reference.product_bound(D.T, D, n + 2)).all()
+
+
+def with_value(book, value):
+    return np.vstack([book[:-1], np.full((1, book.shape[1]), value, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("n", "bits", "change"),
+    [(3, 4, lambda book: book), (600, 8, lambda book: book), (600, 4, lambda book: with_value(book, 1e-4))],
+    ids=["few rows", "eight bits", "a value near zero"],
+)
+def test_gram_is_decoded_where_digits_would_lose_more_than_float32(n, bits, change):
+    _, rows, _, rng = draw(n, 70, bits, 1)
+    book, outs = change(far_from_zero(rng, bits, 1)), [np.empty((70, 70), np.float32) for _ in range(2)]
+    for digits, out in enumerate(outs):
+        _core.panel_gram(rows, 70, bits, book, None, bool(digits), out)
+    np.testing.assert_array_equal(*outs)
+
+
+def test_gram_by_digits_of_zeros_is_zero_and_of_nan_is_nan():
+    _, rows, book, _ = draw(600, 30, 4, 1)
+    for value in (0.0, np.nan):
+        out = np.ones((30, 30), np.float32)
+        _core.panel_gram(rows, 30, 4, np.full_like(book, value), None, True, out)
+        np.testing.assert_array_equal(out, np.full_like(out, value))
 
 
 def test_weighted_panel_gram_is_symmetric_to_the_last_bit():
     _, rows, book, rng = draw(200, 90, 4, 1)
     out = np.empty((90, 90), np.float32)
-    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), out)
+    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), False, out)
     np.testing.assert_array_equal(out, out.T)
 
 
@@ -179,11 +242,12 @@ def test_results_do_not_depend_on_the_thread_count():
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            outs = [np.empty(shape, np.float32) for shape in ((5000, 3), (300, 3), (300, 300), (300, 300))]
+            outs = [np.empty(shape, np.float32) for shape in ((5000, 3), (300, 3), *3 * [(300, 300)])]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
-            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), outs[3])
+            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, outs[3])
+            _core.panel_gram(rows, 300, 1, book, None, True, outs[4])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

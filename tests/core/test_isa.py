@@ -9,7 +9,7 @@ from core import cases
 
 from lowtide import _core
 
-LEVELS = ["scalar", "avx2", "avx512"]
+LEVELS = ["scalar", "avx2", "avx512", "amx"]
 RUNNABLE = LEVELS[: LEVELS.index(_core.detected_isa()) + 1]
 
 
@@ -56,7 +56,7 @@ def test_forced_level_is_followed_or_complained_about(level):
 @pytest.mark.parametrize("wish", ["sse9", "AVX2", "scalar "])
 def test_unknown_level_is_complained_about_and_not_followed(wish):
     found = in_python("from lowtide import _core; print(_core.isa(), _core.isa_complaint(), sep='|')", wish)
-    assert found == f"{_core.detected_isa()}|LOWTIDE_ISA must be scalar, avx2 or avx512"
+    assert found == f"{_core.detected_isa()}|LOWTIDE_ISA must be scalar, avx2, avx512 or amx"
 
 
 def test_empty_wish_means_the_detected_level():
@@ -66,4 +66,4 @@ def test_empty_wish_means_the_detected_level():
 
 def test_versions_say_why_a_wish_was_not_followed():
     found = in_python("import lowtide; lowtide.show_versions()", "sse9")
-    assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be scalar, avx2 or avx512)" in found
+    assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be scalar, avx2, avx512 or amx)" in found

@@ -1,4 +1,4 @@
-// Sums over pairs of levels: code_gram, trit_gram. Preparing the operand and reading it are counted apart.
+// Sums over pairs of levels: code_gram, trit_gram, digit_product. Preparing the operand and reading it are counted apart.
 #include "cases.hpp"
 #include "inputs.hpp"
 #include "lowtide/layout.hpp"
@@ -35,6 +35,32 @@ void add_tile(Cases& cases, const char* name, Op Ops::* member, unsigned bits, T
                    }});
 }
 
+struct DigitSides {
+  static constexpr std::size_t n_columns = kDigitBlock, n_panels = n_columns / kDigitColumns;
+  Array<std::uint8_t> positions = integers<std::uint8_t>(kDigitRows * n_columns, 16, 1);
+  Array<std::int8_t> left = zeros<std::int8_t>(n_panels * kDigitPanelBytes),
+                     right = zeros<std::int8_t>(n_panels * kDigitPanelBytes);
+  std::shared_ptr<DigitTables> tables = std::make_shared<DigitTables>();
+
+  DigitPanels panels() const { return {positions.get(), kDigitRows, n_columns, tables.get(), left.get(), right.get()}; }
+};
+
+void add_digits(Cases& cases) {
+  constexpr std::size_t n = DigitSides::n_columns;
+  cases.push_back({"digit_product.prepare", kDigitRows * n, "level", [](const Ops& ops) {
+                     return [&ops, sides = DigitSides()] { ops.digit_product.prepare(sides.panels()); };
+                   }});
+  cases.push_back({"digit_product.multiply", kDigitRows * n * n, "product", [](const Ops& ops) {
+                     const DigitSides sides;
+                     ops.digit_product.prepare(sides.panels());
+                     const auto sums = zeros<float>(n * n);
+                     return [=, &ops] {
+                       ops.digit_product.multiply({sides.left.get(), sides.right.get(), kDigitRows,
+                                                   DigitSides::n_panels, DigitSides::n_panels, false, sums.get(), n});
+                     };
+                   }});
+}
+
 }  // namespace
 
 void add_grams(Cases& cases) {
@@ -47,6 +73,7 @@ void add_grams(Cases& cases) {
   add_tile<TritGramOp, std::int32_t>(
       cases, "trit_gram.tile", &Ops::trit_gram, 2,
       [](const TritGramOp& op, const void* operand, std::int32_t* sums) { op.tile(operand, n_rows, 0, 0, sums); });
+  add_digits(cases);
 }
 
 }  // namespace lowtide::opcount

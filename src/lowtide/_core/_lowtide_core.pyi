@@ -116,12 +116,15 @@ def code_rmatvec(
 def code_gram(
     rows: NDArray[np.uint8], n_levels: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
 ) -> None: ...
+
+# With `digits` by those of the codebook, where they lose no more than float32 sums do; without weight.
 def panel_gram(
     rows: NDArray[np.uint8],
     n_levels: int,
     bits: int,
     book: NDArray[np.float32],
     weight: NDArray[np.float32] | None,
+    digits: bool,
     out: NDArray[np.float32],
 ) -> None: ...
 def code_dot(

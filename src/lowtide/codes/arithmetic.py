@@ -160,13 +160,16 @@ def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[
 
 
 def _float32_gram(codes: PackedRows, weight: NDArray[np.float64] | None) -> NDArray[np.float32]:
-    """Return D' diag(weight) D in float32, where a decoded block never leaves the caches."""
+    """Return D' diag(weight) D in float32, where a decoded block never leaves the caches.
+
+    A processor that multiplies tiles of bytes does so with the codebook in digits, where that is as exact.
+    """
     if codes.row_scale is not None:
         squared = codes.row_scale.astype(np.float64) ** 2
         weight = squared if weight is None else weight * squared
     out = np.empty((codes.shape[1],) * 2, dtype=np.float32)
     factors = None if weight is None else weight.astype(np.float32)
-    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, out)
+    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, _core.isa() == "amx", out)
     return _scaled(out, codes.scale, codes.scale)
 
 

@@ -39,19 +39,31 @@ inline __m256 feature(__m256 t, const FeatureRule& rule, unsigned k) {
                        cosine_of_turns(_mm256_add_ps(t, _mm256_set1_ps(rule.shifts[k]))));
 }
 
-inline void store(float* out, __m256 values, bool past_caches) {
+template <bool past_caches>
+inline void store(float* out, __m256 values) {
   past_caches ? _mm256_stream_ps(out, values) : _mm256_storeu_ps(out, values);
 }
 
-inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out,
-                  bool past_caches) {
+template <bool past_caches>
+inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out) {
   const __m256 t = phase(v, scale, offset);
   const __m256 a = feature(t, rule, 0);
-  if (rule.width == 1) return store(out, a, past_caches);
+  if (rule.width == 1) return store<past_caches>(out, a);
   const __m256 b = feature(t, rule, 1);
   const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
-  store(out, _mm256_permute2f128_ps(low, high, 0x20), past_caches);
-  store(out + lanes, _mm256_permute2f128_ps(low, high, 0x31), past_caches);
+  store<past_caches>(out, _mm256_permute2f128_ps(low, high, 0x20));
+  store<past_caches>(out + lanes, _mm256_permute2f128_ps(low, high, 0x31));
+}
+
+// Returns the frequencies done.
+template <bool past_caches>
+std::size_t whole_groups(const float* v, const float* scale, const float* offset, const FeatureRule& rule,
+                         std::size_t n_components, float* out) {
+  std::size_t j = 0;
+  for (; (j + lanes) * rule.width <= n_components; j += lanes)
+    group<past_caches>(v + j, scale + j, offset + j, rule, out + j * rule.width);
+  if (past_caches) _mm_sfence();  // other threads see such stores in order only then
+  return j;
 }
 
 inline __m256 fraction(__m256 t) {
@@ -65,13 +77,11 @@ void features(const float* v, std::size_t n, const float* scale, const float* of
               std::size_t n_components, float* out) {
   if (rule.width > 2) return scalar::features(v, n, scale, offset, rule, n_components, out);
   const bool past_caches = rule.past_caches && reinterpret_cast<std::uintptr_t>(out) % sizeof(__m256) == 0;
-  std::size_t j = 0;
-  for (; (j + lanes) * rule.width <= n_components; j += lanes)
-    group(v + j, scale + j, offset + j, rule, out + j * rule.width, past_caches);
-  if (past_caches) _mm_sfence();  // other threads see such stores in order only then
+  const std::size_t j = past_caches ? whole_groups<true>(v, scale, offset, rule, n_components, out)
+                                    : whole_groups<false>(v, scale, offset, rule, n_components, out);
   if (j * rule.width >= n_components) return;
   Tail tail(v + j, scale + j, offset + j, n - j < lanes ? n - j : lanes);
-  group(tail.v, tail.scale, tail.offset, rule, tail.out, false);
+  group<false>(tail.v, tail.scale, tail.offset, rule, tail.out);
   for (std::size_t i = j * rule.width; i < n_components; ++i) out[i] = tail.out[i - j * rule.width];
 }
 

@@ -35,20 +35,32 @@ inline __m512 feature(__m512 t, const FeatureRule& rule, unsigned k) {
                        cosine_of_turns(_mm512_add_ps(t, _mm512_set1_ps(rule.shifts[k]))));
 }
 
-inline void store(float* out, __m512 values, bool past_caches) {
+template <bool past_caches>
+inline void store(float* out, __m512 values) {
   past_caches ? _mm512_stream_ps(out, values) : _mm512_storeu_ps(out, values);
 }
 
-inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out,
-                  bool past_caches) {
+template <bool past_caches>
+inline void group(const float* v, const float* scale, const float* offset, const FeatureRule& rule, float* out) {
   const __m512 t = _mm512_add_ps(_mm512_mul_ps(_mm512_loadu_ps(v), _mm512_loadu_ps(scale)), _mm512_loadu_ps(offset));
   const __m512 a = feature(t, rule, 0);
-  if (rule.width == 1) return store(out, a, past_caches);
+  if (rule.width == 1) return store<past_caches>(out, a);
   const __m512 b = feature(t, rule, 1);
   const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-  store(out, _mm512_permutex2var_ps(a, low, b), past_caches);
-  store(out + lanes, _mm512_permutex2var_ps(a, high, b), past_caches);
+  store<past_caches>(out, _mm512_permutex2var_ps(a, low, b));
+  store<past_caches>(out + lanes, _mm512_permutex2var_ps(a, high, b));
+}
+
+// Returns the frequencies done.
+template <bool past_caches>
+std::size_t whole_groups(const float* v, const float* scale, const float* offset, const FeatureRule& rule,
+                         std::size_t n_components, float* out) {
+  std::size_t j = 0;
+  for (; (j + lanes) * rule.width <= n_components; j += lanes)
+    group<past_caches>(v + j, scale + j, offset + j, rule, out + j * rule.width);
+  if (past_caches) _mm_sfence();  // other threads see such stores in order only then
+  return j;
 }
 
 }  // namespace
@@ -57,13 +69,11 @@ void features(const float* v, std::size_t n, const float* scale, const float* of
               std::size_t n_components, float* out) {
   if (rule.width > 2) return scalar::features(v, n, scale, offset, rule, n_components, out);
   const bool past_caches = rule.past_caches && reinterpret_cast<std::uintptr_t>(out) % sizeof(__m512) == 0;
-  std::size_t j = 0;
-  for (; (j + lanes) * rule.width <= n_components; j += lanes)
-    group(v + j, scale + j, offset + j, rule, out + j * rule.width, past_caches);
-  if (past_caches) _mm_sfence();  // other threads see such stores in order only then
+  const std::size_t j = past_caches ? whole_groups<true>(v, scale, offset, rule, n_components, out)
+                                    : whole_groups<false>(v, scale, offset, rule, n_components, out);
   if (j * rule.width >= n_components) return;
   Tail tail(v + j, scale + j, offset + j, n - j < lanes ? n - j : lanes);
-  group(tail.v, tail.scale, tail.offset, rule, tail.out, false);
+  group<false>(tail.v, tail.scale, tail.offset, rule, tail.out);
   for (std::size_t i = j * rule.width; i < n_components; ++i) out[i] = tail.out[i - j * rule.width];
 }
 

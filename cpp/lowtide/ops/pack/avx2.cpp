@@ -1,6 +1,7 @@
 // pdep and pext: eight levels are exactly `bits` bytes, whatever the width, so one instruction moves eight levels
 // between a 64-bit word of bytes and a byte-aligned run of the row. Binds: one pdep or pext a cycle, three cycles
-// latency that independent groups hide; 4-bit levels are packed 32 at a time instead. The last n_levels % 8 levels go through a zeroed word of their own.
+// latency that independent groups hide; 4-bit levels go 32 at a time instead. The last n_levels % 8 levels go through a
+// zeroed word of their own.
 #include <immintrin.h>
 
 #include "lowtide/ops/pack/pack.hpp"
@@ -70,6 +71,19 @@ void unpack_as(const std::uint64_t* row, std::size_t n_levels, std::uint8_t* lev
   }
 }
 
+// A byte widened to 16 bits and shifted onto itself has its two levels in its two bytes.
+void unpack_nibbles(const std::uint64_t* row, std::size_t n_levels, std::uint8_t* levels) {
+  const __m256i low = _mm256_set1_epi8(0x0f);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(row);
+  std::size_t j = 0;
+  for (; j + 32 <= n_levels; j += 32) {
+    const __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + j / 2)));
+    const __m256i both = _mm256_and_si256(_mm256_or_si256(wide, _mm256_slli_epi16(wide, 4)), low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(levels + j), both);
+  }
+  if (j < n_levels) unpack_as<4>(row + j / 16, n_levels - j, levels + j);
+}
+
 }  // namespace
 
 void pack(const std::uint8_t* levels, std::size_t n_levels, unsigned bits, std::uint64_t* row) {
@@ -88,7 +102,7 @@ void unpack(const std::uint64_t* row, std::size_t n_levels, unsigned bits, std::
     case 1: return unpack_as<1>(row, n_levels, levels);
     case 2: return unpack_as<2>(row, n_levels, levels);
     case 3: return unpack_as<3>(row, n_levels, levels);
-    case 4: return unpack_as<4>(row, n_levels, levels);
+    case 4: return unpack_nibbles(row, n_levels, levels);
     default: return unpack_as<8>(row, n_levels, levels);
   }
 }
