@@ -84,7 +84,6 @@ DUELS = [
         partial(_against_sampler, 5_000, 4096),
         must=60,
         goal=120,
-        repeats=20,
     ),
     Duel(
         "encode-narrow",
@@ -109,7 +108,6 @@ DUELS = [
         partial(_full_side, 20_000, 784),
         must=10,
         goal=18,
-        repeats=9,
     ),
     Duel("encode-dense", "1 bit, d=784, m=4096, iid", "X @ W", partial(_dense, 20_000, 784), must=0.9, goal=1.05),
     Duel(

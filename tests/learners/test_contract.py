@@ -40,7 +40,7 @@ class Deaf(KernelClassifier):
 class Trusting(KernelClassifier):
     """Takes any codes for its own."""
 
-    def _scores(self, X):
+    def _scores(self, X, only_ahead=False):
         return super()._scores(_as_own(X, self._fingerprint))
 
 
@@ -53,7 +53,7 @@ def _as_own(X, fingerprint):
 class Batchy(KernelClassifier):
     """Scores that depend on the rows around them."""
 
-    def _scores(self, X):
+    def _scores(self, X, only_ahead=False):
         scores = super()._scores(X)
         return scores - scores.mean(axis=0) if len(scores) else scores
 

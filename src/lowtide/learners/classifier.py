@@ -254,7 +254,7 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
 
     def predict(self, X: Any) -> Array:
         """Return the class of the largest score, (n,), of rows, Codes or another source of codes."""
-        return self._by_blocks(X, lambda scores: np.asarray(self.classes_[largest(scores)]))
+        return self._by_blocks(X, lambda scores: np.asarray(self.classes_[largest(scores)]), only_ahead=True)
 
     def predict_proba(self, X: Any) -> Array:
         """Return probabilities (n, n_classes): of the model for "logistic", softmax of sloped scores otherwise."""

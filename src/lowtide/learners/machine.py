@@ -23,7 +23,8 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.errors import FingerprintMismatchError
-from lowtide.learners.design import Design, FullDesign, encoded_design
+from lowtide.learners.decisive_scores import decisive_scores, is_worthwhile
+from lowtide.learners.design import CodedDesign, Design, FullDesign, encoded_design
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.progress import CallbackSupport
 from lowtide.learners.source_design import design_of
@@ -215,16 +216,16 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         predict = train if same else self._design(X, self._predict_on)
         return Problem(train, predict, labels, weight, fit_intercept)
 
-    def _by_blocks(self, X: Any, method: Callable[[Array], Array]) -> Array:
+    def _by_blocks(self, X: Any, method: Callable[[Array], Array], only_ahead: bool = False) -> Array:
         """Return method(scores) of all rows; a source is read block by block, so its scores are never there at once."""
         if not is_source(X) or isinstance(X, Codes):
-            return method(self._scores(X))
+            return method(self._scores(X, only_ahead))
         check_is_fitted(self, "_weights")
-        done = [method(self._scores(block)) for block in read_blocks(X, len(self.intercept_))]
+        done = [method(self._scores(block, only_ahead)) for block in read_blocks(X, len(self.intercept_))]
         return np.concatenate(done) if done else method(np.empty((0, len(self.intercept_))))
 
-    def _scores(self, X: Any) -> Array:
-        """Return D w + b on the side that predicts, float64 (n, k)."""
+    def _scores(self, X: Any, only_ahead: bool = False) -> Array:
+        """Return D w + b on the side that predicts, float64 (n, k); maybe only close enough to tell which is ahead."""
         if "_weights" not in self.__dict__:
             check_is_fitted(self, "_weights")
         if isinstance(X, Codes):
@@ -238,6 +239,8 @@ class KernelMachine(MachineState, CallbackSupport, BaseEstimator):
         elif self.features_ is not None and (hasattr(self, "feature_names_in_") or not self.features_._is_plain(X)):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
         design = self._design(X, self._predict_on)
+        if only_ahead and isinstance(design, CodedDesign) and is_worthwhile(design.codes):
+            return decisive_scores(design.codes, self._weights, self.intercept_)
         # Always in float64: the score of a row does not depend on the rows around it.
         return design.matmul(self._weights.astype(np.float64, copy=False)) + self.intercept_
 

@@ -78,14 +78,14 @@ def judge_of(model: Any) -> Any:
 class _GivenClassifier(KernelClassifier):
     """A classifier whose rows are decision values that are there already."""
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any, only_ahead: bool = False) -> Array:
         return np.asarray(X)
 
 
 class _GivenRegressor(KernelRegressor):
     """A regressor whose rows are predictions that are there already."""
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any, only_ahead: bool = False) -> Array:
         return np.asarray(X)
 
 
