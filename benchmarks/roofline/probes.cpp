@@ -1,6 +1,6 @@
-// Bare loops whose rates are the machine's limits: nothing but the instruction in question, on as many registers as hide
-// its latency. Compiled at run time with the flags of the level that is in force; `asm` keeps the compiler from folding
-// or dropping what is only counted. A call runs on one thread.
+// Bare loops whose rates are the machine's limits: nothing but the instruction in question, on as many registers as
+// hide its latency. Compiled at run time with the flags of the level that is in force; `asm` keeps the compiler from
+// folding or dropping what is only counted. A call runs on one thread.
 #include <cstddef>
 #include <cstdint>
 

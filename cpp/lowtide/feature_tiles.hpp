@@ -40,8 +40,8 @@ class FeatureTiles {
     return found;
   }
 
-  // Writes unit * sums (size, stride) of a pair of tiles, and its mirror image. On the diagonal the upper triangle counts:
-  // with weights the two differ in their last bits.
+  // Writes unit * sums (size, stride) of a pair of tiles, and its mirror image. On the diagonal the upper triangle
+  // counts: with weights the two differ in their last bits.
   void write(TilePair pair, const float* sums, std::size_t stride, double unit, float* out) const {
     const std::size_t rows = columns(pair.s), width = columns(pair.t);
     float* corner = out + pair.s * size_ * n_features_ + pair.t * size_;

@@ -3,8 +3,8 @@
 
 namespace lowtide {
 
-// Ordered: a level may use everything below it. avx512 means F, BW, DQ, VL and VPOPCNTDQ together; amx means VBMI, tiles and
-// their products of bytes, and the system's leave to use them.
+// Ordered: a level may use everything below it. avx512 means F, BW, DQ, VL and VPOPCNTDQ together; amx means VBMI,
+// tiles and their products of bytes, and the system's leave to use them.
 enum class Isa : int { scalar = 0, avx2 = 1, avx512 = 2, amx = 3 };
 
 // The highest level this processor can run.

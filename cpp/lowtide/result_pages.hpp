@@ -1,6 +1,6 @@
-// Memory of large results. The system hands out pages filled with zeros, and filling them takes longer than the ops that
-// write over it. So the pages of the last large result that was let go are kept for the next, marked as free: the system
-// takes them when it runs short. They start at a page, so no vector store straddles a cache line.
+// Memory of large results. The system hands out pages filled with zeros, and filling them takes longer than the ops
+// that write over it. So the pages of the last large result that was let go are kept for the next, marked as free: the
+// system takes them when it runs short. They start at a page, so no vector store straddles a cache line.
 #pragma once
 
 #include <cstddef>

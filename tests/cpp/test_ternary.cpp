@@ -1,5 +1,5 @@
-// The ternary projection and products of trits: every runnable level against plain loops, on buffers of exactly the size
-// that the contracts name, so that the sanitizers see any step outside.
+// The ternary projection and products of trits: every runnable level against plain loops, on buffers of exactly the
+// size that the contracts name, so that the sanitizers see any step outside.
 #include <cstdint>
 #include <random>
 #include <string>

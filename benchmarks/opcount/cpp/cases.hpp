@@ -13,7 +13,8 @@ namespace lowtide::opcount {
 using Call = std::function<void()>;
 
 // name: the op as `Ops` spells it, then a space and the variant if there are several. elements, unit: what one count is
-// divided by to be read. bind: makes inputs and outputs, and all that the op itself does not do, for the ops of a level.
+// divided by to be read. bind: makes inputs and outputs, and all that the op itself does not do, for the ops of a
+// level.
 struct Case {
   std::string name;
   std::size_t elements;

@@ -1,4 +1,5 @@
-// Sums over pairs of levels: code_gram, trit_gram, digit_product. Preparing the operand and reading it are counted apart.
+// Sums over pairs of levels: code_gram, trit_gram, digit_product. Preparing the operand and reading it are counted
+// apart.
 #include "cases.hpp"
 #include "inputs.hpp"
 #include "lowtide/layout.hpp"

@@ -1,7 +1,7 @@
-// Sums of table look-ups over pairs of nibbles, for grams at AVX2: sums[j][k] += tables[left nibble j][right nibble k] over
-// groups of rows, 128 x 128 levels, the look-ups of 32 levels k by one vpshufb. Operand: [tile][group][128 levels], a
-// byte each, below 16. Entries are at most 4, so a byte sum is emptied into 16-bit sums every 60 groups, those into the
-// counts at the end: at most 272 * 60 groups. Half a tile of sums stays in L1 with both runs of nibbles.
+// Sums of table look-ups over pairs of nibbles, for grams at AVX2: sums[j][k] += tables[left nibble j][right nibble k]
+// over groups of rows, 128 x 128 levels, the look-ups of 32 levels k by one vpshufb. Operand: [tile][group][128
+// levels], a byte each, below 16. Entries are at most 4, so a byte sum is emptied into 16-bit sums every 60 groups,
+// those into the counts at the end: at most 272 * 60 groups. Half a tile of sums stays in L1 with both runs of nibbles.
 #pragma once
 
 #include <immintrin.h>

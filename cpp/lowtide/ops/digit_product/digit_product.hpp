@@ -1,7 +1,7 @@
 // digit_product: products of columns of a matrix of few distinct values, from exact sums of products of bytes.
 //
-// A value is a position in a table of up to 63 numbers, each written as digits [0] 2^16 + [1] 2^8 + [2], digits from -128 to
-// 127: 24 bits, as many as float32 has. Of the nine products of digits the six largest are made,
+// A value is a position in a table of up to 63 numbers, each written as digits [0] 2^16 + [1] 2^8 + [2], digits from
+// -128 to 127: 24 bits, as many as float32 has. Of the nine products of digits the six largest are made,
 //     high = sum 00,   mid = sum 01 + 10,   low = sum 02 + 20 + 11,
 // whose rest is below 2^-22 of the largest product, and one run of rows adds to the sums, in float32,
 //     high + mid 2^-8 + low 2^-16, added from the left,
@@ -28,9 +28,9 @@ struct DigitTables {
   alignas(64) std::int8_t digit[kDigits][kDigitBlock];
 };
 
-// positions: n_rows <= kDigitRows rows of n_columns bytes, a multiple of kDigitBlock; the rows up to the next multiple of
-// kDigitBlock are there too and may be overwritten. left, right: n_columns / kDigitColumns panels each, at a multiple of 64
-// bytes.
+// positions: n_rows <= kDigitRows rows of n_columns bytes, a multiple of kDigitBlock; the rows up to the next multiple
+// of kDigitBlock are there too and may be overwritten. left, right: n_columns / kDigitColumns panels each, at a
+// multiple of 64 bytes.
 struct DigitPanels {
   std::uint8_t* positions;
   std::size_t n_rows, n_columns;

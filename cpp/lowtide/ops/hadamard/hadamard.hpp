@@ -11,11 +11,12 @@
 // Up and down in turn, so that the end of a round and the start of the next touch the same entries and stay in
 // registers; round 3 goes down so that its first stages can drop outputs that nobody reads.
 //
-// x: (D,) floats, the caller has padded a shorter input with zeros. next: where the input after this one lies, so that it
-// is on its way from memory while this one is worked on; any address, never read. signs: (n_blocks, 3, D), in the order S1, S2, S3.
-// v: (n_blocks * D,) floats aligned to 64 bytes, block b at v + b * D, not overlapping x. It is also the work space: of
-// the last block only the first n_last (1..D) entries are results, the rest is unspecified. No tail: D is a multiple
-// of 64. Entries grow up to D^3 |x|; beyond the range of float32 they become infinite or NaN, as addition has it.
+// x: (D,) floats, the caller has padded a shorter input with zeros. next: where the input after this one lies, so that
+// it is on its way from memory while this one is worked on; any address, never read. signs: (n_blocks, 3, D), in the
+// order S1, S2, S3. v: (n_blocks * D,) floats aligned to 64 bytes, block b at v + b * D, not overlapping x. It is also
+// the work space: of the last block only the first n_last (1..D) entries are results, the rest is unspecified. No tail:
+// D is a multiple of 64. Entries grow up to D^3 |x|; beyond the range of float32 they become infinite or NaN, as
+// addition has it.
 #pragma once
 
 #include <cstddef>

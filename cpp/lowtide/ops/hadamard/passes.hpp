@@ -18,8 +18,8 @@ namespace lowtide::hadamard_passes {
 
 #define LOWTIDE_INLINE [[gnu::always_inline]] inline
 
-// The input after this one, asked for a few lines at a time in every step of a pass: only some 16 lines can be under way
-// at once, so all of them together would hold up the loads of the pass itself.
+// The input after this one, asked for a few lines at a time in every step of a pass: only some 16 lines can be under
+// way at once, so all of them together would hold up the loads of the pass itself.
 template <class V>
 class Ahead {
  public:

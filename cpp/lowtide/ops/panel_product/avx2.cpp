@@ -1,5 +1,5 @@
-// Tiles of 6 rows and one panel, two registers: 12 sums of 16 registers, which hide the latency of fmadd. Bound by the two multiply-add
-// ports.
+// Tiles of 6 rows and one panel, two registers: 12 sums of 16 registers, which hide the latency of fmadd. Bound by the
+// two multiply-add ports.
 #include <immintrin.h>
 
 #include "lowtide/ops/panel_product/tiles.hpp"

@@ -1,7 +1,7 @@
 // The magnitude is searched among the positive borders and the sign flips all bits of the level: up to 7 borders, so
 // 4-bit levels, sit in one register, from which vpermps picks; the first halving is a compare with a broadcast. Among
-// more, a gather says how many lie in lower cells and another looks at the next. Bound by the vector ports, some 14 instructions for 8 levels of 4 bits. Tail: the
-// last few projections through a padded copy.
+// more, a gather says how many lie in lower cells and another looks at the next. Bound by the vector ports, some 14
+// instructions for 8 levels of 4 bits. Tail: the last few projections through a padded copy.
 #include <immintrin.h>
 
 #include "lowtide/ops/threshold/threshold.hpp"

@@ -1,7 +1,7 @@
 // Up to 15 positive borders, so 5-bit levels, sit in one register, from which vpermps picks; the first halving is a
 // compare with a broadcast, and the sign flips all bits of the level under a mask. Among more, a gather says how many
-// lie in lower cells and another looks at the next. Bound by the vector ports, some 13 instructions for 16 levels of 4 bits. Tail: the last few projections
-// through a padded copy.
+// lie in lower cells and another looks at the next. Bound by the vector ports, some 13 instructions for 16 levels of 4
+// bits. Tail: the last few projections through a padded copy.
 #include <immintrin.h>
 
 #include "lowtide/ops/threshold/threshold.hpp"

@@ -1,6 +1,6 @@
-// Two rows at a time: the two trits of level k in those rows are a nibble, and the product of nibbles j and k, plus 2 so
-// that it is not negative, is a byte of one of sixteen tables, as in code_gram. Two instructions, vpshufb and vpaddb, do
-// 64 pairs of trits; popcnt does 32 a cycle. The 2s are taken off at the end. Rows past the end are zeros.
+// Two rows at a time: the two trits of level k in those rows are a nibble, and the product of nibbles j and k, plus 2
+// so that it is not negative, is a byte of one of sixteen tables, as in code_gram. Two instructions, vpshufb and
+// vpaddb, do 64 pairs of trits; popcnt does 32 a cycle. The 2s are taken off at the end. Rows past the end are zeros.
 #include "lowtide/ops/code_gram/nibbles.hpp"
 #include "lowtide/ops/trit_gram/trit_gram.hpp"
 

@@ -1,5 +1,6 @@
 // The operand of trit_gram as rows of trit_dot, a row a level: its trits of all rows in two planes. Level has the
-// transpose and the sums, and lives in an unnamed namespace of the including file, so every instance is that file's own.
+// transpose and the sums, and lives in an unnamed namespace of the including file, so every instance is that file's
+// own.
 #pragma once
 
 #include "lowtide/ops/code_transpose/code_transpose.hpp"

@@ -1,7 +1,8 @@
 // trit_gram: sums of products of trits, sums[j][k] += sum over rows of t_j t_k, t in {-1, 0, 1}. Exact at every level.
 //
-// Rows are packed 2-bit levels, 1 plus, 2 minus, 0 and 3 zero, words_per_row(n_levels, 2) words apart. Works as code_gram
-// does: on an operand in the level's own order, made once and read by every pair of tiles of kGramTile levels:
+// Rows are packed 2-bit levels, 1 plus, 2 minus, 0 and 3 zero, words_per_row(n_levels, 2) words apart. Works as
+// code_gram does: on an operand in the level's own order, made once and read by every pair of tiles of kGramTile
+// levels:
 //   operand_bytes(n_levels, n_rows)          how much there is to allocate, a multiple of 64
 //   prepare(rows, n_rows, n_levels, t0, t1)  writes tiles [t0, t1); levels past the end count as zeros
 //   tile(operand, n_rows, s, t)              adds the kGramTile x kGramTile sums of tiles s and t, row-major, int32

@@ -11,6 +11,7 @@ from scipy.linalg import blas, lapack
 
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
+from lowtide.learners.solvers.cholesky import factorize
 
 __all__ = ["CenteredSystem", "Factor", "NormalEquations", "RidgeSolution"]
 
@@ -189,17 +190,16 @@ class Factor:
     """The Cholesky factor of gram + alpha I, in place of gram; alpha is raised where rounding made it indefinite."""
 
     def __init__(self, gram: Array, alpha: float) -> None:
-        potrf, self._potrs = lapack.get_lapack_funcs(("potrf", "potrs"), (gram,))
+        (self._potrs,) = lapack.get_lapack_funcs(("potrs",), (gram,))
         diagonal = gram.diagonal().copy()
         smallest = 8 * np.finfo(gram.dtype).eps * max(float(np.mean(diagonal)), float(np.finfo(gram.dtype).tiny))
         for _ in range(8):
             np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
-            self._factor, info = potrf(gram, lower=True, overwrite_a=True, clean=False)
-            if info == 0:
-                self.alpha = alpha
+            if factorize(gram) == 0:
+                self._factor, self.alpha = gram, alpha
                 return
             # The factorization wrote over the lower triangle only.
-            gram = np.asfortranarray(np.triu(self._factor, 1) + np.triu(self._factor, 1).T)
+            gram = np.asfortranarray(np.triu(gram, 1) + np.triu(gram, 1).T)
             alpha = max(10 * alpha, smallest)
         raise np.linalg.LinAlgError("the Gram matrix must be finite")
 
