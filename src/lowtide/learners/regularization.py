@@ -95,15 +95,17 @@ def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.r
     held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
     sums = NormalEquations.summed(held, equations.dtype)
     columns, scale = _half_of_the_columns(m)
-    rest = equations.columns(columns, scale).without(sums.columns(columns, scale))
+    rest = equations.columns(columns, scale)
+    rest.remove(sums.columns(columns, scale))
     if n < 2 or not rest.weight > 0:
         return float(alphas[_FIRST])
+    system = rest.centered(fit_intercept=problem.fit_intercept)
 
     def error(i: int) -> float:
-        found = rest.solve(alphas[i], fit_intercept=problem.fit_intercept)
-        coef = np.zeros((m, found.coef.shape[1]))
-        coef[columns] = scale * found.coef
-        return float(held.sum(squared_error, coef, found.intercept).total)
+        found, intercept = system.solve(float(alphas[i]))
+        coef = np.zeros((m, found.shape[1]))
+        coef[columns] = scale * found
+        return float(held.sum(squared_error, coef, intercept).total)
 
     return float(alphas[lowest(error, len(alphas), _FIRST, strides=(-2, -1))])
 

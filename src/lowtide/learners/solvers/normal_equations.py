@@ -20,6 +20,7 @@ Array = NDArray[Any]
 # A step of refinement gains the digits of float32 less those of the condition number, so mostly one is enough.
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
+_ROWS_AT_ONCE = 64
 
 
 class NormalEquations:
@@ -92,10 +93,22 @@ class NormalEquations:
         rest.target_sum, rest.weight = self.target_sum - part.target_sum, self.weight - part.weight
         return rest
 
+    def remove(self, part: NormalEquations) -> None:
+        """Take away the sums of some of the rows."""
+        np.subtract(_gram(self), _gram(part), out=self.gram)
+        self.cross -= part.cross
+        self.row_sum -= part.row_sum
+        self.target_sum -= part.target_sum
+        self.weight -= part.weight
+
     def columns(self, which: Array, scale: float) -> NormalEquations:
         """Return the sums of some of the columns, scaled."""
         some = NormalEquations(len(which), self.cross.shape[1], self.dtype)
-        some.gram = _gram(self)[np.ix_(which, which)] * self.dtype(scale**2)
+        some.gram = np.empty((len(which), len(which)), dtype=self.dtype)
+        # Rows, then columns, a few rows at a time: much faster than both at once.
+        for rows in range(0, len(which), _ROWS_AT_ONCE):
+            part = slice(rows, rows + _ROWS_AT_ONCE)
+            np.multiply(_gram(self)[which[part]][:, which], self.dtype(scale**2), out=some.gram[part])
         some.cross, some.row_sum = self.cross[which] * scale, self.row_sum[which] * scale
         some.target_sum, some.weight = self.target_sum.copy(), self.weight
         return some
