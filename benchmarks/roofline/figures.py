@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["FRACTIONS", "GROWTH", "draw"]
 
 FRACTIONS, GROWTH = "roofline.fractions.svg", "roofline.growth.svg"
-COLORS = {"vector": BLUE, "memory": ORANGE, "sgemm": GREEN, "L1": RED, "L2": RED, "popcount": GRAY, "additions": BLACK}
+COLORS = {"vector": BLUE, "memory": ORANGE, "sgemm": GREEN, "tiles": GREEN, "L1": RED, "L2": RED, "popcount": GRAY}
+COLORS |= {"additions": BLACK}
 
 
 def draw(outcomes: Sequence[Outcome], curves: Sequence[Curve], folder: Path) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from benchmarks.roofline import page, probes
 from benchmarks.roofline.__main__ import main
 from benchmarks.roofline.counts import Counts
-from benchmarks.roofline.figures import FRACTIONS, GROWTH
+from benchmarks.roofline.figures import COLORS, FRACTIONS, GROWTH
 from benchmarks.roofline.growth import Curve
 from benchmarks.roofline.op import Op, Outcome, together
 
@@ -74,6 +74,7 @@ def test_work_names_only_limits_that_are_measured(isa: str) -> None:
         counts.scanned(8, 2),
     ]
     names = {name for work in works for name in work}
+    assert names <= set(COLORS)
     assert names <= {"additions", "vector", "popcount", "L1", "sgemm", "tiles"}
     assert all(amount > 0 for work in works for amount in work.values())
 
