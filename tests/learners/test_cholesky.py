@@ -47,7 +47,8 @@ def test_another_layout_is_refused(matrix):
 
 
 def test_other_threads_run_meanwhile():
-    gram, ticks, done = definite(1500, np.float64), [], threading.Event()
+    # Nine billion operations: time for a hundred ticks.
+    gram, ticks, done = np.asfortranarray(np.ones((3000, 3000)) + np.eye(3000)), [], threading.Event()
 
     def tick():
         while not done.is_set():
