@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from lowtide._core._lowtide_core import large_result, result_bytes
 
 __all__ = ["empty_result"]
+
+# Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
+_SURELY_SMALL = large_result // 8
 
 
 def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
@@ -28,8 +30,10 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
     >>> empty_result((4000, 4096)).ctypes.data == place
     True
     """
+    if shape[0] * shape[1] < _SURELY_SMALL:
+        return np.empty(shape, dtype)
     kind = np.dtype(dtype)
-    n_bytes = math.prod(shape) * kind.itemsize
+    n_bytes = shape[0] * shape[1] * kind.itemsize
     if n_bytes < large_result:
         return np.empty(shape, kind)
     try:

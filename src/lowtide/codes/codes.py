@@ -142,7 +142,9 @@ class Codes:
         new._packed = aligned_rows(packed, self._packed.shape[1]).view()
         new._packed.flags.writeable = False
         new._norms = None if norms is None else check_norms(norms, len(new._packed))
-        new._rows = replace(self._rows, rows=new._packed, row_scale=new._norms if self.is_times_norms else None)
+        old, factors = self._rows, new._norms if self.is_times_norms else None
+        # Not `replace`: a row that is predicted alone would feel it.
+        new._rows = PackedRows(new._packed, old.n_levels, old.bits, old.book, old.scale, factors)
         return new
 
     @property
