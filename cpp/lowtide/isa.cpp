@@ -32,6 +32,21 @@ bool may_use_tiles() {
 bool may_use_tiles() { return false; }
 #endif
 
+Isa detect() {
+#if defined(LOWTIDE_X86)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+                    __builtin_cpu_supports("popcnt");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512vpopcntdq");
+  if (avx512 && may_use_tiles()) return Isa::amx;
+  if (avx512) return Isa::avx512;
+  if (avx2) return Isa::avx2;
+#endif
+  return Isa::scalar;
+}
+
 Choice choose() {
   const Isa best = detected_isa();
   const char* wish = std::getenv("LOWTIDE_ISA");
@@ -50,21 +65,6 @@ const Choice& choice() {
 }
 
 }  // namespace
-
-Isa detect() {
-#if defined(LOWTIDE_X86)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-                    __builtin_cpu_supports("popcnt");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512vpopcntdq");
-  if (avx512 && may_use_tiles()) return Isa::amx;
-  if (avx512) return Isa::avx512;
-  if (avx2) return Isa::avx2;
-#endif
-  return Isa::scalar;
-}
 
 Isa detected_isa() {
   static const Isa level = detect();

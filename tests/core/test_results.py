@@ -84,7 +84,6 @@ def test_threads_never_share_a_result():
     assert wrong == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_write_into_results_of_its_parent():
     before = empty_result(LARGE)
     before[:] = 1
