@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from codes.drawn import draw_codes
+from codes.drawn import MARK, draw_codes
 from reference import codes as reference
 
 from lowtide.codes import Codes, pack_levels
@@ -181,9 +181,56 @@ def test_dot_with_codes_of_another_encoder_names_both():
         C.dot(other)
 
 
+def trits(n, n_levels, seed=0):
+    levels = np.random.default_rng(seed).integers(0, 3, (n, n_levels))
+    return Codes(pack_levels(levels, 2), bits=2, n_levels=n_levels, codebook=[0, 0.5, -0.5, 0], fingerprint=MARK)
+
+
+def with_factors(C):
+    """The same codes with factors of their columns and rows, and a side of their own."""
+    scale, norms = np.linspace(-1, 2, C.shape[1]), np.linspace(0.5, 3, len(C))
+    parts = {"bits": C.bits, "n_levels": C.n_levels, "codebook": C.codebook, "fingerprint": MARK, "side": b"s" * 16}
+    return Codes(C.packed, **parts, scale=scale, norms=norms).times_norms()
+
+
+# 70 decoded columns each: every pair of sides on the same frequencies may meet.
+SIDES = {
+    "1 bit": draw_codes(9, 70, 1, side=b"1" * 16),
+    "4 bits": draw_codes(23, 70, 4, side=b"4" * 16),
+    "3 bits": draw_codes(5, 70, 3),
+    "2 bits": draw_codes(4, 70, 2, seed=3),
+    "8 bits": draw_codes(6, 70, 8),
+    "trits": trits(8, 70),
+    "pairs of 1 bit": draw_codes(7, 35, 1, 2),
+    "pairs of 5 bits": draw_codes(3, 35, 5, 2),
+    "factors": with_factors(draw_codes(4, 70, 1)),
+    "no rows": draw_codes(0, 70, 4),
+}
+
+
+@each_type
+@pytest.mark.parametrize("left", SIDES)
+@pytest.mark.parametrize("right", SIDES)
+def test_dot_of_two_sides_of_the_same_frequencies(left, right, dtype, monkeypatch):
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 300)
+    C, other = SIDES[left], SIDES[right]
+    assert_product(C.dot(other, dtype=dtype), np.asarray(C, dtype=dtype), np.asarray(other, dtype=dtype).T)
+
+
+def test_dot_of_two_sides_never_holds_a_decoded_matrix(monkeypatch):
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 12)
+    C, other = draw_codes(4000, 100, 1), draw_codes(3, 100, 4)
+    for left, right in ((C, other), (other, C)):
+        tracemalloc.start()
+        left.dot(right)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 4000 * 100 * 4 / 4
+
+
 def test_dot_refuses_other_widths_and_arrays():
     C = draw_codes(2, 10, 1)
-    for other in (draw_codes(2, 9, 1), C.with_codebook(np.ones((2, 2))), draw_codes(2, 5, 1, 2)):
+    for other in (draw_codes(2, 9, 1), C.with_codebook(np.ones((2, 2)))):
         with pytest.raises(CodeLayoutError, match="equal widths"):
             C.dot(other)
     with pytest.raises(CodeLayoutError, match="must be Codes, got ndarray"):

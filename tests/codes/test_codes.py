@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -9,6 +10,8 @@ from sklearn.model_selection import KFold, train_test_split
 
 from lowtide.codes import Codes, CodeSource, pack_levels
 from lowtide.errors import CodeLayoutError, LowtideError, ParameterError
+
+SIDE = bytes(range(16, 32))
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -26,7 +29,8 @@ def test_codes_decode_to_the_codebook_of_their_levels(bits, width):
 def test_codes_report_what_they_are():
     C = draw_codes(3, 70, 6)
     assert (len(C), C.n_rows, C.n_levels, C.bits, C.ndim, C.nbytes) == (3, 3, 70, 6, 2, 3 * 72)
-    assert C.fingerprint == MARK
+    assert (C.fingerprint, C.side) == (MARK, bytes(16))
+    assert draw_codes(3, 70, 6, side=SIDE).side == SIDE
     assert repr(C) == "Codes(3 x 70, bits=6, 216 bytes, fingerprint=00010203...)"
     assert repr(C.T) == repr(C) + ".T"
     assert C.T.shape == (70, 3)
@@ -112,6 +116,7 @@ def test_equality_sees_every_part():
     assert Codes(flipped, **parts) != C
     assert C.with_codebook(-C.codebook) != C
     assert Codes(C.packed, **{**parts, "fingerprint": bytes(16)}) != C
+    assert Codes(C.packed, **parts, side=SIDE) != C
     assert C[:2] != C
     assert np.asarray(C).tolist() != C
 
@@ -122,21 +127,42 @@ def test_codes_are_not_hashable():
 
 
 def test_copy_shares_and_deepcopy_and_pickle_do_not():
-    C = draw_codes(3, 70, 6, 2)
+    C = draw_codes(3, 70, 6, 2, side=SIDE)
     assert np.shares_memory(copy.copy(C).packed, C.packed)
     for twin in (copy.copy(C), copy.deepcopy(C), pickle.loads(pickle.dumps(C))):
         assert twin == C
+        assert (twin.fingerprint, twin.side) == (MARK, SIDE)
         assert not twin.packed.flags.writeable
     assert not np.shares_memory(copy.deepcopy(C).packed, C.packed)
 
 
-def test_with_codebook_shares_bytes_and_keeps_the_fingerprint():
-    C = draw_codes(5, 33, 4)
+def test_with_codebook_shares_bytes_and_keeps_both_identities():
+    C = draw_codes(5, 33, 4, side=SIDE)
     pairs = np.random.default_rng(0).normal(size=(16, 2))
     F = C.with_codebook(pairs)
     assert np.shares_memory(F.packed, C.packed)
-    assert (F.fingerprint, F.shape) == (C.fingerprint, (5, 66))
+    assert (F.fingerprint, F.side, F.shape) == (MARK, SIDE, (5, 66))
     np.testing.assert_array_equal(np.asarray(F), reference.decoded(C.levels(), pairs.astype(np.float32)))
+
+
+def test_rows_of_a_template_have_its_codebook_and_both_identities():
+    C = draw_codes(5, 33, 4, side=SIDE)
+    template = C[:0]
+    assert template.with_rows(C.packed) == C
+    assert (template.fingerprint, template.side) == (MARK, SIDE)
+
+
+@pytest.mark.parametrize("norms", [None, np.arange(3.0)])
+@pytest.mark.parametrize("scale", [None, np.arange(140.0)])
+def test_state_gives_the_codes_again(scale, norms):
+    C = draw_codes(3, 70, 6, 2, side=SIDE)
+    parts = {"bits": 6, "n_levels": 70, "codebook": C.codebook, "fingerprint": MARK, "side": SIDE}
+    C = Codes(C.packed, **parts, scale=scale, norms=norms)
+    spec, arrays = C.to_state()
+    assert Codes.from_state(json.loads(json.dumps(spec)), arrays) == C
+    for part in ("fingerprint", "side"):
+        with pytest.raises(KeyError, match=part):
+            Codes.from_state({name: value for name, value in spec.items() if name != part}, arrays)
 
 
 def test_blocks_cover_the_rows_in_order():
@@ -164,6 +190,7 @@ def test_blocks_cover_the_rows_in_order():
         ({"codebook": [1.0, 1e300]}, "finite"),
         ({"fingerprint": b"short"}, "16 bytes"),
         ({"fingerprint": "0123456789abcdef"}, "16 bytes"),
+        ({"side": b"short"}, "side must be 16 bytes"),
     ],
 )
 def test_constructor_refuses_what_does_not_fit(change, message):

@@ -19,6 +19,20 @@ def test_concatenate_refuses_codes_of_another_encoder_and_names_both():
         concatenate([C, other])
 
 
+def test_concatenate_keeps_the_side_and_refuses_another_one():
+    C, other = draw_codes(2, 9, 1, side=b"s" * 16), draw_codes(2, 9, 1)
+    assert concatenate([C, C]).side == b"s" * 16
+    with pytest.raises(CodeLayoutError, match=f"{(b's' * 16).hex()} and {bytes(16).hex()}"):
+        concatenate([C, other])
+
+
+def test_concatenate_refuses_other_bits_of_the_same_width():
+    with pytest.raises(CodeLayoutError, match="one codebook"):
+        concatenate([draw_codes(2, 8, 1), draw_codes(2, 8, 2)])
+    with pytest.raises(CodeLayoutError, match="one codebook"):
+        concatenate([draw_codes(2, 8, 1), draw_codes(2, 4, 1, 2)])
+
+
 def test_concatenate_refuses_another_width_and_codebook():
     C = draw_codes(2, 9, 1)
     with pytest.raises(CodeLayoutError, match="equal widths"):

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from codes.drawn import draw_codes
+from codes.drawn import MARK, draw_codes
 from reference import codes as reference
 
 import lowtide as lt
@@ -50,6 +50,43 @@ def test_top_k_of_codes_sorts_their_dot(case, largest):
     other = other.with_codebook(other.codebook * np.float32(-0.5))
     k = min(4, len(C))
     assert_best(C.top_k(other, k, largest=largest), C.dot(other, dtype=np.float64), k, largest)
+
+
+def exact_trits(n, n_levels):
+    levels = np.random.default_rng(0).integers(0, 3, (n, n_levels))
+    return Codes(pack_levels(levels, 2), bits=2, n_levels=n_levels, codebook=[0, 1, -1, 0], fingerprint=MARK)
+
+
+# 70 decoded columns each.
+SIDES = {
+    "1 bit": exact_codes(90, 70, 1),
+    "4 bits": exact_codes(80, 70, 4),
+    "3 bits": exact_codes(70, 70, 3),
+    "8 bits": exact_codes(60, 70, 8),
+    "trits": exact_trits(85, 70),
+    "pairs of 1 bit": exact_codes(75, 35, 1, 2),
+    "pairs of 4 bits": exact_codes(75, 35, 4, 2),
+}
+
+
+@each_end
+@pytest.mark.parametrize("store", SIDES)
+@pytest.mark.parametrize("query", SIDES)
+def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, monkeypatch):
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 300)
+    C, other = SIDES[store], SIDES[query][:11]
+    products = np.asarray(C, dtype=float) @ np.asarray(other, dtype=float).T
+    assert_best(C.top_k(other, 7, largest=largest), products, 7, largest)
+
+
+def test_queries_of_another_side_are_never_decoded_together(monkeypatch):
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 12)
+    C, queries = exact_codes(50, 100, 4), exact_codes(4000, 100, 1)
+    tracemalloc.start()
+    C.top_k(queries, 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4000 * 100 * 8 / 4
 
 
 @each_end

@@ -1,4 +1,4 @@
-"""Whether two sets of codes may meet: one encoder, one width, one reading of the levels."""
+"""Check whether two sets of codes may meet: equal frequencies, and as many decoded columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 if TYPE_CHECKING:
     from lowtide.codes.codes import Codes
 
-__all__ = ["check_same_encoder", "same_norms", "same_scale"]
+__all__ = ["check_same_frequencies", "same_norms", "same_scale"]
 
 
-def check_same_encoder(owner: str, left: Codes, right: Codes) -> None:
-    """Raise unless both come from one encoder and have one decoded width."""
+def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
+    """Raise unless both were made with the same frequencies and have equally many decoded columns."""
     if left.fingerprint != right.fingerprint:
         raise FingerprintMismatchError(
-            f"{owner}: codes must come from one encoder, got fingerprints {left.fingerprint.hex()} and "
-            f"{right.fingerprint.hex()}. Encode both with the same fitted encoder."
+            f"{owner}: codes must come from one encoder, or from encoders of the same frequencies, got fingerprints "
+            f"{left.fingerprint.hex()} and {right.fingerprint.hex()}. Encode both with the same fitted encoder."
         )
-    if left.shape[1] != right.shape[1] or left.n_levels != right.n_levels:
+    if left.shape[1] != right.shape[1]:
         raise CodeLayoutError(
             f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
             f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."

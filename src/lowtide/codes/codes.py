@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes.agreement import check_same_encoder, same_norms, same_scale
+from lowtide.codes.agreement import check_same_frequencies, same_norms, same_scale
 from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, dot, float_dtype, gram, matmul
 from lowtide.codes.indexing import row_key
 from lowtide.codes.layout import (
@@ -48,7 +48,10 @@ class Codes:
     codebook : array (2^bits,) or (2^bits, 2)
         Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
     fingerprint : bytes of length 16
-        Which encoder made the codes.
+        Identity of the frequencies (kernel, projection, dither) that the codes were made with. Only codes of the same
+        frequencies meet.
+    side : bytes of length 16, default=sixteen zero bytes
+        Identity of the rule that made levels of the phases: the quantizer with its thresholds, not the codebook.
     scale : array (n_levels * w,), optional
         Factors of the decoded columns, for encoders whose columns differ in weight; None for ones.
     norms : array (n,), optional
@@ -66,6 +69,8 @@ class Codes:
     matrices and dots of one bit and of trits, codebook (0, v, -v, 0), are counted; the rest decodes one block at a
     time. Nothing allocates n times n_features floats but np.asarray. Results agree with the same arithmetic on
     np.asarray(C) to rounding of the operands' type, and do not depend on the thread count.
+
+    Codes of zero rows carry bits, codebook and identity too: as a *template*, `with_rows` makes codes of it.
 
     Examples
     --------
@@ -86,7 +91,7 @@ class Codes:
            [-2.,  0.,  2.]], dtype=float32)
     """
 
-    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_packed", "_rows")
+    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_packed", "_rows", "_side")
     __array_ufunc__ = None  # W @ C comes to __rmatmul__ instead of decoding silently
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     ndim = 2
@@ -100,17 +105,20 @@ class Codes:
         n_levels: int,
         codebook: ArrayLike,
         fingerprint: bytes,
+        side: bytes = bytes(16),
         scale: ArrayLike | None = None,
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
         check_padding(rows, int(n_levels) * stored_bits(bits))
-        if not isinstance(fingerprint, bytes) or len(fingerprint) != 16:
-            raise CodeLayoutError(f"Codes: fingerprint must be 16 bytes, got {fingerprint!r}.")
+        for name, mark in (("fingerprint", fingerprint), ("side", side)):
+            if not isinstance(mark, bytes) or len(mark) != 16:
+                raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
         self._norms = None if norms is None else check_norms(norms, len(rows))
         book = check_codebook(codebook, int(bits))
         factors = check_scale(scale, int(n_levels) * (1 if book.ndim == 1 else 2))
-        self._assign(rows, int(bits), int(n_levels), book, fingerprint, factors)
+        self._fingerprint, self._side = fingerprint, side
+        self._assign(rows, int(bits), int(n_levels), book, factors)
 
     def _assign(
         self,
@@ -118,27 +126,27 @@ class Codes:
         bits: int,
         n_levels: int,
         book: NDArray[np.float32],
-        fingerprint: bytes,
         scale: NDArray[np.float32] | None,
     ) -> None:
-        """Set the attributes but the norms from parts that are known to be good."""
+        """Set rows, bits, codebook and scale from parts that are known to be good."""
         self._packed = rows.view()
         self._packed.flags.writeable = False
-        self._bits, self._codebook, self._fingerprint = bits, book, fingerprint
+        self._bits, self._codebook = bits, book
         width = 1 if book.ndim == 1 else book.shape[1]
         stored = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
         stored[: len(book)] = book.reshape(-1, width)
         self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored, scale)
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
-        """Return other packed rows of the same encoder, with this codebook and norms of their own.
+        """Return codes of other packed rows with the bits, codebook and identity of these, the template.
 
-        Padding bits are taken to be zero.
+        Norms are those of the new rows; padding bits are taken to be zero.
         """
         if self.is_times_norms and norms is None:
             raise CodeLayoutError("Codes: rows that are times their norms must have norms, got none. Give norms.")
         new = object.__new__(Codes)
-        new._bits, new._codebook, new._fingerprint = self._bits, self._codebook, self._fingerprint
+        new._bits, new._codebook = self._bits, self._codebook
+        new._fingerprint, new._side = self._fingerprint, self._side
         new._packed = aligned_rows(packed, self._packed.shape[1]).view()
         new._packed.flags.writeable = False
         new._norms = None if norms is None else check_norms(norms, len(new._packed))
@@ -174,8 +182,13 @@ class Codes:
 
     @property
     def fingerprint(self) -> bytes:
-        """Which encoder made the codes, 16 bytes."""
+        """Identity of the frequencies that the codes were made with, 16 bytes."""
         return self._fingerprint
+
+    @property
+    def side(self) -> bytes:
+        """Identity of the rule that made levels of the phases, 16 bytes."""
+        return self._side
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -259,18 +272,31 @@ class Codes:
         return gram(self._rows, weight, kind)
 
     def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """Return D O' with the codes of the same encoder, array (n, other's n); the codebooks may differ.
+        """Return D O' with codes of the same frequencies, array (n, other's n); bits, sides and codebooks may differ.
 
         Raises
         ------
         FingerprintMismatchError
-            When the two come from different encoders.
+            When the two were made with different frequencies.
         CodeLayoutError
             When their decoded widths differ.
+
+        Notes
+        -----
+        One bit against one bit and trits against trits are counted; anything else decodes a block of either at a time.
+
+        Examples
+        --------
+        >>> from lowtide.codes import Codes, pack_levels
+        >>> same = {"n_levels": 3, "fingerprint": bytes(16)}
+        >>> store = Codes(pack_levels([[3, 0, 2]], 2), bits=2, codebook=[-3, -1, 1, 3], **same)
+        >>> query = Codes(pack_levels([[1, 0, 0]], 1), bits=1, codebook=[-1, 1], **same)
+        >>> query.dot(store)
+        array([[5.]], dtype=float32)
         """
         if not isinstance(other, Codes):
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
-        check_same_encoder("Codes.dot", self, other)
+        check_same_frequencies("Codes.dot", self, other)
         return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
 
     def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -281,8 +307,9 @@ class Codes:
 
         Parameters
         ----------
-        query : Codes of the same encoder, or array (q, n_features)
-            Rows of the coded side, or weights on the decoded features (the full side, a model's coefficients), finite.
+        query : Codes of the same frequencies, or array (q, n_features)
+            Rows of a coded side, whatever its bits, or weights on the decoded features (the full side, a model's
+            coefficients), finite.
         k : int from 1 to the number of rows
         largest : bool, default=True
             False gives the smallest products, smallest first.
@@ -296,9 +323,10 @@ class Codes:
         Notes
         -----
         No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
-        threads. One-bit codes against one-bit codes are counted. Arrays go through byte tables with a bound on their
-        error first, on 1, 2 or 4 bits and up to 512 bytes a row; what the bound cannot rule out is scored in full.
-        Anything else is multiplied by blocks. Never n times q numbers.
+        threads. One-bit codes against one-bit codes are counted; other codes are decoded, a block of queries at a
+        time. Arrays go through byte tables with a bound on their error first, on 1, 2 or 4 bits and up to 512 bytes a
+        row; what the bound cannot rule out is scored in full. Anything else is multiplied by blocks. Never n times q
+        numbers.
 
         Examples
         --------
@@ -312,7 +340,7 @@ class Codes:
         (array([[0, 2, 1]]), array([[ 3.,  1., -1.]], dtype=float32))
         """
         if isinstance(query, Codes):
-            check_same_encoder("Codes.top_k", self, query)
+            check_same_frequencies("Codes.top_k", self, query)
             query = query._rows
         return top_k(self._rows, query, k, largest=largest)
 
@@ -322,9 +350,9 @@ class Codes:
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
         new, book = object.__new__(Codes), check_codebook(codebook, self._bits)
-        new._norms = self._norms
+        new._norms, new._fingerprint, new._side = self._norms, self._fingerprint, self._side
         scale = check_scale(self.scale, self.n_levels * (1 if book.ndim == 1 else 2))
-        new._assign(self._packed, self._bits, self.n_levels, book, self._fingerprint, scale)
+        new._assign(self._packed, self._bits, self.n_levels, book, scale)
         return new
 
     def times_norms(self) -> Codes:
@@ -346,20 +374,22 @@ class Codes:
             yield self[begin : begin + size]
 
     def __eq__(self, other: object) -> bool:
-        """Whether bits, width, codebook, scale, norms, fingerprint and every level are the same."""
+        """Whether bits, width, codebook, scale, norms, both identities and every level are the same."""
         if not isinstance(other, Codes):
             return NotImplemented
         return (
-            (self._bits, self.n_levels, self._fingerprint) == (other._bits, other.n_levels, other._fingerprint)
+            (self._bits, self.n_levels) == (other._bits, other.n_levels)
+            and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
             and same_scale(self, other)
             and np.array_equal(self._packed, other._packed)
             and same_norms(self, other)
         )
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file keeps: a spec, ready for JSON, and arrays."""
-        spec: dict[str, Any] = {"bits": self._bits, "n_levels": self.n_levels, "fingerprint": self._fingerprint.hex()}
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file keeps of the codes: a spec, ready for JSON, and arrays."""
+        spec: dict[str, Any] = {"bits": self._bits, "n_levels": self.n_levels}
+        spec |= {"fingerprint": self._fingerprint.hex(), "side": self._side.hex()}
         arrays: dict[str, NDArray[Any]] = {"packed": self._packed, "codebook": self._codebook}
         # Said in the spec too, so that a file that lost its factors or norms is not read without them.
         if self.scale is not None:
@@ -369,40 +399,31 @@ class Codes:
         return spec, arrays
 
     @classmethod
-    def _from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
-        """Return the codes of a spec and arrays, which may be anything; packed rows are shared."""
-        layout = arrays["packed"], spec["bits"], spec["n_levels"], arrays["codebook"]
-        fingerprint = bytes.fromhex(spec["fingerprint"])
+    def from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
+        """Return the codes of what `to_state` gave; spec and arrays may be anything, packed rows are shared."""
         if spec.get("scaled", False) is not ("scale" in arrays):
             raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
         if ("times_norms" in spec) is not ("norms" in arrays):
             raise CodeLayoutError(f"Codes: norms must be as the spec says, got {sorted(arrays)}.")
-        scale, norms, times_norms = arrays.get("scale"), arrays.get("norms"), spec.get("times_norms", False)
+        norms, times_norms = arrays.get("norms"), spec.get("times_norms", False)
         if (norms is not None and norms.dtype != np.float32) or not isinstance(times_norms, bool):
             raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
-        return _rebuild(*layout, fingerprint, scale, norms, times_norms)
+        codes = cls(
+            arrays["packed"],
+            bits=spec["bits"],
+            n_levels=spec["n_levels"],
+            codebook=arrays["codebook"],
+            fingerprint=bytes.fromhex(spec["fingerprint"]),
+            side=bytes.fromhex(spec["side"]),
+            scale=arrays.get("scale"),
+            norms=norms,
+        )
+        return codes.times_norms() if times_norms else codes
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
-        parts = self._packed, self._bits, self.n_levels, self._codebook, self._fingerprint
-        return _rebuild, (*parts, self.scale, self._norms, self.is_times_norms)
+        return Codes.from_state, self.to_state()
 
     def __repr__(self) -> str:
         n, n_features = self.shape
         mark = self._fingerprint[:4].hex()
         return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
-
-
-def _rebuild(
-    packed: NDArray[np.uint8],
-    bits: int,
-    n_levels: int,
-    codebook: NDArray[np.float32],
-    fingerprint: bytes,
-    scale: NDArray[np.float32] | None = None,
-    norms: NDArray[np.float32] | None = None,
-    times_norms: bool = False,
-) -> Codes:
-    codes = Codes(
-        packed, bits=bits, n_levels=n_levels, codebook=codebook, fingerprint=fingerprint, scale=scale, norms=norms
-    )
-    return codes.times_norms() if times_norms else codes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes.agreement import check_same_encoder, same_scale
+from lowtide.codes.agreement import check_same_frequencies, same_scale
 from lowtide.codes.codes import Codes
 from lowtide.errors import CodeLayoutError
 
@@ -20,7 +20,8 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
     Parameters
     ----------
     parts : sequence of Codes
-        At least one; all of one encoder (equal fingerprints), width and codebook, with norms or all without.
+        At least one; all of the same frequencies and side (equal `fingerprint` and `side`), width and codebook, with
+        norms or all without.
 
     Returns
     -------
@@ -44,7 +45,12 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
         raise CodeLayoutError(f"concatenate: give one or more Codes, got {kinds}.")
     first = parts[0]
     for part in parts[1:]:
-        check_same_encoder("concatenate", first, part)
+        check_same_frequencies("concatenate", first, part)
+        if part.side != first.side:
+            raise CodeLayoutError(
+                f"concatenate: all parts must have levels of one side, got sides {first.side.hex()} and "
+                f"{part.side.hex()}. Encode all with one quantizer."
+            )
         if part.bits != first.bits or not np.array_equal(part.codebook, first.codebook) or not same_scale(part, first):
             raise CodeLayoutError(
                 "concatenate: all parts must have one codebook, got different ones. "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import PackedRows, decode, matmul
+from lowtide.codes.arithmetic import PackedRows, decoded_blocks, matmul
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["top_k"]
@@ -27,16 +27,21 @@ _BLOCK_ROWS = 1 << 13
 def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return (indices, scores), each (q, k), of the rows with the best products; query is PackedRows or an array."""
     k = _checked_k(k, codes.shape[0])
-    if isinstance(query, PackedRows):
-        if _is_counted(codes, query):
-            indices, scores = _empty(query.shape[0], k)
-            _core.code_top_k(
-                codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores
-            )
-            return indices, scores
-        Q = decode(query, np.float64)
-    else:
-        Q = _as_queries(query, codes.shape[1])
+    if not isinstance(query, PackedRows):
+        return _of_arrays(codes, _as_queries(query, codes.shape[1]), k, largest)
+    indices, scores = _empty(query.shape[0], k)
+    if _is_counted(codes, query):
+        _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
+        return indices, scores
+    for some, Q in decoded_blocks(query, np.float64):
+        indices[some], scores[some] = _of_arrays(codes, Q, k, largest)
+    return indices, scores
+
+
+def _of_arrays(
+    codes: PackedRows, Q: NDArray[np.float64], k: int, largest: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the best rows for float queries: by byte tables where the op takes the rows, else by blocks."""
     if codes.scale is not None:
         # Factors of columns are as well on the queries.
         Q, codes = Q * codes.scale, replace(codes, scale=None)
@@ -80,6 +85,8 @@ def _is_counted(codes: PackedRows, query: PackedRows) -> bool:
     """Whether the product of two one-bit rows depends on the number of equal bits alone."""
     scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
     if codes.bits != 1 or query.bits != 1 or any(scale is not None for scale in scales):
+        return False
+    if codes.book.shape != query.book.shape:
         return False
     worth = codes.book.astype(np.float64) @ query.book.astype(np.float64).T
     return codes.n_levels <= _COUNTED_LEVELS and worth[0, 0] == worth[1, 1] and worth[0, 1] == worth[1, 0]

@@ -50,7 +50,7 @@ class MachineState(EstimatorState):
             spec["features"] = {"kind": _encoder_kind(self.features_), "spec": inner}
             arrays |= self._prefixed("features", drawn)
         if self._trained_codes is not None:
-            spec["codes"], parts = self._trained_codes._state()
+            spec["codes"], parts = self._trained_codes.to_state()
             arrays |= self._prefixed("codes", {name: parts[name] for name in ("codebook", "scale") if name in parts})
         return spec, arrays
 
@@ -142,7 +142,7 @@ def _no_rows(spec: dict[str, Any], arrays: Arrays) -> Codes:
     """Return zero rows of the codes that weights are for."""
     empty = np.empty((0, row_bytes(spec["n_levels"], spec["bits"])), dtype=np.uint8)
     none = {"norms": np.empty(0, dtype=np.float32)} if "times_norms" in spec else {}
-    return Codes._from_state(spec, {"packed": empty, **arrays, **none})
+    return Codes.from_state(spec, {"packed": empty, **arrays, **none})
 
 
 def _encoder_kind(encoder: Any) -> str:

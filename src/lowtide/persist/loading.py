@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.persist.container import Container, unpack
 from lowtide.persist.kinds import KINDS
@@ -100,7 +101,8 @@ def _built(owner: str, name: str, container: Container) -> Any:
     try:
         if "weights" in header:
             arrays = unpack_weights(arrays, header["weights"])
-        return KINDS[name]._from_state(header["spec"], arrays)
+        kind = KINDS[name]
+        return (kind.from_state if kind is Codes else kind._from_state)(header["spec"], arrays)
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault
         reason = f"{type(error).__name__}: {str(error)[:500]}"
         raise FileFormatError(f"{owner} must hold a valid {name}, got one that cannot be built. {reason}") from error

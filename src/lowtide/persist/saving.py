@@ -6,6 +6,7 @@ from typing import Any
 
 from lowtide import __version__
 from lowtide._checks import fail
+from lowtide.codes import Codes
 from lowtide.persist.container import Bytes, pack
 from lowtide.persist.kinds import kind_of
 from lowtide.persist.metadata import check_metadata
@@ -90,7 +91,7 @@ def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
 def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -> list[Bytes]:
     """Return the bytes of a file in pieces."""
     kind = kind_of(object)
-    spec, arrays = object._state()
+    spec, arrays = object.to_state() if isinstance(object, Codes) else object._state()
     header = {"kind": kind, "spec": spec, "writer": f"lowtide {__version__}"}
     if "weights" in arrays:
         header["weights"] = arrays["weights"].dtype.name
