@@ -13,8 +13,8 @@ X = np.random.default_rng(0).standard_normal((8, 5))
 class Doubled(RandomFeatures):
     """A full side of float64."""
 
-    def _transform(self, rows):
-        return super()._transform(rows).astype(np.float64)
+    def transform(self, X):
+        return super().transform(X).astype(np.float64)
 
 
 class Anonymous(RandomFeatures):
@@ -22,7 +22,7 @@ class Anonymous(RandomFeatures):
 
     def fit(self, X, y=None, sample_weight=None):
         super().fit(X, y, sample_weight)
-        self.fingerprint_ = bytes(16)
+        self.fingerprint_ = bytes(16)  # in the way of the drawn value's own
         return self
 
 
@@ -39,15 +39,15 @@ class Restless(RandomFeatures):
 class Loud(RandomFeatures):
     """A full side 20% too large."""
 
-    def _transform(self, rows):
-        return super()._transform(rows) * np.float32(1.2)
+    def transform(self, X):
+        return super().transform(X) * np.float32(1.2)
 
 
 class Batchy(RandomFeatures):
     """Features that depend on the rows around them."""
 
-    def _transform(self, rows):
-        return super()._transform(rows - rows.mean(axis=0) if len(rows) else rows)
+    def transform(self, X):
+        return super().transform(X - X.mean(axis=0) if len(X) else X)
 
 
 @pytest.mark.parametrize(

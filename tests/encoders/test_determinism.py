@@ -162,9 +162,21 @@ CHANGES = [
 
 
 def test_fingerprints_differ_whenever_codes_could():
-    prints = [fitted(**change).fingerprint_ for change in ({}, *CHANGES)]
-    assert all(len(fingerprint) == 16 for fingerprint in prints)
+    prints = [(encoder.fingerprint_, encoder.side_) for encoder in (fitted(**change) for change in ({}, *CHANGES))]
+    assert all(len(fingerprint) == len(side) == 16 for fingerprint, side in prints)
     assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.parametrize("change", [{"bits": 2}, {"bits": None}, {"quantizer": "stochastic"}, {"quantizer": "phase"}])
+def test_frequencies_have_one_fingerprint_whatever_the_quantizer(change):
+    encoder, other = fitted(), fitted(**change)
+    assert encoder.fingerprint_ == other.fingerprint_
+    assert encoder.side_ != other.side_
+
+
+def test_codes_of_two_quantizers_meet_on_the_same_frequencies():
+    one, four = fitted(bits=1).encode(X), fitted(bits=4).encode(X)
+    np.testing.assert_allclose(one.dot(four), np.asarray(one) @ np.asarray(four).T, atol=1e-5)
 
 
 def test_fingerprints_agree_between_names_and_objects_and_spellings():

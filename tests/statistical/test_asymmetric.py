@@ -99,7 +99,7 @@ def test_hadamard_frequencies_within_a_block_have_them_too():
 
 def test_a_block_that_no_layout_carries_stays_independent_beside_one_that_is_laid_out():
     encoder = AsymmetricFeatures(SinhGaussian(0.3), n_components=512, random_state=0).fit(np.zeros((1, 5)))
-    assert [p.blocks.lengths for p in encoder._projections] == ["free", "iid"]
+    assert [p.blocks.lengths for p in encoder.drawn_.projections] == ["free", "iid"]
 
 
 @pytest.mark.parametrize("form", ["blocks", "phase"])

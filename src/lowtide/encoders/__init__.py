@@ -1,27 +1,34 @@
-"""The transformers, each with a full and a coded side."""
+"""The transformers, each with a full and a coded side; what a fit draws is one frozen value."""
 
-from lowtide.encoders.asymmetric import AsymmetricFeatures
-from lowtide.encoders.base import Encoder
-from lowtide.encoders.random_features import RandomFeatures
-from lowtide.encoders.sketch import Sketch, fourier_codebook, fourier_codes, linear_codes
-from lowtide.encoders.state import EstimatorState
-from lowtide.encoders.ternary import TernaryFeatures
-from lowtide.encoders.zero_rows import no_codes
+from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
+from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
+from lowtide.encoders.drawn import DrawnEncoder, drawn_from_state
+from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
+from lowtide.encoders.sketch import DrawnSketch, Sketch
+from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
+from lowtide.encoders.trits import Spread, Thresholds
 
 __all__ = [
     "ENCODERS",
     "AsymmetricFeatures",
+    "DrawnAsymmetric",
+    "DrawnEncoder",
+    "DrawnFeatures",
+    "DrawnSketch",
+    "DrawnTernary",
     "Encoder",
-    "EstimatorState",
     "RandomFeatures",
     "Sketch",
+    "Spread",
     "TernaryFeatures",
+    "Thresholds",
+    "drawn_from_state",
     "fourier_codebook",
     "fourier_codes",
     "linear_codes",
-    "no_codes",
 ]
 
-_ENCODERS = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
+_ENCODERS: tuple[type[Encoder], ...] = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
 # What a file may name as an encoder.
 ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

@@ -1,160 +1,112 @@
-"""Kernel values from two sides, with their error bars and their expectations."""
+"""Estimate kernels from the products of two sides, with means and error bars from the moments of the sides."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike, NDArray
 
-from lowtide._checks import check_option, fail
+from lowtide._checks import fail
 from lowtide.codes import Codes
-from lowtide.encoders.pair_curves import PairCurves, pair_curves
-from lowtide.errors import FingerprintMismatchError
-from lowtide.kernels import distances
+from lowtide.encoders.rows import dense_rows
+from lowtide.kernels import Kernel, MeasureBlock, distances
+from lowtide.maps import FeatureMap, Moments
+from lowtide.projections import Blocks
+from lowtide.quantizers import Quantizer
+from lowtide.theory import Curve, PairMoments, covariance, kernel_reach
 
 if TYPE_CHECKING:
-    from lowtide.kernels import Kernel
-    from lowtide.maps import FeatureMap
-    from lowtide.projections import DrawnProjection
-    from lowtide.quantizers import Quantizer
+    from lowtide.encoders.drawn import DrawnEncoder
 
-__all__ = ["KernelEstimation"]
+__all__ = ["Pair", "Part", "Rule", "Side", "distance_estimate", "expected_kernel", "feature_pair", "kernel_estimate"]
 
 Side = Literal["full", "codes"]
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
+
+# Of the mean of codes against codes, relative to the first: smaller ones change the variance by less than 0.1%.
+_SMALLEST_HARMONIC = 1e-3
+# Harmonics of codes against codes; the rest is taken at the level of the last ones.
+_MOST_HARMONICS = 512
+# A pair whose last eight characteristic values are below this has no more to add.
+_NEGLIGIBLE = 1e-9
+# Values of differences in flight: 64 MB.
+_CHUNK = 1 << 23
 
 
-class KernelEstimation:
-    """What a two-sided encoder of a stationary kernel says of kernel values.
+@dataclass(frozen=True)
+class Pair:
+    """What the moments of two sides say of their product P.
 
-    `sides` names what stands left and right: "full" for float32 features, "codes" for the coded side. Rows may be raw
-    or `Codes` of this encoder, which always count as "codes".
+    Attributes
+    ----------
+    mean : function of validated rows X, Y
+        E P, float64 (n, n_y).
+    variance : function of validated rows X, Y; None where it has no closed form
+    variance_seen : function of left, right and the estimates K; None where only the rows tell
+        The variance from what the two sides themselves show, for codes whose rows are not there.
+    value_at_zero : function of nothing
+        E P at x = y.
+    distance : function of estimates; None where the mean is no function of a distance
     """
 
-    kernel_: Kernel
-    projection_: DrawnProjection
-    feature_map_: FeatureMap
-    quantizer_spec_: Quantizer | None
-    fingerprint_: bytes
-    n_features_in_: int
-
-    def kernel_estimate(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        sides: tuple[Side, Side] = ("full", "full"),
-        return_std: bool = False,
-        normalize: bool = False,
-    ) -> Any:
-        """Return the product of the two sides, an estimate of the kernel.
-
-        Unbiased unless both sides are coded; then its mean is `expected_kernel`.
-
-        Parameters
-        ----------
-        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
-        sides : pair of {"full", "codes"}, default=("full", "full")
-        return_std : bool, default=False
-            Also return the standard error of each entry in closed form, at the exact distance when both inputs are raw
-            rows, at the estimated one otherwise.
-        normalize : bool, default=False
-            Divide by the expectation at x = y, pi^2/8 for one-bit codes against codes.
-
-        Returns
-        -------
-        K : ndarray of float32, shape (n, n_y)
-        std : ndarray of float32, shape (n, n_y), with return_std
-        """
-        Y = X if Y is None else Y
-        sides = check_sides(self, X, Y, sides)
-        K = product(self._side(X, sides[0]), self._side(Y, sides[1]))
-        curves = self._curves(sides) if return_std or normalize else None
-        scale = curves.value_at_zero if curves is not None and normalize else 1.0
-        if curves is None or not return_std:
-            return K if scale == 1.0 else (K / scale).astype(np.float32)
-        distance = self._distance(X, Y, K, curves)
-        return (K / scale).astype(np.float32), (curves.std(distance) / scale).astype(np.float32)
-
-    def expected_kernel(
-        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full"), normalize: bool = False
-    ) -> NDArray[np.float64]:
-        """Return what `kernel_estimate` of raw rows converges to as components grow, float64 (n, n_y)."""
-        Y = X if Y is None else Y
-        curves = self._curves(check_sides(self, X, Y, sides))
-        value = curves.mean(self._exact_distance(X, Y))
-        return value / curves.value_at_zero if normalize else value
-
-    def distance_estimate(
-        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full")
-    ) -> NDArray[np.float64]:
-        """Return distances in X's units from the kernel estimate, float64 (n, n_y).
-
-        The pair's expected kernel is inverted on its first decreasing branch, in the norm of the kernel: an estimate at
-        or above the value at 0 gives 0, one at or below the branch's infimum NaN: the points are too far apart to tell.
-        """
-        Y = X if Y is None else Y
-        sides = check_sides(self, X, Y, sides)
-        return self._curves(sides).distance(self.kernel_estimate(X, Y, sides=sides))
-
-    def _side(self, X: Any, side: Side) -> Any:
-        if isinstance(X, Codes):
-            check_own_codes(self, X)
-            return X
-        return self.transform(X) if side == "full" else self.encode(X)  # type: ignore[attr-defined]
-
-    def _curves(self, sides: tuple[Side, Side]) -> PairCurves:
-        return pair_curves(
-            self.kernel_,
-            self.projection_.blocks,
-            self.feature_map_,
-            self.quantizer_spec_,
-            self._n_features_out,  # type: ignore[attr-defined]
-            self.n_features_in_,
-            sides,
-        )
-
-    def _distance(self, X: Any, Y: Any, K: Floats, curves: PairCurves) -> NDArray[np.float64]:
-        """Return exact distances of raw rows, else the estimated ones; too far to tell counts as infinitely far."""
-        if isinstance(X, Codes) or isinstance(Y, Codes):
-            return np.nan_to_num(curves.distance(K), nan=np.inf)
-        return self._exact_distance(X, Y)
-
-    def _exact_distance(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        left, right = (self._rows(rows) for rows in (X, Y))  # type: ignore[attr-defined]
-        return distances(left, right, self.kernel_.norm)
+    mean: Callable[[Any, Any], Floats]
+    variance: Callable[[Any, Any], Floats] | None
+    variance_seen: Callable[[Any, Any, NDArray[Any]], Floats] | None
+    value_at_zero: Callable[[], float]
+    distance: Callable[[ArrayLike], Floats] | None = None
 
 
-def check_sides(encoder: Any, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
-    """Check the two names, let Codes be codes, and refuse codes that do not exist."""
-    left, right = actual_sides(encoder, X, Y, sides)
-    if "codes" in (left, right):
-        encoder._coded_side()
-    return left, right
+def kernel_estimate(
+    drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], *, return_std: bool = False, normalize: bool = False
+) -> Any:
+    """Return the product of two sides of validated rows or Codes, float32 (n, n_y); with its standard error on request.
+
+    The error is at the exact rows where both are there, and from what the sides show otherwise.
+    """
+    left, right = (
+        rows if isinstance(rows, Codes) else make(rows, side)
+        for rows, side, make in zip((X, Y), sides, (drawn.left, drawn.right))
+    )
+    K = product(left, right)
+    if not (return_std or normalize):
+        return K
+    pair = drawn.pair(sides)
+    scale = pair.value_at_zero() if normalize else 1.0
+    estimate = K if scale == 1.0 else (K / scale).astype(np.float32)
+    if not return_std:
+        return estimate
+    raw = not isinstance(X, Codes) and not isinstance(Y, Codes)
+    if raw and pair.variance is not None:
+        variance = pair.variance(X, Y)
+    elif pair.variance_seen is not None:
+        variance = pair.variance_seen(left, right, K)
+    else:
+        raise fail(drawn.kind, "the standard error needs raw rows on both sides", "Codes")
+    return estimate, (np.sqrt(np.maximum(variance, 0.0)) / scale).astype(np.float32)
 
 
-def actual_sides(encoder: Any, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Side, Side]:
-    """Check the two names of a fitted encoder's sides, and let Codes be codes."""
-    check_is_fitted(encoder)
-    owner = type(encoder).__name__
-    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-        raise fail(owner, "sides must be (left, right), each 'full' or 'codes'", sides)
-    for side in sides:
-        check_option(owner, "each of sides", side, ("full", "codes"))
-    left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
-    return left, right
+def expected_kernel(
+    drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], *, normalize: bool = False
+) -> Floats:
+    """Return the mean of the product of two sides of validated rows, float64 (n, n_y)."""
+    if isinstance(X, Codes) or isinstance(Y, Codes):
+        raise fail(drawn.kind, "expected values need raw rows on both sides", "Codes")
+    pair = drawn.pair(sides)
+    value = pair.mean(X, Y)
+    return value / pair.value_at_zero() if normalize else value
 
 
-def check_own_codes(encoder: Any, codes: Codes) -> None:
-    """Refuse codes of another encoder."""
-    check_is_fitted(encoder)
-    if codes.fingerprint != encoder.fingerprint_:
-        raise FingerprintMismatchError(
-            f"Codes must come from this encoder, fingerprint {encoder.fingerprint_.hex()}, got codes of "
-            f"{codes.fingerprint.hex()}. Encode the rows with this encoder."
-        )
+def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side]) -> Floats:
+    """Return the distances at which the mean of the product is what was estimated, float64 (n, n_y)."""
+    distance = drawn.pair(sides).distance
+    if distance is None:
+        need = "distances need a symmetric kernel of distances"
+        raise fail(drawn.kind, need, "one that is not", "Use kernel_estimate.")
+    return distance(kernel_estimate(drawn, X, Y, sides))
 
 
 def product(left: Any, right: Any) -> NDArray[np.float32]:
@@ -164,3 +116,253 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
     if isinstance(right, Codes):
         return np.ascontiguousarray((right @ np.ascontiguousarray(left.T)).T)
     return np.asarray(left @ right.T)
+
+
+# Sides of random Fourier features -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule from phases to values: a feature map, or a quantizer of it."""
+
+    feature_map: FeatureMap
+    quantizer: Quantizer | None = None
+
+    def moments(self) -> Moments:
+        """Return the Fourier coefficients of the values and of their products."""
+        if self.quantizer is None:
+            return self.feature_map.moments()
+        return self.quantizer.draw(self.feature_map, np.random.default_rng(0)).moments()
+
+
+class Part(NamedTuple):
+    """One block of a kernel's measure: its frequencies, how they are laid out, and the columns made of them."""
+
+    block: MeasureBlock
+    layout: Blocks
+    n_columns: int
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The symmetric kernel that the block is, moved by a shift and turned by a sign; None for other laws."""
+        known = isinstance(self.block.frequencies, Kernel) and self.block.turn in (0.0, 0.5)
+        return self.block.frequencies if known and isinstance(self.block.frequencies, Kernel) else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the block is a symmetric kernel as it is."""
+        return self.kernel is not None and self.block.turn == 0.0 and self.block.shift is None
+
+
+def feature_pair(
+    parts: tuple[Part, ...],
+    left: Rule,
+    right: Rule,
+    n_features: int,
+    exact: Callable[[Any, Any], Floats] | None = None,
+    closed_form: bool = True,
+) -> Pair:
+    """Return the pair of two rules on the frequencies of some parts.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The kernel is the sum of their kernels.
+    left, right : Rule
+    n_features : int
+        Columns of a row.
+    exact : function of X and Y, optional
+        The mean, where one side is full and the product is unbiased for a kernel that is known better.
+    closed_form : bool, default=True
+        Whether the characteristic function of the blocks is known; without it the sides themselves must show the error.
+    """
+
+    def moments(X: Any, Y: Any) -> list[tuple[Floats, Floats]]:
+        left_rows, right_rows = (X, Y) if _is_plain(parts) else (dense_rows(X), dense_rows(Y))
+        return [_part_moments(part, left, right, left_rows, right_rows) for part in parts]
+
+    def mean(X: Any, Y: Any) -> Floats:
+        if exact is None and not closed_form:
+            need, got = "expected_kernel needs a kernel in closed form", "another with codes on both sides"
+            raise fail("AsymmetricFeatures", need, got, "Keep a side full.")
+        return exact(X, Y) if exact is not None else _total(mean for mean, _ in moments(X, Y))
+
+    def variance(X: Any, Y: Any) -> Floats:
+        return _total(variance for _, variance in moments(X, Y))
+
+    def at_zero() -> float:
+        origin = np.zeros((1, n_features))
+        return float(mean(origin, origin)[0, 0])
+
+    if not _is_plain(parts):
+        spread = _spread_over_frequencies(tuple(part.n_columns for part in parts))
+        return Pair(mean, variance if closed_form else None, spread, at_zero)
+    curves = _curves_of(parts[0], left, right, n_features)
+
+    def at_estimate(_left: Any, _right: Any, K: NDArray[Any]) -> Floats:
+        # Too far to tell counts as infinitely far.
+        return curves.variance(np.nan_to_num(curves.mean.inverse(K), nan=np.inf))
+
+    return Pair(mean, variance, at_estimate, lambda: float(curves.mean(0.0)), curves.mean.inverse)
+
+
+def _is_plain(parts: tuple[Part, ...]) -> bool:
+    return len(parts) == 1 and parts[0].is_plain
+
+
+def _total(terms: Any) -> Floats:
+    return np.asarray(sum(terms))
+
+
+def _part_moments(part: Part, left: Rule, right: Rule, X: Any, Y: Any) -> tuple[Floats, Floats]:
+    """Return mean and variance of a part's product for every pair of rows, (n, n_y) each.
+
+    A block whose frequencies are those of a symmetric kernel is an estimate of that kernel; the layout's covariance
+    comes with it. Other laws have independent frequencies, and their moments are sums over harmonics of the
+    characteristic function.
+    """
+    block, kernel = part.block, part.kernel
+    if kernel is not None:
+        curves = _curves_of(part, left, right, X.shape[1])
+        distance = distances(X if block.shift is None else X + block.shift, Y, kernel.norm)
+        sign = 1.0 if block.turn == 0.0 else -1.0
+        return sign * block.mass * curves.mean(distance), block.mass**2 * np.maximum(curves.variance(distance), 0.0)
+    step = max(1, _CHUNK // max(1, Y.size))
+    pieces = [
+        _by_harmonics(block, left.moments(), right.moments(), part.n_columns, X[i : i + step, None] - Y[None])
+        for i in range(0, len(X), step)
+    ]
+    empty = np.zeros((0, len(Y)))
+    means, variances = zip(*pieces) if pieces else ((empty,), (empty,))
+    return np.concatenate(means), np.concatenate(variances)
+
+
+class _Curves(NamedTuple):
+    """An estimate's mean and variance, tabulated over distance."""
+
+    mean: Curve
+    variance: Curve
+
+
+def _curves_of(part: Part, left: Rule, right: Rule, n_features: int) -> _Curves:
+    assert part.kernel is not None
+    return _pair_curves(part.kernel, part.layout, left, right, part.n_columns, n_features)
+
+
+@lru_cache(maxsize=64)
+def _pair_curves(
+    kernel: Kernel, blocks: Blocks, left: Rule, right: Rule, n_components: int, n_features: int
+) -> _Curves:
+    """Tabulate the estimate (2/m) sum_j sum_i f_i(x) g_i(y) over frequencies j and their components i.
+
+    Frequencies of one block are orthogonal, so beside the variance of each there is the covariance of pairs within a
+    block: exact for Haar blocks; a Hadamard block has up to 11% more variance when rows are padded from a few columns.
+    """
+    groups = _groups(left.moments(), right.moments(), left.feature_map.width, n_components)
+    factor = 2.0 / n_components
+
+    def mean(s: Floats) -> Floats:
+        return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
+
+    shares = np.concatenate([np.full(count, factor * _first_harmonic(pair)) for pair, count in groups])
+    pairs = _pairs_within_blocks(shares, blocks)
+    amplitudes = groups[0][0].amplitudes
+    harmonics = np.where(np.abs(amplitudes) > _SMALLEST_HARMONIC, amplitudes, 0.0)
+
+    def variance(s: Floats) -> Floats:
+        own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
+        return own + pairs * covariance(kernel, blocks.lengths, s, blocks.dimension, harmonics)
+
+    unit, _ = kernel_reach(kernel, n_features)
+    return _Curves(Curve(mean, unit), Curve(variance, unit))
+
+
+def _groups(left: Moments, right: Moments, width: int, n_components: int) -> list[tuple[PairMoments, int]]:
+    """Return whole frequencies and, when the last sine was dropped, the one that is used in part."""
+    whole, rest = divmod(n_components, width)
+    groups = [(PairMoments(left, right), whole)] if whole else []
+    if rest:
+        groups.append((PairMoments(left.first(rest), right.first(rest)), 1))
+    return groups
+
+
+def _first_harmonic(pair: PairMoments) -> float:
+    """Return the coefficient of kappa(s) in the mean of one frequency's product."""
+    return float(2.0 * np.vdot(pair.right.mean[:, 1], pair.left.mean[:, 1]).real)
+
+
+def _pairs_within_blocks(shares: Floats, blocks: Blocks) -> float:
+    """Return the sum over blocks of (sum of shares)^2 - (sum of their squares)."""
+    starts = np.cumsum((0, *blocks.sizes))[:-1]
+    return float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
+
+
+def _by_harmonics(
+    block: MeasureBlock, left: Moments, right: Moments, n_components: int, difference: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and variance of independent frequencies at differences (..., n_features)."""
+    factor = 2.0 * block.mass / n_components
+    delta = difference.reshape(-1, difference.shape[-1])
+    mean, variance = np.zeros(len(delta)), np.zeros(len(delta))
+    for pair, count in _groups(left, right, 2, n_components):
+        first, second = _pair_sums(block, pair, delta)
+        mean += factor * count * first
+        variance += factor**2 * count * np.maximum(second - first**2, 0.0)
+    return mean.reshape(difference.shape[:-1]), variance.reshape(difference.shape[:-1])
+
+
+def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[Floats, Floats]:
+    """Return E P and E P^2 of one frequency's product P: sums over k of c_k Re chi_k for two series c."""
+    series = (pair.mean_series, pair.second_series)
+    coefficients = np.zeros((2, max(len(c.coefficients) for c in series)))
+    for row, c in zip(coefficients, series):
+        row[: len(c.coefficients)] = c.coefficients
+    orders = np.flatnonzero(np.any(np.abs(coefficients) > 1e-15, axis=0))
+    orders = orders[(orders > 0) & (orders <= _MOST_HARMONICS)]
+    sums = np.repeat(coefficients[:, :1], len(delta), axis=1)
+    active, quiet = np.arange(len(delta)), np.zeros(len(delta), dtype=int)
+    recent: list[Floats] = []
+    for k in orders:
+        value = np.zeros(len(delta))
+        value[active] = block.characteristic(delta[active], order=int(k)).real
+        sums += 2 * coefficients[:, k, None] * value
+        recent = [*recent[-7:], value]
+        quiet = np.where(np.abs(value) < _NEGLIGIBLE, quiet + 1, 0)
+        active = np.flatnonzero(quiet < 8)
+        if not active.size:
+            break
+    else:
+        for total, c, row in zip(sums, series, coefficients):
+            rest = 2 * row[_MOST_HARMONICS + 1 :].sum() + 2 * c.amplitude / len(row)
+            weight = np.abs(row[orders[-len(recent) :]])
+            if rest and weight.any():
+                total += rest * np.average(recent, axis=0, weights=weight)
+    return sums[0], sums[1]
+
+
+def _spread_over_frequencies(columns: tuple[int, ...]) -> Callable[[Any, Any, NDArray[Any]], Floats]:
+    """Return the variance that the spread of a product over its frequencies shows, taken as independent.
+
+    With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2.
+    """
+
+    def variance(left: Any, right: Any, _K: NDArray[Any]) -> Floats:
+        arrays = [np.asarray(side, dtype=np.float64) for side in (left, right)]
+        total = np.zeros((len(arrays[0]), len(arrays[1])))
+        start = 0
+        for n in columns:
+            L, R = (array[:, start : start + n] for array in arrays)
+            count = -(-n // 2)
+            square = _squares(L) @ _squares(R).T
+            total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
+            start += n
+        return total
+
+    return variance
+
+
+def _squares(F: Floats) -> Floats:
+    """Return cos^2, sqrt2 cos sin and sin^2 of interleaved pairs; a cosine alone counts as a pair with sine 0."""
+    padded = F if F.shape[1] % 2 == 0 else np.pad(F, ((0, 0), (0, 1)))
+    c, s = padded[:, ::2], padded[:, 1::2]
+    return np.hstack([c * c, np.sqrt(2.0) * c * s, s * s])

@@ -3,37 +3,227 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
-from lowtide.encoders.base import Encoder
-from lowtide.encoders.drawn_state import DrawnState
-from lowtide.encoders.estimation import KernelEstimation
-from lowtide.encoders.fingerprint import fingerprint
-from lowtide.encoders.fused import encode_rows, feature_rows, projected_rows, turn_rows
-from lowtide.encoders.precision import (
+from lowtide.encoders.drawn import (
+    Arrays,
+    DrawnEncoder,
+    arrays_of,
+    count_levels,
+    fingerprint,
+    kept_offset,
+    prefixed,
+    quantizer_identity,
+)
+from lowtide.encoders.encoder import Encoder, resolve_quantizer
+from lowtide.encoders.estimation import Pair, Part, Rule, Side, feature_pair
+from lowtide.encoders.rows import (
+    check_weight,
+    check_within_float32,
+    encode_rows,
+    feature_rows,
+    projected_rows,
     some_rows,
+    turn_rows,
     warn_when_float32_loses_the_signal,
     warn_when_phases_lose_their_fraction,
 )
-from lowtide.encoders.quantizing import count_levels, resolve_quantizer
-from lowtide.encoders.rows import check_weight, check_within_float32
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
-from lowtide.projections import PROJECTIONS, Projection
-from lowtide.quantizers import DrawnQuantizer, Quantizer
+from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
+from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
+from lowtide.spec import Registry
 
-__all__ = ["RandomFeatures"]
+__all__ = ["DrawnFeatures", "RandomFeatures"]
+
+# The kernels that have one block of frequencies and no phase.
+SYMMETRIC = KERNELS.of(Kernel)
 
 
-class RandomFeatures(KernelEstimation, DrawnState, Encoder):
+@dataclass(frozen=True, eq=False)
+class DrawnFeatures(DrawnEncoder):
+    """Drawn random Fourier features: frequencies and dither, a feature map, and a quantizer of it.
+
+    Hadamard layouts are kept in files as signs and lengths, dense ones as W, and both with the dither. Quantizers
+    without randomness are made again from their spec.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its scale.
+    gamma : float or None
+        The resolved gamma; None when the kernel came as an object.
+    layout : Projection
+        The spec of `projection`.
+    projection : DrawnProjection
+    offset : ndarray of float32 (n_frequencies,)
+        Dither in turns.
+    feature_map : FeatureMap
+    quantizer_spec, quantizer : Quantizer and DrawnQuantizer, or None for no coded side
+    n_components : int
+        Columns of either side.
+    n_features : int
+    seed : int or None
+        What the streams of all stages follow from; None where it is not known.
+    """
+
+    kind: ClassVar[str] = "RandomFeatures"
+    kernel: Kernel
+    gamma: float | None
+    layout: Projection
+    projection: DrawnProjection
+    offset: NDArray[np.float32]
+    feature_map: FeatureMap
+    quantizer_spec: Quantizer | None
+    quantizer: DrawnQuantizer | None
+    n_components: int
+    n_features: int
+    seed: int | None = None
+
+    def transform(self, rows: Any) -> NDArray[np.float32]:
+        """Return sqrt(2/m) cos of every phase (and its sine), float32 (n, n_components)."""
+        return feature_rows(rows, self.projection, self.offset, self.feature_map.shifts, self.n_components)
+
+    def encode(self, rows: Any) -> Codes | NDArray[np.float32]:
+        """Return Codes of the quantizer's levels; float32 features where it has no levels."""
+        quantizer, template = self.coded_by, self.template
+        if template is None:
+            values = quantizer.values(turn_rows(rows, self.projection, self.offset))
+            return values * np.float32(np.sqrt(2.0 / self.n_components))
+        return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.n_levels))
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.n_components
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there is a coded side."""
+        return self.quantizer is not None
+
+    @property
+    def coded_by(self) -> Any:
+        """The drawn quantizer, or an error where there is no coded side."""
+        if self.quantizer is None:
+            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self.quantizer
+
+    @cached_property
+    def template(self) -> Codes | None:
+        """Codes of zero rows, with codebook and identity; None where codes are no levels."""
+        quantizer = self.quantizer
+        if quantizer is None or quantizer.codebook is None or quantizer.bits is None:
+            return None
+        n_levels = count_levels(self.kind, self.quantizer_spec, quantizer, self.feature_map, self.n_components)
+        return Codes(
+            np.empty((0, row_bytes(n_levels, quantizer.bits)), dtype=np.uint8),
+            bits=quantizer.bits,
+            n_levels=n_levels,
+            codebook=quantizer.codebook * np.sqrt(2.0 / self.n_components),
+            fingerprint=self.fingerprint,
+            side=self.side,
+        )
+
+    @property
+    def row_cost(self) -> int:
+        """Additions and multiplications of the projection, and some for each component."""
+        return self.projection.row_cost + 4 * self.n_components
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Identity of kernel, projection, map and dither."""
+        spec = {
+            "encoder": self.kind,
+            "kernel": self.kernel.to_config(),
+            "projection": self.layout.to_config(),
+            "feature_map": self.feature_map.to_config(),
+            "n_components": self.n_components,
+            "n_features": self.n_features,
+        }
+        return fingerprint(spec, {"offset": self.offset, **self.projection.arrays()})
+
+    @cached_property
+    def side(self) -> bytes:
+        """Identity of the quantizer."""
+        return quantizer_identity(self.quantizer_spec, self.quantizer)
+
+    def pair(self, sides: tuple[Side, Side]) -> Pair:
+        """Return what the moments of two sides say of their product."""
+        rules = {"full": Rule(self.feature_map), "codes": Rule(self.feature_map, self.quantizer_spec)}
+        (block,) = self.kernel.measures(self.n_features)
+        part = Part(block, self.projection.blocks, self.n_components)
+        return feature_pair((part,), rules[sides[0]], rules[sides[1]], self.n_features)
+
+    @property
+    def random_weights(self) -> NDArray[np.float32]:
+        """Frequencies in columns, built on request."""
+        return self.projection.weights()
+
+    @property
+    def random_offset(self) -> NDArray[np.float32]:
+        """Dither in radians."""
+        return self.offset * np.float32(2 * np.pi)
+
+    @property
+    def dither_stream(self) -> np.random.PCG64 | None:
+        """Where the dither was drawn from, at its start; None when the seed is not known."""
+        return None if self.seed is None else _streams(self.seed)[2]
+
+    def describe(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what a file keeps: parts by their configuration, and what was drawn."""
+        spec = {
+            "kernel": SYMMETRIC.to_config(self.kernel),
+            "gamma": self.gamma,
+            "projection": PROJECTIONS.to_config(self.layout),
+            "feature_map": FEATURE_MAPS.to_config(self.feature_map),
+            "quantizer": None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec),
+            "n_components": self.n_components,
+            "n_features": self.n_features,
+            "seed": self.seed,
+        }
+        drawn = {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
+        return spec, {"offset": self.offset, **prefixed("projection", self.projection.arrays()), **drawn}
+
+    @classmethod
+    def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the features that were described."""
+        owner = cls.kind
+        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
+        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
+        kernel = SYMMETRIC.from_config(spec["kernel"])
+        feature_map = FEATURE_MAPS.from_config(spec["feature_map"])
+        quantizer = None if spec["quantizer"] is None else QUANTIZERS.from_config(spec["quantizer"])
+        drawn = None if quantizer is None else quantizer.restore(feature_map, arrays_of("quantizer", arrays))
+        count_levels(owner, quantizer, drawn, feature_map, n_components)
+        # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
+        offset = kept_offset(owner, arrays["offset"], feature_map.n_frequencies(n_components))
+        layout = PROJECTIONS.from_config(spec["projection"])
+        projection = layout.restore(kernel, n_features, len(offset), arrays_of("projection", arrays))
+        return cls(
+            kernel=kernel,
+            gamma=None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"]),
+            layout=layout,
+            projection=projection,
+            offset=offset,
+            feature_map=feature_map,
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=n_features,
+            seed=None if spec["seed"] is None else check_integer(owner, "seed", spec["seed"], 0, 2**63),
+        )
+
+
+class RandomFeatures(Encoder):
     """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
 
     With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is
@@ -63,10 +253,14 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
     gamma_ : float or None
         The resolved gamma; None when the kernel was an object.
     projection_, quantizer_ : drawn objects
+    feature_map_ : FeatureMap
     random_weights_ : ndarray of float32, shape (n_features, n_frequencies)
         Built on request: the Hadamard layout stores signs and lengths only.
     random_offset_ : ndarray of float32, shape (n_frequencies,)
+    drawn_ : DrawnFeatures
+        All that was drawn, one frozen value; the other attributes are read from it.
     fingerprint_ : bytes
+        Identity of the frequencies; codes also carry that of their quantizer.
     n_features_in_ : int
 
     Notes
@@ -91,6 +285,22 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
     >>> bool(np.all(np.abs(K - enc.kernel_.gram(X[:2], X[2:4])) < 5 * std))
     True
     """
+
+    drawn_: DrawnFeatures
+    kernel_: Kernel
+    gamma_: float | None
+    feature_map_: FeatureMap
+    projection_: DrawnProjection
+    quantizer_: DrawnQuantizer | None
+    quantizer_spec_: Quantizer | None
+    random_weights_: NDArray[np.float32]
+    random_offset_: NDArray[np.float32]
+    parts: ClassVar[dict[str, Registry[Any]]] = {
+        "kernel": SYMMETRIC,
+        "projection": PROJECTIONS,
+        "feature_map": FEATURE_MAPS,
+        "quantizer": QUANTIZERS,
+    }
 
     def __init__(
         self,
@@ -123,90 +333,36 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         sample_weight : array (n_samples,), optional
             Weights of the rows in gamma="scale".
         """
-        rows = self._rows(X, reset=True)
-        for stale in ("fingerprint_", "_no_codes"):
-            self.__dict__.pop(stale, None)
+        rows = self.check_rows(X, reset=True)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
         weight = check_weight(sample_weight, rows)
         n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
-        self._seed: int | None = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(self._seed))
-        self.kernel_, self.gamma_ = self._resolve_kernel(rows, for_gamma, weight)
-        self.feature_map_ = FEATURE_MAPS.resolve(self.feature_map)
-        self.quantizer_spec_ = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
-        self.quantizer_: DrawnQuantizer | None = None
-        if self.quantizer_spec_ is not None:
-            self.quantizer_ = self.quantizer_spec_.draw(self.feature_map_, for_quantizer)
-        self._n_levels = count_levels(
-            "RandomFeatures", self.quantizer_spec_, self.quantizer_, self.feature_map_, n_components
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(seed))
+        kernel, gamma = self._resolve_kernel(rows, for_gamma, weight)
+        feature_map = FEATURE_MAPS.resolve(self.feature_map)
+        quantizer = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
+        drawn = None if quantizer is None else quantizer.draw(feature_map, for_quantizer)
+        count_levels("RandomFeatures", quantizer, drawn, feature_map, n_components)
+        n_frequencies = feature_map.n_frequencies(n_components)
+        layout = PROJECTIONS.resolve(self.projection)
+        projection = layout.draw(kernel, rows.shape[1], n_frequencies, for_projection)
+        self.drawn_ = DrawnFeatures(
+            kernel=kernel,
+            gamma=gamma,
+            layout=copy(layout),
+            projection=projection,
+            offset=for_dither.random(n_frequencies, dtype=np.float32),
+            feature_map=copy(feature_map),
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=rows.shape[1],
+            seed=seed,
         )
-        n_frequencies = self.feature_map_.n_frequencies(n_components)
-        self._layout = PROJECTIONS.resolve(self.projection)
-        self.projection_ = self._layout.draw(self.kernel_, rows.shape[1], n_frequencies, for_projection)
-        self._offset = for_dither.random(n_frequencies, dtype=np.float32)
-        self._n_components = n_components
-        self.fingerprint_ = self._fingerprint(self._layout)
-        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), self.projection_))
+        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), projection))
         return self
-
-    def _transform(self, rows: Any) -> NDArray[np.float32]:
-        return feature_rows(rows, self.projection_, self._offset, self.feature_map_.shifts, self._n_components)
-
-    def _encode(self, rows: Any) -> Codes | NDArray[np.float32]:
-        quantizer = self._coded_side()
-        if quantizer.codebook is None:
-            values = quantizer.values(turn_rows(rows, self.projection_, self._offset))
-            return values * np.float32(np.sqrt(2.0 / self._n_components))
-        packed = encode_rows(rows, self.projection_, self._offset, quantizer, self._n_levels)
-        return self._no_codes.with_rows(packed)
-
-    @cached_property
-    def _no_codes(self) -> Codes:
-        """Zero rows of this encoder: codebook and fingerprint for the rows to come."""
-        quantizer = self._coded_side()
-        return Codes(
-            np.empty((0, row_bytes(self._n_levels, quantizer.bits)), dtype=np.uint8),
-            bits=quantizer.bits,
-            n_levels=self._n_levels,
-            codebook=quantizer.codebook * np.sqrt(2.0 / self._n_components),
-            fingerprint=self.fingerprint_,
-        )
-
-    @property
-    def _dither_stream(self) -> np.random.PCG64 | None:
-        """Where the dither was drawn from, at its start; None when a file does not know."""
-        return None if self._seed is None else _streams(self._seed)[2]
-
-    @property
-    def random_weights_(self) -> NDArray[np.float32]:
-        """Frequencies in columns, built on request."""
-        check_is_fitted(self)
-        return self.projection_.weights()
-
-    @property
-    def random_offset_(self) -> NDArray[np.float32]:
-        """Dither in radians."""
-        check_is_fitted(self)
-        return self._offset * np.float32(2 * np.pi)
-
-    @property
-    def _ops_refuse_not_finite(self) -> bool:
-        # What is not finite spreads to every projected value, and the op looks at one.
-        return True
-
-    @property
-    def _has_codes(self) -> bool:
-        return self.quantizer_ is not None
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._n_components
-
-    def _coded_side(self) -> Any:
-        if self.quantizer_ is None:
-            raise fail("RandomFeatures", "a coded side needs bits from 1 to 8", self.bits, "Fit with bits=1, say.")
-        return self.quantizer_
 
     def _resolve_kernel(
         self, rows: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None
@@ -214,26 +370,9 @@ class RandomFeatures(KernelEstimation, DrawnState, Encoder):
         """Return the kernel with its scale, and gamma when it came by name."""
         if isinstance(self.kernel, Kernel):
             return copy(self.kernel), None  # a later set_params(kernel__bandwidth=...) must not reach what was fitted
-        family = KERNELS[self.kernel]
+        family = SYMMETRIC[self.kernel]
         gamma = resolve_gamma(self.gamma, rows, family().norm, rng, weight)
         return family.from_gamma(gamma), gamma
-
-    def _fingerprint(self, layout: Projection) -> bytes:
-        """Hash the resolved configuration and what was drawn; not the codebook."""
-        quantizer = self.quantizer_
-        spec = {
-            "encoder": type(self).__name__,
-            "kernel": self.kernel_.to_config(),
-            "projection": layout.to_config(),
-            "feature_map": self.feature_map_.to_config(),
-            "n_components": self._n_components,
-            "n_features": self.n_features_in_,
-            "quantizer": quantizer and [type(self.quantizer_spec_).__name__, quantizer.bits],
-        }
-        arrays = {"offset": self._offset, **self.projection_.arrays()}
-        for i, array in enumerate((quantizer.shifts, *quantizer.op_arguments) if quantizer else ()):
-            arrays[f"quantizer_{i}"] = np.asarray(array)
-        return fingerprint(spec, arrays)
 
 
 def _streams(seed: int) -> list[np.random.PCG64]:

@@ -1,9 +1,10 @@
-"""Rows of any input as blocks of float32, never the whole at once."""
+"""Pass rows of any input through the compiled ops, as blocks of float32, never the whole at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,38 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from lowtide.errors import ParameterError
+from lowtide import _core
+from lowtide.codes import row_bytes, stored_bits
+from lowtide.errors import ParameterError, PrecisionWarning
+from lowtide.projections import DrawnProjection
+from lowtide.quantizers import DrawnQuantizer, LineSteps
 
-__all__ = ["check_weight", "check_within_float32", "float32_blocks", "not_finite"]
+__all__ = [
+    "check_weight",
+    "check_within_float32",
+    "dense_rows",
+    "encode_rows",
+    "feature_rows",
+    "float32_blocks",
+    "fourier_rows",
+    "linear_rows",
+    "not_finite",
+    "projected_rows",
+    "run_op",
+    "sketch_rows",
+    "some_rows",
+    "turn_rows",
+    "warn_when_float32_loses_the_signal",
+    "warn_when_phases_lose_their_fraction",
+]
 
+# Cosine and sine: the phase itself, and a quarter of a turn earlier.
+_SHIFTS = np.array([0.0, -0.25], dtype=np.float32)
 _BLOCK_BYTES = 32 << 20
+# A column with this |mean| / std keeps under eight bits of its signal in float32.
+_LARGEST_OFFSET = 1e5
+# A phase of this many turns keeps under five bits of its fraction, and the fraction is all that counts.
+_LARGEST_TURN = 2.0**19
 
 
 def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -52,6 +80,11 @@ def _to_float32(block: Any) -> NDArray[np.float32]:
     return rows
 
 
+def dense_rows(rows: Any) -> NDArray[np.float64]:
+    """Return rows of an array or CSR matrix as a dense float64 array."""
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+
+
 def not_finite() -> ParameterError:
     """Return the error for rows with missing or infinite values."""
     return ParameterError("Input X contains NaN or infinity. Replace or drop these values first.")
@@ -76,4 +109,152 @@ def check_within_float32(X: Any) -> None:
     if largest > float(np.finfo(np.float32).max):
         raise ParameterError(
             f"Input values must fit float32, at most 3.4e38 in size, got {largest:.3g}. Scale the columns first."
+        )
+
+
+def encode_rows(
+    X: Any, projection: DrawnProjection, offset: NDArray[np.float32], quantizer: DrawnQuantizer, n_levels: int
+) -> NDArray[np.uint8]:
+    """Return packed levels, uint8 (n, row bytes); only rows that are not float32 are copied, in blocks."""
+    if quantizer.bits is None:
+        raise TypeError("encode_rows needs a quantizer with levels")
+    bits = stored_bits(quantizer.bits)
+    op = getattr(_core, quantizer.op)
+    out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
+    for rows, block in float32_blocks(X):
+        arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
+        run_op(op, block, projection, *arguments, out[rows])
+    return out
+
+
+def feature_rows(
+    X: Any, projection: DrawnProjection, offset: NDArray[np.float32], shifts: tuple[float, ...], n_components: int
+) -> NDArray[np.float32]:
+    """Return sqrt(2/m) cos(2 pi (turn + shift)), float32 (n, n_components)."""
+    amplitude = float(np.sqrt(2.0 / n_components))
+    out = _core.results.empty_result((X.shape[0], n_components))
+    shift = np.asarray(shifts, dtype=np.float32)
+    for rows, block in float32_blocks(X):
+        run_op(_core.features, block, projection, offset, shift, amplitude, n_components, out[rows])
+    return out
+
+
+def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
+    """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
+    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
+    for rows, block in float32_blocks(X):
+        run_op(_core.project, block, projection, out[rows])
+    return out
+
+
+def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
+    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
+    for rows, block in float32_blocks(X):
+        run_op(_core.turns, block, projection, offset, out[rows])
+    return out
+
+
+def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Return packed levels of W'x/|x|, uint8 (n, row bytes), and the norms |x|, float32 (n,)."""
+    bits = stored_bits(steps.bits)
+    # Projections come in turns, so the borders do.
+    borders = (steps.borders / (2 * math.pi)).astype(np.float32)
+    out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
+    norms = np.empty(X.shape[0], dtype=np.float32)
+    for rows, block in float32_blocks(X):
+        _norms(block, norms[rows])
+        run_op(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
+    return out, norms
+
+
+def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
+    """Return W'x / (|x| sqrt k), float32 (n, k)."""
+    k = projection.n_frequencies
+    out = _core.results.empty_result((X.shape[0], k))
+    for rows, block in _unit_blocks(X):
+        _core.project(block, projection.layout, projection.scale, out[rows])
+    out *= np.float32(2 * math.pi / math.sqrt(k))
+    return out
+
+
+def fourier_rows(X: Any, projection: DrawnProjection, gamma: float) -> NDArray[np.float32]:
+    """Return cos and sin of sqrt(2 gamma) W'x/|x| over sqrt k, interleaved, float32 (n, 2 k)."""
+    k = projection.n_frequencies
+    out = _core.results.empty_result((X.shape[0], 2 * k))
+    none = np.zeros(k, dtype=np.float32)
+    scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
+    for rows, block in _unit_blocks(X):
+        _core.features(block, projection.layout, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
+    return out
+
+
+def _unit_blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (rows, float32 block) of rows divided by their norms; rows without length are zeros."""
+    for rows, block in float32_blocks(X, n_columns=X.shape[1]):
+        norms = np.empty(len(block), dtype=np.float32)
+        _norms(block, norms)
+        norms[norms < np.finfo(np.float32).tiny] = np.inf
+        yield rows, np.divide(block, norms[:, None], dtype=np.float32)
+
+
+def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Write the lengths of rows; refuse those that float32 cannot hold."""
+    _core.norms(block, out)
+    if not np.isfinite(out).all():
+        if not np.isfinite(block).all():
+            raise not_finite()
+        raise ParameterError(
+            "Rows must have a length that float32 can hold, got a longer one. Scale the columns first."
+        )
+
+
+def run_op(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
+    """Call an op on rows; refuse those that leave float32."""
+    projection.check_range(block)
+    try:
+        op(block, projection.layout, projection.scale, *arguments)
+    except OverflowError as error:
+        largest = float(np.abs(block).max())
+        if not np.isfinite(largest):
+            raise not_finite() from error
+        raise ParameterError(
+            f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
+        ) from error
+
+
+def some_rows(X: Any, n: int) -> Any:
+    """Return at most n rows, evenly spread."""
+    return X[:: max(1, -(-X.shape[0] // n))]
+
+
+def warn_when_float32_loses_the_signal(X: Any) -> None:
+    """Warn about columns whose offset is so large that float32 rounds away their variation."""
+    if sparse.issparse(X) or X.dtype.itemsize < 4 or len(X) == 0:
+        return
+    some = np.asarray(some_rows(X, 2048), dtype=np.float64)
+    mean, std = some.mean(axis=0), some.std(axis=0)
+    suspects = np.flatnonzero(np.abs(mean) > _LARGEST_OFFSET * std)
+    # A constant column has no signal to lose, but its mean is rounded, so its standard deviation may not be 0.
+    lost = suspects[np.ptp(X[:, suspects], axis=0) > 0] if suspects.size else suspects
+    if lost.size:
+        worst = lost[np.argmin(std[lost] / np.abs(mean[lost]))]
+        warnings.warn(
+            f"lowtide works in float32; {lost.size} column(s) vary by less than 1e-5 of their mean and lose their "
+            f"signal (column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, "
+            "for example with StandardScaler.",
+            PrecisionWarning,
+            stacklevel=3,
+        )
+
+
+def warn_when_phases_lose_their_fraction(turns: NDArray[np.float32]) -> None:
+    """Warn when most phases, given in whole turns, are too large for float32 to tell where in a turn they are."""
+    typical = float(np.median(np.abs(turns))) if turns.size else 0.0
+    if typical > _LARGEST_TURN:
+        warnings.warn(
+            f"The phases of these rows are about {typical:.2g} turns, so large that float32 cannot tell where in a "
+            "turn they are, and kernel values will mean nothing. Center and scale the columns, or lower gamma.",
+            PrecisionWarning,
+            stacklevel=3,
         )

@@ -95,7 +95,7 @@ def test_fourier_of_a_million_rows_allocates_no_more_than_the_codebook():
     n, k = 1_000_000, 64
     fitted = lt.Sketch(k, bits=4, random_state=0).fit(np.eye(3))
     row = fitted.encode(np.eye(3)[:1]).packed
-    S = fitted._no_codes.with_rows(np.repeat(row, n, axis=0), np.ones(n, np.float32))
+    S = fitted.drawn_.template.with_rows(np.repeat(row, n, axis=0), np.ones(n, np.float32))
     fitted.fourier(S, 0.5)  # what theory keeps of a gamma for the next call
     tracemalloc.start()
     fitted.fourier(S, 0.5)

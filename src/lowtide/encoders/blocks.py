@@ -1,4 +1,4 @@
-"""Drawn blocks side by side: features and codes of all of them in as few passes as their layouts allow."""
+"""Blocks of a kernel's measure: how many frequencies each gets, and features and codes of all in few passes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import check_option
 from lowtide.codes import pack_levels, row_bytes, stored_bits, unpack_levels
-from lowtide.encoders.fused import encode_rows, feature_rows, projected_rows
-from lowtide.kernels import MeasureBlock
+from lowtide.encoders.rows import encode_rows, feature_rows, projected_rows
+from lowtide.kernels import MeasureBlock, MeasureKernel
 from lowtide.projections import Blocks, DenseProjection, DrawnProjection, Iid, Projection
 from lowtide.quantizers import DrawnQuantizer
+from lowtide.theory import block_variance, measure_blocks
 
-__all__ = ["Parts", "block_layout"]
+__all__ = ["SideBySide", "allocate", "block_layout", "choose_form"]
 
 _SHIFTS = (0.0, -0.25)
+
+
+def allocate(blocks: tuple[MeasureBlock, ...], n_frequencies: int, rule: str) -> tuple[int, ...]:
+    """Return frequencies a block, at least one each: equally many, or as many as its mass is worth.
+
+    Far away a block's variance is M^2/2 over its frequencies, which frequencies in proportion to M make least.
+    """
+    check_option("AsymmetricFeatures", "allocation", rule, ("equal", "optimal"))
+    masses = np.array([block.mass for block in blocks])
+    wish = masses / masses.sum() if rule == "optimal" else np.full(len(blocks), 1.0 / len(blocks))
+    spare = max(n_frequencies - len(blocks), 0)
+    # One each, and the rest by largest remainder, so that the counts add up; heavier blocks win ties.
+    share = np.maximum(wish * max(n_frequencies, len(blocks)) - 1.0, 0.0)
+    share *= spare / share.sum() if spare else 0.0
+    counts = 1 + np.floor(share + 1e-9).astype(int)
+    left = max(n_frequencies, len(blocks)) - int(counts.sum())
+    order = np.lexsort((-masses, -np.round(share - np.floor(share + 1e-9), 9)))
+    counts[order[:left]] += 1
+    return tuple(int(count) for count in counts)
+
+
+def choose_form(kernel: MeasureKernel, rows: NDArray[np.float64], n_frequencies: int, rule: str) -> str:
+    """Return the form of less mean variance over pairs of rows, in closed form; blocks where there is no choice."""
+    d = rows.shape[1]
+    if kernel.phase_measure(d) is None:
+        return "blocks"
+    difference = (rows[:, None] - rows[None]).reshape(-1, d)
+    mean = {}
+    for form in ("blocks", "phase"):
+        blocks = measure_blocks(kernel, d, form)
+        counts = allocate(blocks, n_frequencies, rule)
+        mean[form] = sum(float(block_variance(b, difference).mean()) / p for b, p in zip(blocks, counts))
+    return "phase" if mean["phase"] < mean["blocks"] else "blocks"
 
 
 def block_layout(block: MeasureBlock, wish: Projection) -> Projection:
@@ -25,14 +60,14 @@ def block_layout(block: MeasureBlock, wish: Projection) -> Projection:
 
 
 @dataclass(frozen=True)
-class Parts:
+class SideBySide:
     """Projections one after the other, dense neighbors as one matrix, and how many columns each has."""
 
     projections: tuple[DrawnProjection, ...]
     n_columns: tuple[int, ...]
 
     @classmethod
-    def of(cls, drawn: list[DrawnProjection], n_features_out: int) -> Parts:
+    def of(cls, drawn: list[DrawnProjection], n_features_out: int) -> SideBySide:
         """Return the parts of drawn blocks; the last has one column less where a sine was dropped."""
         merged: list[DrawnProjection] = []
         for projection in drawn:

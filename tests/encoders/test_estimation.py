@@ -152,8 +152,8 @@ def test_distance_estimate_inverts_the_expected_kernel(kernel, projection, sides
     # Exact expectations in place of estimates: distances must come back, in the kernel's norm.
     near = X[:1] + 0.3 * np.random.default_rng(5).standard_normal((6, 7))
     exact = np.linalg.norm(near - X[0], ord=kernel.norm, axis=1)
-    curves = encoder._curves(sides)
-    np.testing.assert_allclose(curves.distance(encoder.expected_kernel(X[:1], near, sides=sides)[0]), exact, rtol=1e-5)
+    distance = encoder.drawn_.pair(sides).distance
+    np.testing.assert_allclose(distance(encoder.expected_kernel(X[:1], near, sides=sides)[0]), exact, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sides", SIDES)
@@ -162,10 +162,10 @@ def test_distance_estimate_is_near_the_distance(sides):
     near = X[:1] + 0.5 * np.random.default_rng(5).standard_normal((6, 7))
     exact = np.linalg.norm(near - X[0], axis=1)
     _, std = encoder.kernel_estimate(X[:1], near, sides=sides, return_std=True)
-    curve = encoder._curves(sides).mean
-    slope = np.abs(curve(exact + 1e-4) - curve(exact - 1e-4)) / 2e-4
+    distance, K = encoder.drawn_.pair(sides).distance, encoder.expected_kernel(X[:1], near, sides=sides)[0]
+    slope = np.abs(distance(K + 1e-5) - distance(K - 1e-5)) / 2e-5
     error = np.abs(encoder.distance_estimate(X[:1], near, sides=sides)[0] - exact)
-    assert np.all(error < 5 * std[0] / slope)
+    assert np.all(error < 5 * std[0] * slope)
 
 
 def test_distance_of_a_row_to_itself_is_zero_and_of_a_far_row_unknown():

@@ -39,9 +39,9 @@ def test_sides_are_the_blocks_of_the_paper():
     encoder = fitted(ShiftGaussian(0.5), projection="iid", n_components=60)
     L, R = encoder.transform(X), encoder.transform_right(X)
     start = 0
-    for block, projection, n in zip(encoder.blocks_, encoder._projections, encoder._block_columns):
+    for block, projection, n in zip(encoder.blocks_, encoder.drawn_.projections, encoder.drawn_.block_columns):
         p, columns = n // 2, slice(start, start + n)
-        t = X @ projection.weights() + 2 * np.pi * encoder._offset[start // 2 : start // 2 + p]
+        t = X @ projection.weights() + 2 * np.pi * encoder.drawn_.offset[start // 2 : start // 2 + p]
         phi = np.sqrt(block.mass / p) * np.stack([np.cos(t), np.sin(t)], axis=2).reshape(len(X), -1)
         left = {0.0: phi, 0.5: -phi}.get(block.turn)
         if left is None:
@@ -150,7 +150,7 @@ def test_auto_takes_blocks_where_there_is_no_phase_form():
 def test_embedding_has_the_columns_of_both_sides_of_skew_blocks(form):
     encoder = fitted(ShiftGaussian(0.5), form=form)
     E, L, R = encoder.embed(X), encoder.transform(X), encoder.transform_right(X)
-    skew = encoder._block_columns[-1]
+    skew = encoder.drawn_.block_columns[-1]
     assert E.shape == (12, 240 + skew)
     assert E.dtype == np.float32
     np.testing.assert_array_equal(E, np.hstack([R, L[:, -skew:]]))
@@ -159,12 +159,12 @@ def test_embedding_has_the_columns_of_both_sides_of_skew_blocks(form):
 def test_codes_of_the_two_sides_do_not_meet_by_mistake():
     encoder = fitted()
     left, right = encoder.encode(X), encoder.encode_right(X)
-    assert (left.fingerprint, right.fingerprint) == (encoder.fingerprint_, encoder.fingerprint_right_)
-    assert left.fingerprint != right.fingerprint
-    with pytest.raises(FingerprintMismatchError):
-        left.dot(right)
+    assert left.fingerprint == right.fingerprint == encoder.fingerprint_
+    assert (left.side, right.side) == (encoder.side_, encoder.side_right_)
+    assert left.side != right.side
+    np.testing.assert_array_equal(left.dot(right), encoder.kernel_estimate(left, right))
     for wrong in ((right, Y), (X, left)):
-        with pytest.raises(FingerprintMismatchError, match="sides have codes of their own"):
+        with pytest.raises(FingerprintMismatchError, match="codes of their own"):
             encoder.kernel_estimate(*wrong)
     with pytest.raises(FingerprintMismatchError):
         encoder.kernel_estimate(fitted(random_state=1).encode(X), Y)
@@ -180,7 +180,7 @@ def test_columns_of_equal_weight_need_no_factors():
 def test_blocks_on_two_layouts_have_their_codes_side_by_side(n_components, bits):
     """A sinh kernel has a Hadamard and a dense block; whole bytes are joined as they are, others are repacked."""
     encoder = fitted(SinhGaussian(0.4), n_components=n_components, bits=bits, allocation="optimal")
-    assert len(encoder._parts_drawn.projections) == 2
+    assert len({type(p) for p in encoder.drawn_.projections}) == 2
     decoded, full = np.asarray(encoder.encode(X)), encoder.transform(X)
     # A one-bit value has the sign of its feature, up to features that rounding puts at 0.
     assert np.mean(np.sign(decoded) == np.sign(full)) > (0.999 if bits == 1 else 0.9)
@@ -282,7 +282,7 @@ def test_parameters_of_the_kernel_can_be_searched_and_do_not_reach_what_was_fitt
 def test_fingerprints_differ_whenever_codes_could():
     variants = [{}, {"form": "phase"}, {"kernel": "sinh"}, {"kernel": ShiftGaussian(0.4)}, {"bits": 2}]
     variants += [{"random_state": 1}, {"n_components": 242}, {"allocation": "optimal"}, {"quantizer": "uniform"}]
-    prints = [print_ for v in variants for e in [fitted(**v)] for print_ in (e.fingerprint_, e.fingerprint_right_)]
+    prints = [(e.fingerprint_, side) for v in variants for e in [fitted(**v)] for side in (e.side_, e.side_right_)]
     assert len(set(prints)) == len(prints)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,30 @@ from numpy.typing import NDArray
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
 from lowtide.errors import BiasWarning, CodeLayoutError, ParameterError
+from lowtide.projections import Blocks
 from lowtide.quantizers import normal_steps
-from lowtide.theory import sketch_bias, sketch_bits_needed
+from lowtide.theory import cosine_moments, layout_variance, sketch_bias, sketch_bits_needed
 
-__all__ = ["fourier_codebook", "fourier_codes", "linear_codebook", "linear_codes"]
+__all__ = [
+    "CosineCurve",
+    "cosine_curve",
+    "fourier_codebook",
+    "fourier_codes",
+    "linear_codebook",
+    "linear_codes",
+    "read_fourier",
+    "scaled_kernel",
+    "warn_of_bias",
+]
 
 Book = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 # Past this distance from the Gaussian kernel a codebook comes with a warning.
 _LARGEST_BIAS = 0.25
+# Angles at which the mean of a product is tabulated; between them it is as good as straight.
+_NODES = 4097
+_BLOCK_VALUES = 1 << 21
 
 
 def linear_codebook(bits: int, n_projections: int) -> Book:
@@ -180,3 +197,90 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> N
         BiasWarning,
         stacklevel=stacklevel + 1,
     )
+
+
+class CosineCurve:
+    """Mean m(rho) and standard error of a product of two sides, over the cosine, and the inverse of the mean.
+
+    Parameters
+    ----------
+    bits : int
+    blocks : Blocks
+        How the projections depend on each other.
+    sides : pair of {"codes", "full"}
+    """
+
+    def __init__(self, bits: int, blocks: Blocks, sides: tuple[str, str]) -> None:
+        self.sides = sides
+        # The mean bends sharply only near rho = 1 and -1, where equal steps of the angle are short steps of rho.
+        rho = np.cos(np.linspace(math.pi, 0.0, _NODES))
+        moments = cosine_moments(bits, sides)
+        covariance = moments.covariance(rho, blocks.dimension) if blocks.lengths != "iid" else 0.0
+        self._rho, self._mean = rho, moments.mean(rho)
+        self._product_std = np.sqrt(layout_variance(blocks, moments.variance(rho), covariance))
+
+    def cosine(self, products: NDArray[Any]) -> Floats:
+        """Return the cosines at which the mean has these values, from -1 to 1."""
+        return np.asarray(np.interp(products, self._mean, self._rho))
+
+    def std(self, cosine: Floats) -> Floats:
+        """Return how far the cosine moves when the product moves by its standard error, up or down."""
+        mean, sigma = (np.interp(cosine, self._rho, values) for values in (self._mean, self._product_std))
+        if "full" in self.sides:
+            return np.asarray(sigma)  # the mean is the cosine itself
+        down, up = cosine - self.cosine(mean - sigma), self.cosine(mean + sigma) - cosine
+        # At the ends the cosine can move one way only.
+        return np.asarray(np.where(np.abs(mean) + sigma < self._mean[-1], (down + up) / 2, np.maximum(down, up)))
+
+
+@lru_cache(maxsize=64)
+def cosine_curve(bits: int, blocks: Blocks, sides: tuple[str, str]) -> CosineCurve:
+    """Return the curve of two sides, made once."""
+    return CosineCurve(bits, blocks, sides)
+
+
+def scaled_kernel(left: Codes, right: Codes, gamma: float, return_std: bool) -> Any:
+    """Return the estimate of exp(-gamma |x-y|^2) for rows times their norms, and its sample standard error on request.
+
+    Notes
+    -----
+    Called from a method of the sketch: warnings point at that method's caller.
+    """
+    if left.norms is None or right.norms is None:
+        remedy = "Encode with Sketch(store_norms=True), or give raw rows."
+        raise fail("Sketch", "normalized must be True for codes without norms", False, remedy)
+    # Rows of these lengths at this gamma are like rows of norm 1 at a gamma as many times larger.
+    longest = float(np.max(left.norms, initial=0.0)) * float(np.max(right.norms, initial=0.0))
+    if longest > 0.0:
+        where = f"gamma={gamma:.4g} of rows as long as these, which is for rows of norm 1 "
+        warn_of_bias(left.bits, gamma * longest, stacklevel=3, where=where)
+    K = _scaled_fourier_product(left, right, gamma)
+    if not return_std:
+        return K
+    # cos^2 = (1 + cos of twice the phase) / 2, and twice the phase is four times gamma.
+    second = (1.0 + _scaled_fourier_product(left, right, 4.0 * gamma).astype(np.float64)) / 2.0
+    spread = np.maximum(second - K.astype(np.float64) ** 2, 0.0)
+    return K, np.sqrt(spread / left.n_levels).astype(np.float32)
+
+
+def _scaled_fourier_product(left: Codes, right: Codes, gamma: float) -> NDArray[np.float32]:
+    """Return mean_j cos(sqrt(2 gamma) (|x| mu_xj - |y| mu_yj)), float32 (n, n_y), a block of features at a time."""
+    out = np.empty((len(left), len(right)), dtype=np.float32)
+    for rows, features in _feature_blocks(left, gamma):
+        for columns, others in _feature_blocks(right, gamma):
+            np.matmul(features, others.T, out=out[rows, columns])
+    return out
+
+
+def _feature_blocks(codes: Codes, gamma: float) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (rows, cos and sin over sqrt k), each row with the codebook of its own norm."""
+    k, g = codes.n_levels, math.sqrt(2.0 * gamma)
+    values = normal_steps(codes.bits).values
+    step = max(1, _BLOCK_VALUES // (2 * k))
+    for start in range(0, len(codes), step):
+        part = codes[start : start + step]
+        phase = g * np.asarray(part.norms, dtype=np.float64)[:, None] * values
+        books = (np.stack([np.cos(phase), np.sin(phase)], axis=2) / math.sqrt(k)).astype(np.float32)
+        levels = part.levels()
+        features = books[np.arange(len(part))[:, None], levels]
+        yield slice(start, start + len(part)), features.reshape(len(part), 2 * k)

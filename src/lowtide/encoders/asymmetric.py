@@ -1,0 +1,493 @@
+"""Random features of kernels with two different sides, full and coded."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from lowtide._checks import check_integer, check_option, fail
+from lowtide.codes import Codes, row_bytes
+from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
+from lowtide.encoders.drawn import (
+    Arrays,
+    DrawnEncoder,
+    arrays_of,
+    count_levels,
+    fingerprint,
+    kept_offset,
+    prefixed,
+    quantizer_identity,
+)
+from lowtide.encoders.encoder import Encoder, resolve_quantizer
+from lowtide.encoders.estimation import Pair, Part, Rule, Side, feature_pair
+from lowtide.encoders.rows import (
+    check_within_float32,
+    dense_rows,
+    some_rows,
+    warn_when_float32_loses_the_signal,
+    warn_when_phases_lose_their_fraction,
+)
+from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
+from lowtide.maps import CosSin
+from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
+from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
+from lowtide.spec import Registry
+from lowtide.theory import measure_blocks
+
+__all__ = ["AsymmetricFeatures", "DrawnAsymmetric"]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnAsymmetric(DrawnEncoder):
+    """Drawn blocks of a kernel's measure: the layout of each, the dither, and the phases of the left side.
+
+    Parameters
+    ----------
+    kernel : MeasureKernel
+        With masses where they had to be fitted; blocks follow from it in closed form.
+    form : {"blocks", "phase"}
+    layout : Projection
+        The layout of blocks whose law it can carry.
+    projections : tuple of DrawnProjection
+        One a block.
+    offset, left_offset : ndarray of float32 (n_frequencies,)
+        Dither of the right side in turns, and that of the left side with the phases added.
+    quantizer_spec, quantizer : Quantizer and DrawnQuantizer, or None for no coded sides
+    n_components : int
+        Columns of either side.
+    n_features : int
+    """
+
+    kind: ClassVar[str] = "AsymmetricFeatures"
+    kernel: MeasureKernel
+    form: str
+    layout: Projection
+    projections: tuple[DrawnProjection, ...]
+    offset: NDArray[np.float32]
+    left_offset: NDArray[np.float32]
+    quantizer_spec: Quantizer | None
+    quantizer: DrawnQuantizer | None
+    n_components: int
+    n_features: int
+
+    def transform(self, rows: Any) -> NDArray[np.float32]:
+        """Return the full left side."""
+        return self._together.features(rows, self.left_offset, self._column_scale)
+
+    def transform_right(self, rows: Any) -> NDArray[np.float32]:
+        """Return the full right side."""
+        return self._together.features(rows, self.offset, self._column_scale)
+
+    def encode(self, rows: Any) -> Codes:
+        """Return the codes of the left side."""
+        return self._template_of(self.side).with_rows(self._packed(rows, self.left_offset))
+
+    def encode_right(self, rows: Any) -> Codes:
+        """Return the codes of the right side."""
+        return self._template_of(self.side_right).with_rows(self._packed(rows, self.offset))
+
+    def right(self, rows: Any, side: Side) -> Any:
+        """Return one side of rows that stand right in a product."""
+        return self.transform_right(rows) if side == "full" else self.encode_right(rows)
+
+    def embed(self, rows: Any) -> NDArray[np.float32]:
+        """Return the right features of every block, and the left ones of those whose sides differ."""
+        right = self.transform_right(rows)
+        skew = self._skew_columns
+        return np.hstack([right, self.transform(rows)[:, skew]]) if skew.any() else right
+
+    @property
+    def n_embedded(self) -> int:
+        """Columns of `embed`."""
+        return self.n_outputs + int(self._skew_columns.sum())
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.n_components
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there are coded sides."""
+        return self.quantizer is not None
+
+    @cached_property
+    def blocks(self) -> tuple[MeasureBlock, ...]:
+        """The blocks of the kernel's measure."""
+        return measure_blocks(self.kernel, self.n_features, self.form)
+
+    @property
+    def n_frequencies(self) -> tuple[int, ...]:
+        """Frequencies a block."""
+        return tuple(projection.n_frequencies for projection in self.projections)
+
+    @cached_property
+    def block_columns(self) -> tuple[int, ...]:
+        """Columns a block, two a frequency; an odd number drops the last sine."""
+        columns = [2 * count for count in self.n_frequencies]
+        columns[-1] -= sum(columns) - self.n_components
+        return tuple(columns)
+
+    @cached_property
+    def template(self) -> Codes | None:
+        """Codes of zero rows of the left side; None where codes are no levels."""
+        quantizer = self.quantizer
+        return None if quantizer is None or quantizer.codebook is None else self._template_of(self.side)
+
+    def _template_of(self, side: bytes) -> Codes:
+        quantizer, scale = self._coded_by(), self._column_scale
+        n_levels = count_levels(self.kind, self.quantizer_spec, quantizer, CosSin(), self.n_components)
+        # One factor for all columns is the codebook's: the fastest arithmetic counts bits without factors.
+        uniform = bool(np.all(scale == scale[0]))
+        return Codes(
+            np.empty((0, row_bytes(n_levels, quantizer.bits)), dtype=np.uint8),
+            bits=quantizer.bits,
+            n_levels=n_levels,
+            codebook=quantizer.codebook * (float(scale[0]) if uniform else 1.0),
+            fingerprint=self.fingerprint,
+            side=side,
+            scale=None if uniform else scale,
+        )
+
+    def _packed(self, rows: Any, offset: NDArray[np.float32]) -> NDArray[np.uint8]:
+        quantizer = self._coded_by()
+        return self._together.encode(rows, offset, quantizer, CosSin().width // len(quantizer.shifts))
+
+    def _coded_by(self) -> Any:
+        if self.quantizer is None:
+            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self.quantizer
+
+    @cached_property
+    def _together(self) -> SideBySide:
+        return SideBySide.of(list(self.projections), self.n_components)
+
+    def phases(self, rows: Any) -> NDArray[np.float32]:
+        """Return phases of rows in turns without dither, (n, n_frequencies)."""
+        return self._together.phases(rows)
+
+    @cached_property
+    def _column_scale(self) -> NDArray[np.float32]:
+        each = [np.sqrt(2.0 * block.mass / n) for block, n in zip(self.blocks, self.block_columns)]
+        return np.repeat(each, self.block_columns).astype(np.float32)
+
+    @property
+    def _skew_columns(self) -> NDArray[np.bool_]:
+        """Columns of blocks whose two sides differ by more than a sign."""
+        return np.repeat([block.is_skew for block in self.blocks], self.block_columns)
+
+    @property
+    def row_cost(self) -> int:
+        """Additions and multiplications of the projections, and some for each component."""
+        return sum(projection.row_cost for projection in self.projections) + 4 * self.n_components
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Identity of the frequencies and of the dither of both sides."""
+        spec = {
+            "encoder": self.kind,
+            "form": self.form,
+            "n_frequencies": list(self.n_frequencies),
+            "n_components": self.n_components,
+            "n_features": self.n_features,
+            # A kernel of callables has no configuration; its frequencies and phases tell it from others.
+            "kernel": self.kernel.to_config() if self.kernel.closed_form else type(self.kernel).__name__,
+        }
+        arrays: Arrays = {"offset": self.offset, "left_offset": self.left_offset}
+        for i, projection in enumerate(self.projections):
+            arrays |= prefixed(f"block{i}", projection.arrays())
+        return fingerprint(spec, arrays)
+
+    @cached_property
+    def side(self) -> bytes:
+        """Identity of the quantizer on the left."""
+        return quantizer_identity(self.quantizer_spec, self.quantizer, side="left")
+
+    @cached_property
+    def side_right(self) -> bytes:
+        """Identity of the quantizer on the right."""
+        return quantizer_identity(self.quantizer_spec, self.quantizer, side="right")
+
+    def pair(self, sides: tuple[Side, Side]) -> Pair:
+        """Return what the moments of the left and the right side say of their product."""
+        rules = {"full": Rule(CosSin()), "codes": Rule(CosSin(), self.quantizer_spec)}
+        left, right = (rules[side] for side in sides)
+        parts = tuple(
+            Part(block, projection.blocks, n)
+            for block, projection, n in zip(self.blocks, self.projections, self.block_columns)
+        )
+        exact = self.kernel.gram if "full" in sides else None
+        return feature_pair(parts, left, right, self.n_features, exact, closed_form=self.kernel.closed_form)
+
+    def describe(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what a file keeps: the layout of each block, the dither, and the left side's phases."""
+        spec = {
+            "kernel": KERNELS.to_config(self.kernel),
+            "form": self.form,
+            "projection": PROJECTIONS.to_config(self.layout),
+            "quantizer": None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec),
+            "n_frequencies": list(self.n_frequencies),
+            "n_components": self.n_components,
+            "n_features": self.n_features,
+        }
+        arrays = {"offset": self.offset, "left_offset": self.left_offset}
+        for i, projection in enumerate(self.projections):
+            arrays |= prefixed(f"block{i}.projection", projection.arrays())
+        drawn = {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
+        return spec, arrays | drawn
+
+    @classmethod
+    def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the blocks that were described."""
+        owner = cls.kind
+        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
+        counts = [check_integer(owner, "n_frequencies", count, 1) for count in spec["n_frequencies"]]
+        # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
+        offset, left = (kept_offset(owner, arrays[name], sum(counts)) for name in ("offset", "left_offset"))
+        kernel, layout = KERNELS.from_config(spec["kernel"]), PROJECTIONS.from_config(spec["projection"])
+        form = check_option(owner, "form", spec["form"], ("blocks", "phase"))
+        blocks = measure_blocks(kernel, n_features, form)
+        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
+        if len(counts) != len(blocks) or n_components not in (2 * sum(counts), 2 * sum(counts) - 1):
+            need = f"n_frequencies must be {len(blocks)} counts for {n_components} components"
+            raise fail(owner, need, counts)
+        projections = [
+            block_layout(block, layout).restore(
+                block.frequencies, n_features, count, arrays_of(f"block{i}.projection", arrays)
+            )
+            for i, (block, count) in enumerate(zip(blocks, counts))
+        ]
+        quantizer = None if spec["quantizer"] is None else QUANTIZERS.from_config(spec["quantizer"])
+        drawn = None if quantizer is None else quantizer.restore(CosSin(), arrays_of("quantizer", arrays))
+        count_levels(owner, quantizer, drawn, CosSin(), n_components)
+        return cls(
+            kernel=kernel,
+            form=form,
+            layout=layout,
+            projections=tuple(projections),
+            offset=offset,
+            left_offset=left,
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=n_features,
+        )
+
+
+class AsymmetricFeatures(Encoder):
+    """Random Fourier features with a left and a right side: left(x) . right(y) estimates k(x, y), not k(y, x).
+
+    The kernel is a sum of blocks M_b E cos(w.(x - y) + theta_b(w)). With frequencies w_j of block b, dither xi_j and
+    n_b columns, the right side of y is sqrt(2 M_b/n_b) cos(w_j.y + xi_j) and its sine, the left side of x the same with
+    the phase theta_b(w_j) added. Either side has a coded form, unbiased against the other in full.
+
+    Parameters
+    ----------
+    kernel : str or MeasureKernel, default=None
+        "shift", "sinh", "cosh", "signed", or an object of `lowtide.kernels`; symmetric kernels are the case of one
+        block. None stands for `ShiftGaussian(shift=0.5, bandwidth=1.0)`.
+    n_components : int, default=1024
+        Features out, two a frequency, shared among the blocks; each block has at least one frequency, so there may be
+        a few more.
+    form : {"blocks", "phase", "auto"}, default="blocks"
+        One block a part of the measure (positive, negative, imaginary), which has no error at x = y; one block that
+        carries the phase of the measure, which has none where a shift-Gaussian kernel peaks and spends all frequencies
+        on one law; or the one with less variance over a sample of the rows.
+    allocation : {"equal", "optimal"}, default="equal"
+        Equally many frequencies a block, as in the paper, or in proportion to its mass, which is best for distant rows.
+    projection : {"hadamard", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
+        Layout of the blocks whose law it can carry; the others have independent frequencies.
+    bits : int or None, default=1
+        Bits a level, 1 to 8; None for no coded sides. A quantizer object's own bits win.
+    quantizer : {"lloyd_max", "phase", "stochastic", "uniform"} or Quantizer, default="lloyd_max"
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : MeasureKernel
+        The kernel, with masses where they had to be fitted.
+    form_ : {"blocks", "phase"}
+    blocks_ : tuple of MeasureBlock
+    n_frequencies_ : tuple of int
+        Frequencies a block.
+    drawn_ : DrawnAsymmetric
+        All that was drawn, one frozen value; the other attributes are read from it.
+    fingerprint_ : bytes
+        Identity of the frequencies; left and right codes carry it.
+    side_, side_right_ : bytes
+        Identities of the rules that make left and right codes.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Codes of the left and of the right side are made on the same frequencies by different rules: `Codes.fingerprint` is
+    the same, `Codes.side` is not. `kernel_estimate` takes left codes as X and right codes as Y.
+
+    References
+    ----------
+    AsK-RFF (He, He, Liu and Huang), (7), (8); the phase form, codes and variances are derived.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide import AsymmetricFeatures
+    >>> from lowtide.kernels import ShiftGaussian
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> ak = AsymmetricFeatures(ShiftGaussian(shift=0.3, bandwidth=2.0), n_components=4096, random_state=0).fit(X)
+    >>> len(ak.blocks_), ak.transform(X).shape, ak.embed(X).shape
+    (2, (100, 4096), (100, 6144))
+    >>> K, std = ak.kernel_estimate(X[:3], X[3:6], sides=("codes", "full"), return_std=True)
+    >>> bool(np.all(np.abs(K - ak.kernel_.gram(X[:3], X[3:6])) < 5 * std))
+    True
+    """
+
+    drawn_: DrawnAsymmetric
+    kernel_: MeasureKernel
+    form_: str
+    side_right_: bytes
+    blocks_: tuple[MeasureBlock, ...]
+    n_frequencies_: tuple[int, ...]
+    quantizer_: DrawnQuantizer | None
+    quantizer_spec_: Quantizer | None
+    parts: ClassVar[dict[str, Registry[Any]]] = {
+        "kernel": KERNELS,
+        "projection": PROJECTIONS,
+        "quantizer": QUANTIZERS,
+    }
+
+    def __init__(
+        self,
+        kernel: str | MeasureKernel | None = None,
+        *,
+        n_components: int = 1024,
+        form: Literal["blocks", "phase", "auto"] = "blocks",
+        allocation: Literal["equal", "optimal"] = "equal",
+        projection: str | Projection = "hadamard",
+        bits: int | None = 1,
+        quantizer: str | Quantizer = "lloyd_max",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.form = form
+        self.allocation = allocation
+        self.projection = projection
+        self.bits = bits
+        self.quantizer = quantizer
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw frequencies, dither and quantizer, each from a generator of its own; choose a form, and fit masses.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n_samples, n_features)
+            Only its width matters, but for form="auto" and kernels whose masses are fitted.
+        y : ignored
+        """
+        rows, owner = self.check_rows(X, reset=True), "AsymmetricFeatures"
+        check_within_float32(rows)
+        warn_when_float32_loses_the_signal(rows)
+        n_components = check_integer(owner, "n_components", self.n_components, 1)
+        form = check_option(owner, "form", self.form, ("blocks", "phase", "auto"))
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        # A stream of its own for each stage: changing the quantizer moves no frequency.
+        for_masses, for_projection, for_dither, for_quantizer = (
+            np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)
+        )
+        given = ShiftGaussian(shift=0.5, bandwidth=1.0) if self.kernel is None else self.kernel
+        # A copy: a later set_params must not reach what was fitted.
+        kernel = copy(KERNELS.resolve(given)).resolve(rows, for_masses)
+        n_frequencies = -(-n_components // 2)
+        if form == "auto":
+            form = choose_form(kernel, dense_rows(some_rows(rows, 64)), n_frequencies, self.allocation)
+        blocks = measure_blocks(kernel, rows.shape[1], form)
+        counts = allocate(blocks, n_frequencies, self.allocation)
+        quantizer = resolve_quantizer(owner, self.bits, self.quantizer)
+        drawn_quantizer = None if quantizer is None else quantizer.draw(CosSin(), for_quantizer)
+        # Each block has a frequency at least, so there may be more columns than asked for; no sine is dropped then.
+        n_columns = n_components if sum(counts) == n_frequencies else 2 * sum(counts)
+        count_levels(owner, quantizer, drawn_quantizer, CosSin(), n_columns)
+        layout = PROJECTIONS.resolve(self.projection)
+        projections = tuple(
+            block_layout(block, layout).draw(block.frequencies, rows.shape[1], count, for_projection)
+            for block, count in zip(blocks, counts)
+        )
+        offset = for_dither.random(sum(counts), dtype=np.float32)
+        turns = [block.phases(projection.weights()) for block, projection in zip(blocks, projections)]
+        self.drawn_ = DrawnAsymmetric(
+            kernel=kernel,
+            form=form,
+            layout=copy(layout),
+            projections=projections,
+            offset=offset,
+            left_offset=_fraction(np.concatenate(turns) + offset.astype(np.float64)),
+            quantizer_spec=quantizer,
+            quantizer=drawn_quantizer,
+            n_components=n_columns,
+            n_features=rows.shape[1],
+        )
+        warn_when_phases_lose_their_fraction(self.drawn_.phases(some_rows(rows, 64)))
+        return self
+
+    def transform_right(self, X: Any) -> NDArray[np.float32]:
+        """Return the full features of the right side, of y in k(x, y).
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_features_out)
+        """
+        rows = self.check_rows(X)
+        return self.drawn_.transform_right(rows)
+
+    def encode_right(self, X: Any) -> Codes:
+        """Return the codes of the right side, of y in k(x, y); they carry a side of their own.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        Codes of shape (n, n_features_out)
+        """
+        rows = self.check_rows(X)
+        return self.drawn_.encode_right(rows)
+
+    def embed(self, X: Any) -> NDArray[np.float32]:
+        """Return real features of one row alone, for a linear model: both sides' columns.
+
+        [sqrt(m+) phi, sqrt(m-) phi, sqrt(2 m_I) phi, sqrt(2 m_I) psi] in the three-block form: the right features of
+        every block, and the left ones of those whose sides differ.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_embedded)
+        """
+        rows = self.check_rows(X)
+        return self.drawn_.embed(rows)
+
+    @property
+    def _right_side(self) -> bytes:
+        return self.drawn_.side_right
+
+
+def _fraction(turns: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return turns in [0, 1) as float32, in which a number just below 1 may round to 1."""
+    fraction = (turns - np.floor(turns)).astype(np.float32)
+    fraction[fraction >= 1.0] = 0.0
+    return fraction

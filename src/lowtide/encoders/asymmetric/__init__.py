@@ -1,5 +1,0 @@
-"""Features of kernels with two different sides."""
-
-from lowtide.encoders.asymmetric.features import AsymmetricFeatures
-
-__all__ = ["AsymmetricFeatures"]

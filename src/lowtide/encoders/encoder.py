@@ -1,0 +1,274 @@
+"""The base of the encoders: scikit-learn transformers with a full side in float32 and a coded side in packed bits."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lowtide._checks import check_integer, check_option, fail
+from lowtide.codes import Codes
+from lowtide.encoders import estimation
+from lowtide.encoders.drawn import Arrays, DrawnEncoder, drawn_from_state
+from lowtide.encoders.estimation import Side
+from lowtide.quantizers import Quantizer, quantizer_by_name
+from lowtide.spec import Registry, params_from_config, params_to_config
+
+__all__ = ["Encoder", "resolve_quantizer"]
+
+
+class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the transformers with two sides: parameters, and a `fit` that draws.
+
+    What was fitted is one frozen value, `drawn_`; every other fitted attribute is read from it under the name without
+    its underscore: `kernel_` is `drawn_.kernel`. `transform` gives the full side, float32 features; `encode` the coded
+    side, `Codes` that carry `fingerprint_`.
+
+    Attributes
+    ----------
+    drawn_ : DrawnEncoder
+    """
+
+    # Parameters that may be objects of a stage, by the registry that reads them back from a file.
+    parts: ClassVar[dict[str, Registry[Any]]] = {}
+    drawn_: DrawnEncoder
+    fingerprint_: bytes
+    side_: bytes
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw all that encodes rows as wide as X's."""
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the full side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_features_out)
+        """
+        rows = self.check_rows(X)
+        return self.drawn_.transform(rows)
+
+    def encode(self, X: Any) -> Codes | NDArray[np.float32]:
+        """Return the coded side.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+
+        Returns
+        -------
+        Codes of shape (n, n_features_out); float32 features of that shape where the coded side is continuous
+        """
+        rows = self.check_rows(X)
+        return self.drawn_.encode(rows)
+
+    def kernel_estimate(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        sides: tuple[Side, Side] = ("full", "full"),
+        return_std: bool = False,
+        normalize: bool = False,
+    ) -> Any:
+        """Return the product of the two sides, an estimate of the kernel.
+
+        Unbiased unless both sides are coded; then its mean is `expected_kernel`.
+
+        Parameters
+        ----------
+        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
+        sides : pair of {"full", "codes"}, default=("full", "full")
+            What stands left and right; Codes always count as "codes".
+        return_std : bool, default=False
+            Also return the standard error of each entry: in closed form at the exact rows when both inputs are raw
+            rows, from what the codes show otherwise.
+        normalize : bool, default=False
+            Divide by the expectation at x = y, pi^2/8 for one-bit codes against codes.
+
+        Returns
+        -------
+        K : ndarray of float32, shape (n, n_y)
+        std : ndarray of float32, shape (n, n_y), with return_std
+        """
+        X, Y, sides = self._operands(X, Y, sides)
+        return estimation.kernel_estimate(self.drawn_, X, Y, sides, return_std=return_std, normalize=normalize)
+
+    def expected_kernel(
+        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full"), normalize: bool = False
+    ) -> NDArray[np.float64]:
+        """Return what `kernel_estimate` of raw rows converges to as components grow, float64 (n, n_y)."""
+        X, Y, sides = self._operands(X, Y, sides)
+        return estimation.expected_kernel(self.drawn_, X, Y, sides, normalize=normalize)
+
+    def distance_estimate(
+        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full")
+    ) -> NDArray[np.float64]:
+        """Return distances in X's units from the kernel estimate, float64 (n, n_y).
+
+        The pair's expected kernel is inverted on its first decreasing branch, in the norm of the kernel: an estimate at
+        or above the value at 0 gives 0, one at or below the branch's infimum NaN: the points are too far apart to tell.
+        """
+        X, Y, sides = self._operands(X, Y, sides)
+        return estimation.distance_estimate(self.drawn_, X, Y, sides)
+
+    def check_rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+        reset : bool, default=False
+            Whether X says how many columns there are, and forgets what was fitted before.
+        """
+        if not reset:
+            if self.is_plain(X):
+                return X
+            check_is_fitted(self)
+            if isinstance(X, Codes) and X.fingerprint == self.drawn_.fingerprint:
+                raise fail(type(self).__name__, "X must be rows, not what this encoder made of them", "its Codes")
+        fewest = 1 if reset else 0
+        rows = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
+        if reset:
+            self.__dict__.pop("drawn_", None)
+        return rows
+
+    def is_plain(self, X: Any) -> bool:
+        """Return whether X is exactly what the ops take: then scikit-learn's validation, 120 us a call, is needless."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float32, np.float64)
+            and X.ndim == 2
+            and "drawn_" in self.__dict__
+            and X.shape[1] == self.n_features_in_
+            and "feature_names_in_" not in self.__dict__
+            and (self.drawn_.checks_finite or _is_finite(X))
+        )
+
+    def with_drawn(self, drawn: DrawnEncoder, **params: Any) -> Self:
+        """Return a copy of this fitted estimator that holds another drawn value, with parameters that say so."""
+        other = copy(self)
+        for name, value in params.items():
+            setattr(other, name, value)
+        other.drawn_ = drawn
+        return other
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what a file keeps: parameters, names of the columns and the drawn value."""
+        try:
+            check_is_fitted(self)
+        except NotFittedError:
+            got = f"an unfitted {type(self).__name__}"
+            raise fail("save", "an estimator must be fitted", got, "Call fit first.") from None
+        drawn, arrays = self.drawn_.to_state()
+        names = [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None
+        return {"params": self.params_config(), "feature_names": names, "drawn": drawn}, arrays
+
+    @classmethod
+    def from_state(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the fitted estimator of what `to_state` gave; built only of what a registry names."""
+        return cls.restored(spec, drawn_from_state(spec["drawn"], arrays))
+
+    @classmethod
+    def restored(cls, spec: dict[str, Any], drawn: DrawnEncoder) -> Self:
+        """Return the estimator of parameters and names as `to_state` gave them, and a drawn value."""
+        owner = cls.__name__
+        if drawn.kind != owner:
+            raise fail(owner, f"the drawn value must be of {owner}", drawn.kind)
+        self = cls(**cls.params_of(spec["params"]))
+        self.drawn_, self.n_features_in_ = drawn, drawn.n_features
+        names = spec["feature_names"]
+        if names is not None:
+            texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            if not texts or len(names) != drawn.n_features:
+                raise fail(owner, f"feature names must be {drawn.n_features} texts", names)
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    def params_config(self) -> dict[str, Any]:
+        """Return the parameters ready for JSON."""
+        return params_to_config(type(self).__name__, self.get_params(deep=False), self.parts)
+
+    @classmethod
+    def params_of(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of `params_config`."""
+        return params_from_config(cls.__name__, config, cls._get_param_names(), cls.parts)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.drawn_.n_outputs
+
+    def _operands(self, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Any, Any, tuple[Side, Side]]:
+        """Return validated rows or own Codes, and the names of their sides, in which Codes are codes."""
+        drawn, owner = self.drawn_, type(self).__name__
+        Y = X if Y is None else Y
+        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
+            raise fail(owner, "sides must be (left, right), each 'full' or 'codes'", sides)
+        for side in sides:
+            check_option(owner, "each of sides", side, ("full", "codes"))
+        left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
+        if "codes" in (left, right) and not drawn.has_codes:
+            raise fail(owner, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self._operand(X, drawn.side), self._operand(Y, self._right_side), (left, right)
+
+    @property
+    def _right_side(self) -> bytes:
+        """Identity of the codes that may stand right."""
+        return self.drawn_.side
+
+    def _operand(self, X: Any, side: bytes) -> Any:
+        if not isinstance(X, Codes):
+            return self.check_rows(X)
+        self.drawn_.check_codes(X, side)
+        return X
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what `drawn_` has under the name without its underscore: `kernel_` is `drawn_.kernel`."""
+            if not name.startswith("_") and name.endswith("_"):
+                if "drawn_" in self.__dict__ and hasattr(self.drawn_, name[:-1]):
+                    return getattr(self.drawn_, name[:-1])
+                if any(name in vars(cls).get("__annotations__", ()) for cls in type(self).__mro__):
+                    check_is_fitted(self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit was finished: the drawn value comes last."""
+        return "drawn_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
+    """Return the quantizer with its bits, or None when there is no coded side."""
+    if bits is None:
+        return None
+    if isinstance(quantizer, Quantizer):
+        return copy(quantizer)  # a later set_params must not reach what was fitted
+    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
+    return quantizer_by_name(quantizer, bits)
+
+
+def _is_finite(X: NDArray[np.floating[Any]]) -> bool:
+    """Return whether the sum is finite; false also for a sum of large numbers, which validation then looks at."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))

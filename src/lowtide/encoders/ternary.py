@@ -1,0 +1,492 @@
+"""Ternary random features: additions only, thresholds from the data."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
+from lowtide.codes import Codes, row_bytes
+from lowtide.encoders.drawn import Arrays, DrawnEncoder, fingerprint
+from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.estimation import Pair, Side
+from lowtide.encoders.rows import (
+    check_weight,
+    check_within_float32,
+    dense_rows,
+    warn_when_float32_loses_the_signal,
+)
+from lowtide.encoders.trits import Spread, Thresholds, trit_rows
+from lowtide.errors import LayoutWarning
+from lowtide.kernels import resolve_gamma
+from lowtide.projections import SparseTernary, SparseTernaryProjection
+from lowtide.spec import Registry, params_to_config
+from lowtide.theory import (
+    TARGETS,
+    Activation,
+    FourierPair,
+    TernaryMap,
+    TernaryMatch,
+    center_kernel,
+    match_moments,
+    resolve_target,
+    ternary_kernel,
+)
+
+__all__ = ["DrawnTernary", "TernaryFeatures"]
+
+Floats = NDArray[np.float64]
+
+# Terms of a sum from which on it counts as normal.
+_ENOUGH_TERMS = 30
+_MOST_SPARSE = 0.9
+# Variance of trits below which a feature changes once in a thousand rows.
+_LEAST_VARIANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnTernary(DrawnEncoder):
+    """Drawn signs of columns, and thresholds on their sums.
+
+    Parameters
+    ----------
+    target : Activation
+    gamma : float or None
+        Of target "rbf"; None for the others.
+    match : TernaryMatch
+        The map that was solved for.
+    tau : float
+        Mean squared length of centered, scaled training rows.
+    mean : ndarray of float64 (n_features,)
+    sparsity : float
+    seed : int
+        What W follows from, in raw words.
+    projection : SparseTernaryProjection
+    thresholds : Thresholds
+    n_features : int
+    """
+
+    kind: ClassVar[str] = "TernaryFeatures"
+    target: Activation
+    gamma: float | None
+    match: TernaryMatch
+    tau: float
+    mean: Floats
+    sparsity: float
+    seed: int
+    projection: SparseTernaryProjection
+    thresholds: Thresholds
+    n_features: int
+
+    def transform(self, rows: Any) -> NDArray[np.float32]:
+        """Return the decoded trits, float32 (n, n_components): both sides have the same values."""
+        return np.asarray(self.encode(rows))
+
+    def encode(self, rows: Any) -> Codes:
+        """Return Codes of the trits."""
+        return self.template.with_rows(trit_rows(rows, self.projection, self.thresholds, self.even))
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.projection.n_outputs
+
+    @property
+    def even(self) -> bool:
+        """Whether both outer levels have one value, and so one trit."""
+        return self.match.map.low == self.match.map.high
+
+    @property
+    def scale(self) -> float:
+        """Factor of centered rows."""
+        return _scale_of(self.gamma)
+
+    @cached_property
+    def template(self) -> Codes:
+        """Codes of zero rows, with codebook and identity."""
+        value = self.match.map.alpha / math.sqrt(self.n_outputs)
+        return Codes(
+            np.empty((0, row_bytes(self.n_outputs, 2)), dtype=np.uint8),
+            bits=2,
+            n_levels=self.n_outputs,
+            codebook=[0.0, value, -value, 0.0],
+            fingerprint=self.fingerprint,
+            side=self.side,
+        )
+
+    @property
+    def row_cost(self) -> int:
+        """Additions of the sums, and a comparison or two for each."""
+        return self.projection.row_cost + 2 * self.n_outputs
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Identity of W."""
+        spec = {"encoder": self.kind, "n_components": self.n_outputs, "n_features": self.n_features}
+        return fingerprint(spec, self.projection.arrays())
+
+    @cached_property
+    def side(self) -> bytes:
+        """Identity of the thresholds, not of the values."""
+        return fingerprint({"even": self.even}, {"upper": self.thresholds.upper, "lower": self.thresholds.lower})
+
+    @property
+    def random_weights(self) -> NDArray[np.float32]:
+        """Frequencies in columns, built on request."""
+        return self.projection.weights()
+
+    def pair(self, sides: tuple[Side, Side]) -> Pair:
+        """Return mean and variance of the product of two rows: alpha^2 E[sigma(w.z) sigma(w.z')] for normal w.
+
+        Sums of many terms are close to normal, whatever the sparsity.
+        """
+
+        def moments(X: Any, Y: Any) -> tuple[Floats, Floats]:
+            left, right = ((dense_rows(rows) - self.mean) * self.scale for rows in (X, Y))
+            squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
+            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)
+
+        def variance(X: Any, Y: Any) -> Floats:
+            mean, square = moments(X, Y)
+            return np.maximum(square - mean**2, 0.0) / self.n_outputs
+
+        def at_typical_length() -> float:
+            length = np.array([self.tau])
+            return float(ternary_kernel(self.match.map, length, length, length[None])[0][0, 0])
+
+        return Pair(lambda X, Y: moments(X, Y)[0], variance, None, at_typical_length)
+
+    def describe(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what a file keeps: the seed of W, the mean, the map and the thresholds."""
+        spec = {
+            "target": TARGETS.to_config(self.target),
+            "gamma": self.gamma,
+            "tau": self.tau,
+            "case": self.match.case,
+            "sparsity": self.sparsity,
+            "seed": self.seed,
+            "n_components": self.n_outputs,
+            "n_features": self.n_features,
+        }
+        sigma = self.match.map
+        arrays = {
+            "mean": self.mean,
+            "map": np.array([sigma.s_minus, sigma.s_plus, sigma.low, sigma.high]),
+            "upper": self.thresholds.upper,
+            "lower": self.thresholds.lower,
+        }
+        return spec, arrays
+
+    @classmethod
+    def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the features that were described; W is made again from raw words of the seed."""
+        owner = cls.kind
+        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
+        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
+        target, tau = TARGETS.from_config(spec["target"]), check_positive(owner, "tau", spec["tau"])
+        sparsity = check_interval(owner, "sparsity", spec["sparsity"], 0.0, 0.999)
+        seed = check_integer(owner, "seed", spec["seed"], 0, 2**63)
+        # These bound W by the size of the file before it is drawn.
+        mean = _kept(owner, arrays, "mean", n_features)
+        thresholds = Thresholds(*(_kept(owner, arrays, name, n_components) for name in ("upper", "lower")))
+        sigma = TernaryMap(*_kept(owner, arrays, "map", 4).tolist())
+        pairs = (mean, 0.0), (thresholds.lower, sigma.s_minus), (thresholds.upper, sigma.s_plus)
+        if any(np.isfinite(kept).all() != np.isfinite(origin) for kept, origin in pairs):
+            raise fail(owner, "the mean, and thresholds where those of the map are, must be finite", "others")
+        case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
+        match = replace(match_moments(target, tau), case=case, map=sigma, moments=sigma.moments(tau))
+        return cls(
+            target=target,
+            gamma=None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"]),
+            match=match,
+            tau=tau,
+            mean=mean,
+            sparsity=sparsity,
+            seed=seed,
+            projection=SparseTernary(sparsity).draw(n_features, n_components, seed),
+            thresholds=thresholds,
+            n_features=n_features,
+        )
+
+
+class TernaryFeatures(Encoder):
+    """Random features of three values from sums of -x, 0 and +x, matched to the kernel of a target.
+
+    With W of entries 0 (probability eps) and +-(1 - eps)^(-1/2), and z the centered rows (times sqrt(2 gamma) for
+    "rbf"), a feature is alpha sigma(w_j . z)/sqrt(m), sigma(t) = 1[t > s_plus] - 1[t < s_minus]. On data of many
+    columns a kernel matrix depends on its activation through two moments (d1, d2) alone, up to its diagonal; thresholds
+    and alpha are solved so that those of sigma are the target's. Both sides have the same values: `transform` as
+    float32, `encode` as trits of 2 bits.
+
+    Parameters
+    ----------
+    target : str, Activation, callable or (d1, d2), default="rbf"
+        "rbf", "relu", "leaky_relu", "abs", "quadratic", "linear", "bump", "exp", "cos", "sin", "sign", "step", an
+        object of `lowtide.theory`, a function of an array, or the moments themselves.
+    gamma : "scale", "median" or float, default="scale"
+        Of target="rbf", exp(-gamma |x-y|^2), as in scikit-learn; the others take the columns in their own units.
+    n_components : int, default=4096
+        Features out.
+    diagonal : {"least", "target"}, default="least"
+        Which map, where thresholds alone do not match and there is a choice: the one with the least d0, the weight of
+        the kernel matrix's diagonal, or the one whose d0 is nearest to the target's. A diagonal is noise to a learner,
+        and its regularization adds any.
+    sparsity : float from 0 to 0.999 or "auto", default=0.9
+        eps, the share of zeros in W. "auto" takes 0.9 or less, so that sums have 30 terms where there are as many
+        columns.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    match_ : TernaryMatch
+        Which map was taken: `case` ("exact", "scaled", "even"), `map` with its thresholds and alpha, `residuals` of d1
+        and d2, `diagonal_shift`.
+    tau_ : float
+        Mean |z|^2 of the training rows, 1 where they are all equal.
+    mean_ : ndarray of float64, shape (n_features,)
+        Training mean, rounded to float32.
+    gamma_ : float or None
+        The resolved gamma; None for other targets than "rbf".
+    target_ : Activation
+    sparsity_ : float
+    projection_ : SparseTernaryProjection
+    thresholds_ : Thresholds
+        On sums of the columns as they come: center and scale are in them.
+    random_weights_ : ndarray of float32, shape (n_features, n_components)
+        Built on request; what is kept are lists of columns.
+    drawn_ : DrawnTernary
+        All that was drawn and solved, one frozen value; the other attributes are read from it.
+    fingerprint_ : bytes
+        Identity of W; codes also carry that of their thresholds.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Encoding a row costs (1 - eps) m d additions and no multiplication; a code takes 2 m bits, 1.6 m with `pack_trits`.
+    Sums of uint8, int8, int16 and bool are exact, others are float32 in a fixed order: codes depend neither on the
+    batch nor on threads or instruction set. W takes 2 bytes an entry that is not zero, in a file only its seed.
+
+    References
+    ----------
+    Tiomoko Ali, Liao and Couillet, Random matrices in service of ML footprint: ternary random features with no
+    performance loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.random.default_rng(0).integers(0, 256, (200, 784), dtype=np.uint8)
+    >>> enc = lt.TernaryFeatures("rbf", n_components=4096, random_state=0).fit(X)
+    >>> C = enc.encode(X)
+    >>> C.shape, C.nbytes                       # 1024 bytes a row in place of 16384
+    ((200, 4096), 204800)
+    >>> enc.match_.case, max(map(abs, enc.match_.residuals)) < 1e-9
+    ('scaled', True)
+    """
+
+    drawn_: DrawnTernary
+    match_: TernaryMatch
+    tau_: float
+    mean_: Floats
+    gamma_: float | None
+    target_: Activation
+    sparsity_: float
+    projection_: SparseTernaryProjection
+    thresholds_: Thresholds
+    random_weights_: NDArray[np.float32]
+    parts: ClassVar[dict[str, Registry[Any]]] = {"target": TARGETS}
+
+    def __init__(
+        self,
+        target: str | Activation | Callable[..., Any] | tuple[float, float] = "rbf",
+        *,
+        gamma: float | Literal["scale", "median"] = "scale",
+        n_components: int = 4096,
+        diagonal: Literal["least", "target"] = "least",
+        sparsity: float | Literal["auto"] = 0.9,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.target = target
+        self.gamma = gamma
+        self.n_components = n_components
+        self.diagonal = diagonal
+        self.sparsity = sparsity
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate mean and tau of X, solve for the thresholds and draw the projection.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n_samples, n_features)
+        y : ignored
+        sample_weight : array (n_samples,), optional
+            Weights of the rows in mean, tau and gamma="scale".
+        """
+        rows = self.check_rows(X, reset=True)
+        check_within_float32(rows)
+        warn_when_float32_loses_the_signal(rows)
+        weight = check_weight(sample_weight, rows)
+        n_components = check_integer("TernaryFeatures", "n_components", self.n_components, 1)
+        sparsity = self._resolve_sparsity(rows.shape[1])
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        target = resolve_target(self.target)
+        gamma = None
+        if isinstance(target, FourierPair):
+            # A stream of its own: "median" moves no entry of W.
+            rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed).spawn(1)[0]))
+            gamma = resolve_gamma(self.gamma, rows, 2.0, rng, weight, owner="TernaryFeatures")
+        spread, scale = Spread.of(rows, weight), _scale_of(gamma)
+        # Rounded, so that the order of a sum does not move thresholds.
+        mean = spread.mean.astype(np.float32).astype(np.float64)
+        tau = float(f"{scale**2 * spread.per_row:.10g}") or 1.0
+        match = self._solve(target, tau)
+        projection = SparseTernary(sparsity).draw(rows.shape[1], n_components, seed)
+        self.drawn_ = DrawnTernary(
+            target=target,
+            gamma=gamma,
+            match=match,
+            tau=tau,
+            mean=mean,
+            sparsity=sparsity,
+            seed=seed,
+            projection=projection,
+            thresholds=Thresholds.of(match.map, projection, mean, scale),
+            n_features=rows.shape[1],
+        )
+        return self
+
+    def kernel_estimate(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        sides: tuple[Side, Side] = ("codes", "codes"),
+        return_std: bool = False,
+        normalize: bool = False,
+        centered: bool = False,
+    ) -> Any:
+        """Return the product of two rows of features, counted on packed trits.
+
+        Parameters
+        ----------
+        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
+        sides : pair of {"full", "codes"}, default=("codes", "codes")
+            Named for symmetry with other encoders; the values are the same.
+        return_std : bool, default=False
+            Also return the standard error of each entry over draws of W, of raw rows only.
+        normalize : bool, default=False
+            Divide by the expectation at x = y for rows of the training rows' mean squared length.
+        centered : bool, default=False
+            Subtract the means of rows and columns, as the theory of these features does; of X against itself only.
+
+        Returns
+        -------
+        K : ndarray of float32, shape (n, n_y)
+        std : ndarray of float32, shape (n, n_y), with return_std
+        """
+        if not centered:
+            return super().kernel_estimate(X, Y, sides=sides, return_std=return_std, normalize=normalize)
+        _check_centered(Y)
+        if return_std:
+            raise fail("TernaryFeatures", "standard errors are those of the kernel that is not centered", "centered")
+        K = super().kernel_estimate(X, sides=sides, normalize=normalize)
+        return center_kernel(K).astype(np.float32)
+
+    def expected_kernel(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        sides: tuple[Side, Side] = ("codes", "codes"),
+        normalize: bool = False,
+        centered: bool = False,
+    ) -> Floats:
+        """Return what `kernel_estimate` converges to with more columns and components, float64 (n, n_y).
+
+        alpha^2 E[sigma(w.z) sigma(w.z')] for normal w: sums of many terms are close to normal, whatever the sparsity.
+        """
+        if centered:
+            _check_centered(Y)
+        mean = super().expected_kernel(X, Y, sides=sides, normalize=normalize)
+        return center_kernel(mean) if centered else mean
+
+    def _resolve_sparsity(self, n_features: int) -> float:
+        """Return the share of zeros; warn when sums are left with few terms."""
+        auto = max(0.0, min(_MOST_SPARSE, 1.0 - _ENOUGH_TERMS / n_features))
+        if isinstance(self.sparsity, str) and self.sparsity == "auto":
+            return auto
+        if isinstance(self.sparsity, str):
+            raise fail("TernaryFeatures", "sparsity must be a number from 0 to 0.999 or 'auto'", self.sparsity)
+        sparsity = check_interval("TernaryFeatures", "sparsity", self.sparsity, 0.0, 0.999, "Or sparsity='auto'.")
+        terms = n_features * (1.0 - sparsity)
+        if terms < _ENOUGH_TERMS and sparsity > auto:
+            warnings.warn(
+                f"TernaryFeatures sums about {terms:.3g} columns an output ({n_features} columns, sparsity "
+                f"{sparsity:g}); below {_ENOUGH_TERMS} sums are not close to normal, and the kernel strays from the "
+                f"target's. Take sparsity={auto:.3g} or 'auto'.",
+                LayoutWarning,
+                stacklevel=3,
+            )
+        return sparsity
+
+    def _solve(self, target: Activation, tau: float) -> TernaryMatch:
+        """Return the map: exact thresholds, of several those nearest in d0, or else the scaled or even map.
+
+        Warn when features are constant on nearly all rows: the target's kernel is then one of near neighbors.
+        """
+        diagonal = check_option("TernaryFeatures", "diagonal", self.diagonal, ("least", "target"))
+        match = match_moments(target, tau)
+        if match.case != "exact" and diagonal != "target":
+            match = match_moments(target, tau, diagonal=diagonal)
+        if match.moments.variance(tau) < _LEAST_VARIANCE * match.map.alpha**2:
+            warnings.warn(
+                f"Ternary features of this target have one value on nearly all rows: tau is {tau:.3g}, thresholds"
+                f" are {match.map.s_minus:.3g} and {match.map.s_plus:.3g}. Decrease gamma, or scale the data down.",
+                LayoutWarning,
+                stacklevel=3,
+            )
+        return match
+
+    def params_config(self) -> dict[str, Any]:
+        """Return the parameters ready for JSON; moments as a list."""
+        params = self.get_params(deep=False)
+        moments = params.pop("target") if isinstance(self.target, tuple) else None
+        config = params_to_config("TernaryFeatures", params, self.parts)
+        return config if moments is None else {**config, "target": [float(moment) for moment in moments]}
+
+    @classmethod
+    def params_of(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of `params_config`."""
+        params = super().params_of(config)
+        if isinstance(params.get("target"), list):
+            moments = (check_interval(cls.__name__, "moments", moment, 0.0, 1e300) for moment in params["target"])
+            params["target"] = tuple(moments)
+        return params
+
+
+def _scale_of(gamma: float | None) -> float:
+    """Return the factor of centered rows."""
+    return 1.0 if gamma is None else math.sqrt(2.0 * gamma)
+
+
+def _check_centered(Y: Any) -> None:
+    if Y is not None:
+        remedy = "For other rows fit scikit-learn's KernelCenterer on the kernel of X."
+        raise fail("TernaryFeatures", "a centered kernel is that of X against itself", "a Y", remedy)
+
+
+def _kept(owner: str, arrays: Arrays, name: str, size: int) -> Floats:
+    """Return a kept vector; thresholds may be infinite, nothing is missing."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.shape != (size,) or np.isnan(array).any():
+        raise fail(owner, f"{name} must be {size} float64 without NaN", f"{array.dtype} {array.shape}")
+    return np.array(array)
