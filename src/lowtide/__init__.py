@@ -9,6 +9,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _STAGES = {
+    "lowtide.spec": ("register",),
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
     "lowtide.encoders": ("RandomFeatures", "Sketch", "TernaryFeatures", "AsymmetricFeatures"),

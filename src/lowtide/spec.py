@@ -1,18 +1,34 @@
-"""Spec: what a user writes down of a stage. Hyperparameters only: cheap, comparable, printable, JSON."""
+"""What a user writes down of a stage, the lists of classes that a file may name, and the parts that files are made of.
+
+A *spec* holds hyperparameters only: cheap, comparable, printable, JSON. A *registry* maps text to the classes of one
+stage, ours and a user's. A *part* is one named and versioned piece of what is kept of a fitted object.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any, Generic, Self, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide.errors import ParameterError
+from lowtide.errors import FileFormatError, ParameterError
 
-__all__ = ["Registry", "Spec"]
+__all__ = [
+    "Part",
+    "Registry",
+    "Spec",
+    "State",
+    "params_from_config",
+    "params_to_config",
+    "plain_parameter",
+    "register",
+    "registry_of",
+    "take_parts",
+]
 
 
 class Spec:
@@ -21,6 +37,14 @@ class Spec:
     A spec stores its arguments as given, checks them in `check`, compares by its configuration and turns into JSON and
     back. It has scikit-learn's `get_params` and `set_params`, so a search can reach `kernel__bandwidth`.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # `dataclass` keeps what a class has of its own: else it would compare fields, which may be arrays, and
+        # take the hash away.
+        for name in ("__eq__", "__hash__", "__repr__"):
+            if name not in vars(cls):
+                setattr(cls, name, getattr(cls, name))
 
     def __post_init__(self) -> None:
         self.check()
@@ -45,13 +69,22 @@ class Spec:
 
     def to_config(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary: the class's name under `type`, and every hyperparameter."""
-        declared = {field.name: field.type for field in fields(cast(Any, self))}
+        declared = {each.name: each.type for each in fields(cast(Any, self))}
         params = {name: _plain(value, declared[name]) for name, value in self.get_params().items()}
         return {"type": type(self).__name__, **params}
 
     @classmethod
     def _names(cls) -> list[str]:
-        return [field.name for field in fields(cast(Any, cls)) if field.init]
+        return [each.name for each in fields(cast(Any, cls)) if each.init]
+
+    @classmethod
+    def _required(cls) -> list[str]:
+        """Return the hyperparameters without a default."""
+        return [
+            each.name
+            for each in fields(cast(Any, cls))
+            if each.init and each.default is MISSING and each.default_factory is MISSING
+        ]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and type(self) is type(other) and self._key() == other._key()
@@ -68,6 +101,10 @@ class Spec:
 
 
 SpecT = TypeVar("SpecT", bound=Spec)
+ClassT = TypeVar("ClassT", bound=type[Spec])
+
+# Every list of classes there is: where `register` looks for the stage of a class.
+_REGISTRIES: list[Registry[Any]] = []
 
 
 class Registry(Generic[SpecT]):
@@ -83,41 +120,273 @@ class Registry(Generic[SpecT]):
         Class by name; a name alone must be enough to build the object.
     unnamed : tuple
         Classes that are only given as objects, and read back from configurations.
+
+    Examples
+    --------
+    >>> from lowtide.projections import PROJECTIONS
+    >>> PROJECTIONS.resolve("iid")
+    Iid()
+    >>> PROJECTIONS.from_config({"type": "Haar"})
+    Haar()
     """
 
     def __init__(
-        self, stage: str, base: type[Spec], classes: dict[str, type[SpecT]], unnamed: tuple[type[SpecT], ...] = ()
+        self,
+        stage: str,
+        base: type[Spec],
+        classes: Mapping[str, type[SpecT]],
+        unnamed: tuple[type[SpecT], ...] = (),
     ) -> None:
         self.stage = stage
         self.base = base
-        self._classes = classes
-        self._by_type = {cls.__name__: cls for cls in (*classes.values(), *unnamed)}
+        self._named: dict[str, type[SpecT]] = dict(classes)
+        self._by_type: dict[str, type[SpecT]] = {cls.__name__: cls for cls in (*classes.values(), *unnamed)}
+        _REGISTRIES.append(self)
+
+    def of(self, base: type[Spec]) -> Registry[Any]:
+        """Return the same list, also of classes that are added later, as those see it that need a narrower base."""
+        view: Registry[Any] = Registry.__new__(Registry)
+        view.stage, view.base, view._named, view._by_type = self.stage, base, self._named, self._by_type
+        return view
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, cls in self._named.items() if issubclass(cls, self.base))
 
     def __getitem__(self, name: str) -> type[SpecT]:
-        if not isinstance(name, str) or name not in self._classes:
-            listed = ", ".join(repr(known) for known in self._classes)
+        cls = self._named.get(name) if isinstance(name, str) else None
+        if cls is None or not issubclass(cls, self.base):
+            listed = ", ".join(repr(known) for known in self)
             raise ParameterError(
                 f"{self.stage} must be one of {listed} or a {self.base.__name__} object, got {name!r}."
             )
-        return self._classes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
+        return cls
 
     def resolve(self, part: str | SpecT) -> SpecT:
         """Return an object of the stage as it is, and a name as the default object of its class."""
         return part if isinstance(part, self.base) else self[cast(str, part)]()
 
+    def add(self, cls: type[SpecT], name: str | None = None) -> None:
+        """Add a class, by a name or only as objects; one that was defined again takes the place of the first."""
+        owner = cls.__name__
+        if "__dataclass_fields__" not in vars(cls):
+            raise fail("register", f"{owner} must be a dataclass", owner, "Write @dataclass over the class.")
+        if name is not None and cls._required():
+            need = f"{owner} must have a default for each parameter to be found by a name"
+            raise fail("register", need, f"none for {', '.join(cls._required())}", "Or register it without a name.")
+        for known in (self._by_type.get(owner), None if name is None else self._named.get(name)):
+            if known is not None and _place(known) != _place(cls):
+                need = f"the {self.stage} {name or owner!r} must not be known already"
+                raise fail("register", need, f"{_place(cls)} beside {_place(known)}", "Choose another name.")
+        self._by_type[owner] = cls
+        if name is not None:
+            self._named[name] = cls
+
+    def remove(self, cls: type[Spec]) -> None:
+        """Take a class that was added out of the list."""
+        for known in (self._by_type, self._named):
+            for name in [name for name, each in known.items() if each is cls]:
+                del known[name]
+
+    def to_config(self, part: SpecT) -> dict[str, Any]:
+        """Return the configuration of an object; refused now when this list could not read it back."""
+        owner = type(part).__name__
+        if self._by_type.get(owner) is not type(part):
+            remedy = f"Register its class first: lowtide.register({owner})."
+            raise fail("save", f"{self.stage} must be of a registered class", part, remedy)
+        config = part.to_config()
+        self.from_config(config)
+        return config
+
     def from_config(self, config: dict[str, Any]) -> SpecT:
         """Build the spec that `to_config` described; only registered classes can be named."""
-        if config.get("type") not in self._by_type:
-            listed = ", ".join(self._by_type)
-            raise ParameterError(f"{self.stage} configuration must name one of {listed}, got {config.get('type')!r}.")
+        kind = config.get("type")
+        cls = self._by_type.get(kind) if isinstance(kind, str) else None
+        if cls is None or not issubclass(cls, self.base):
+            listed = ", ".join(known for known, each in self._by_type.items() if issubclass(each, self.base))
+            raise ParameterError(
+                f"{self.stage} configuration must name one of {listed}, got {kind!r}. If that is a class of your own, "
+                "register it first: lowtide.register."
+            )
         params = {name: value for name, value in config.items() if name != "type"}
-        cls = self._by_type[config["type"]]
         if set(params) - set(cls._names()):
             raise fail(cls.__name__, f"configuration must have {', '.join(cls._names()) or 'no'} parameters", config)
+        if set(cls._required()) - set(params):
+            raise fail(cls.__name__, f"configuration must have {', '.join(cls._required())}", config)
         return cls(**params)
+
+
+def registry_of(cls: type[Spec]) -> Registry[Any]:
+    """Return the list of the stage that a class belongs to."""
+    for registry in _REGISTRIES:
+        if isinstance(cls, type) and issubclass(cls, registry.base):
+            return registry
+    listed = ", ".join(registry.base.__name__ for registry in _REGISTRIES)
+    raise fail("register", f"a class must derive from one of {listed}", cls)
+
+
+@overload
+def register(cls: ClassT, name: str | None = None) -> ClassT: ...
+
+
+@overload
+def register(cls: None = None, name: str | None = None) -> Callable[[ClassT], ClassT]: ...
+
+
+def register(cls: Any = None, name: str | None = None) -> Any:
+    """Make a class of your own a part like lowtide's: found by its name, saved by its configuration, loaded again.
+
+    A file names classes and holds their parameters, never code: it can be loaded only where the class is registered
+    too, before the file is read.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass that derives from a stage's contract: `kernels.Kernel`, `projections.Projection`,
+        `maps.FeatureMap`, `quantizers.Quantizer` or `learners.Loss`. Its parameters must be JSON.
+    name : str, optional
+        What may be written in its place, `kernel="cauchy"`; every parameter then has a default. Without it the class
+        is used through its objects alone.
+
+    Returns
+    -------
+    type
+        The class, so that `register` may stand over it; a decorator where only a name is given.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import lowtide as lt
+    >>> from lowtide.quantizers import QUANTIZERS, LloydMax
+    >>> @lt.register(name="coarse")
+    ... @dataclass
+    ... class Coarse(LloydMax):
+    ...     bits: int = 1
+    >>> QUANTIZERS.resolve("coarse")
+    Coarse(bits=1)
+    >>> QUANTIZERS.remove(Coarse)
+    """
+    if cls is None:
+        return lambda decorated: register(decorated, name)
+    registry_of(cls).add(cls, name)
+    return cls
+
+
+def params_to_config(owner: str, params: Mapping[str, Any], parts: Mapping[str, Registry[Any]]) -> dict[str, Any]:
+    """Return an estimator's parameters ready for JSON.
+
+    Parameters
+    ----------
+    owner : str
+        The estimator's name, for messages.
+    params : dict
+        Value by name, as `get_params(deep=False)` gives them.
+    parts : dict
+        Registry by the name of a parameter that may be an object of a stage.
+    """
+    return {
+        name: parts[name].to_config(value)
+        if name in parts and isinstance(value, Spec)
+        else plain_parameter(owner, name, value)
+        for name, value in params.items()
+    }
+
+
+def params_from_config(
+    owner: str, config: Mapping[str, Any], names: Iterable[str], parts: Mapping[str, Registry[Any]]
+) -> dict[str, Any]:
+    """Return the parameters of `params_to_config`; one that is not there keeps its default.
+
+    Parameters
+    ----------
+    owner : str
+        The estimator's name, for messages.
+    config : dict
+        What a file says, which may be anything that JSON can hold.
+    names : iterable of str
+        The parameters that the estimator has.
+    parts : dict
+        Registry by the name of a parameter that may be an object of a stage.
+    """
+    known = list(names)
+    if set(config) - set(known):
+        raise fail(owner, f"parameters must be of {', '.join(known)}", sorted(set(config) - set(known)))
+    return {
+        name: parts[name].from_config(value) if name in parts and isinstance(value, dict) else value
+        for name, value in config.items()
+    }
+
+
+def plain_parameter(owner: str, name: str, value: Any) -> Any:
+    """Return a parameter as JSON has it; a generator object, whose state no file keeps, becomes None."""
+    if isinstance(value, np.random.RandomState):
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is not None and not isinstance(value, (bool, int, float, str)):
+        raise fail(owner, f"{name} must be a number, a text, a part of lowtide or None to be saved", value)
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One named and versioned piece of what is kept of a fitted object.
+
+    Parameters
+    ----------
+    version : int
+        Of this piece alone: a reader refuses one that it does not know.
+    spec : dict
+        Ready for JSON.
+    arrays : dict, default={}
+        Array by name.
+    """
+
+    version: int
+    spec: dict[str, Any]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+# What files, messages and stores keep of an object: its parts by name.
+State = dict[str, Part]
+
+
+def take_parts(
+    owner: str, state: Mapping[str, Part], required: Mapping[str, int], optional: Mapping[str, int] | None = None
+) -> None:
+    """Raise FileFormatError unless a state has the required parts and no other than these and the optional ones.
+
+    Parameters
+    ----------
+    owner : str
+        What is read, for messages.
+    state : dict
+        Part by name.
+    required, optional : dict
+        The version that is understood, by the name of a part.
+
+    Examples
+    --------
+    >>> take_parts("Codes", {"codes": Part(1, {})}, required={"codes": 1}, optional={"norms": 1})
+    """
+    known = {**required, **(optional or {})}
+    for name in required:
+        if name not in state:
+            got = ", ".join(map(repr, state)) or "none"
+            raise FileFormatError(f"{owner}: there must be a part {name!r}, got {got}. The file is of another kind.")
+    for name, part in state.items():
+        if name not in known:
+            raise FileFormatError(
+                f"{owner} has a part {name!r} that this version of lowtide does not know. Update lowtide."
+            )
+        if part.version != known[name]:
+            remedy = "Update lowtide." if part.version > known[name] else "Make it again with this version of lowtide."
+            raise FileFormatError(
+                f"{owner}: part {name!r} must be of version {known[name]}, got version {part.version}. {remedy}"
+            )
+
+
+def _place(cls: type) -> str:
+    """Return where a class was defined."""
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _plain(value: Any, declared: Any) -> Any:

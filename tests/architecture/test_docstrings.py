@@ -11,7 +11,7 @@ from numpydoc.docscrape import NumpyDocString
 
 import lowtide
 from lowtide import theory
-from lowtide.kernels import KERNELS, MEASURE_KERNELS
+from lowtide.kernels import KERNELS
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
 from lowtide.quantizers import QUANTIZERS
@@ -24,7 +24,7 @@ def _called_by_users() -> dict[str, Any]:
     found = [getattr(lowtide, name) for name in lowtide.__all__]
     found += [
         registry[name]
-        for registry in (KERNELS, MEASURE_KERNELS, PROJECTIONS, FEATURE_MAPS, QUANTIZERS)
+        for registry in (KERNELS, PROJECTIONS, FEATURE_MAPS, QUANTIZERS)
         for name in registry
     ]
     found += [getattr(theory, name) for name in theory.__all__]

@@ -5,7 +5,7 @@ import pytest
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import (
-    MEASURE_KERNELS,
+    KERNELS,
     Bessel,
     ComplexMeasureKernel,
     CoshGaussian,
@@ -30,9 +30,9 @@ def skew_kernel(D):
     return np.exp(-0.5 * ((D[:, 0] + 0.8) ** 2 + np.sum(D[:, 1:] ** 2, axis=1)) / 1.5**2)
 
 
-@pytest.mark.parametrize("name", list(MEASURE_KERNELS))
+@pytest.mark.parametrize("name", list(KERNELS))
 def test_default_kernel_passes(name):
-    check_measure_kernel(MEASURE_KERNELS[name]())
+    check_measure_kernel(KERNELS[name]())
 
 
 @pytest.mark.parametrize("n_features", [1, 57])

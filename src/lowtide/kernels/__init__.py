@@ -21,21 +21,27 @@ from lowtide.spec import Registry
 __all__ = [  # noqa: RUF022
     "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
-    "SymmetricPart", "MEASURE_KERNELS", "Frequencies", "MeasureBlock",
+    "SymmetricPart", "Frequencies", "MeasureBlock",
     "Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses",
     "distances", "normalized_bessel", "resolve_gamma",
 ]
 # fmt: on
 # isort: on
 
-KERNELS: Registry[Kernel] = Registry(
-    "kernel", Kernel, {"rbf": Gaussian, "laplacian": Laplace, "matern": Matern, "stable": Stable, "bessel": Bessel}
-)
-
-# Kernels of differences that need not be symmetric; the symmetric ones are their special case of one block.
-MEASURE_KERNELS: Registry[MeasureKernel] = Registry(
+# All kernels of differences, symmetric or not; `KERNELS.of(Kernel)` are the symmetric ones.
+KERNELS: Registry[MeasureKernel] = Registry(
     "kernel",
     MeasureKernel,
-    {"shift": ShiftGaussian, "sinh": SinhGaussian, "cosh": CoshGaussian, "signed": SignedMeasureKernel},
-    unnamed=(SymmetricPart, Gaussian, Laplace, Matern, Stable, Bessel),
+    {
+        "rbf": Gaussian,
+        "laplacian": Laplace,
+        "matern": Matern,
+        "stable": Stable,
+        "bessel": Bessel,
+        "shift": ShiftGaussian,
+        "sinh": SinhGaussian,
+        "cosh": CoshGaussian,
+        "signed": SignedMeasureKernel,
+    },
+    unnamed=(SymmetricPart,),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,13 +76,3 @@ class Kernel(MeasureKernel):
     def phase_measure(self, n_features: int) -> MeasureBlock:
         """Return the one block."""
         return MeasureBlock(1.0, self)
-
-    @classmethod
-    def from_gamma(cls, gamma: float) -> Self:
-        """Return the kernel of scikit-learn's gamma."""
-        raise fail(
-            cls.__name__,
-            "a kernel given by name must have a gamma",
-            cls.__name__,
-            "Pass the kernel as an object.",
-        )

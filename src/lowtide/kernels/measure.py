@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lowtide._checks import fail
 from lowtide.spec import Spec
 
 __all__ = ["Frequencies", "FrequencyLaw", "MeasureBlock", "MeasureKernel"]
@@ -110,3 +111,13 @@ class MeasureKernel(Spec):
     def resolve(self, X: Any, rng: np.random.Generator) -> Self:
         """Return the kernel with what it must learn of rows X, such as masses without a closed form."""
         return self
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Self:
+        """Return the kernel of scikit-learn's gamma."""
+        raise fail(
+            cls.__name__,
+            "a kernel given by name must have a gamma",
+            cls.__name__,
+            "Pass the kernel as an object.",
+        )

@@ -86,6 +86,10 @@ class DrawnProjection(Protocol):
     def blocks(self) -> Blocks:
         """How the frequencies depend on each other."""
 
+    @property
+    def row_cost(self) -> int:
+        """Additions and multiplications that one row takes to be projected."""
+
     def check_range(self, X: NDArray[np.float32]) -> None:
         """Refuse rows whose projection leaves float32 in a way that the ops would not see."""
 

@@ -45,6 +45,11 @@ class DenseProjection:
         """Ones: the matrix is in turns already."""
         return np.ones(self.n_frequencies, dtype=np.float32)
 
+    @property
+    def row_cost(self) -> int:
+        """A multiplication and an addition an entry of W."""
+        return 2 * self.matrix.size
+
     @cached_property
     def layout(self) -> NDArray[np.float32]:
         """W in panels of 16 columns, (n_panels, n_features, 16), the last filled up with zeros; made once."""

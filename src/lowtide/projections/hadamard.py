@@ -82,6 +82,12 @@ class HadamardProjection:
         return Blocks("free", dimension, block_sizes(dimension, self.n_frequencies))
 
     @property
+    def row_cost(self) -> int:
+        """Of each block, log2 D additions and a sign a value and round; a multiplication a frequency."""
+        n_blocks, n_rounds, dimension = self.signs.shape
+        return n_blocks * n_rounds * dimension * dimension.bit_length() + self.n_frequencies
+
+    @property
     def layout(self) -> NDArray[np.float32]:
         """The signs."""
         return self.signs

@@ -125,6 +125,11 @@ class SparseTernaryProjection:
         return len(self.lists)
 
     @property
+    def row_cost(self) -> int:
+        """An addition or subtraction an entry that is not 0."""
+        return self.n_terms
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the lists."""
         return self.lists.nbytes + self.starts.nbytes

@@ -10,18 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
 from lowtide.kernels.base import Kernel
-from lowtide.kernels.bessel import Bessel
 from lowtide.kernels.gaussian import Gaussian
-from lowtide.kernels.laplace import Laplace
-from lowtide.kernels.matern import Matern
 from lowtide.kernels.measure import MeasureBlock, MeasureKernel
-from lowtide.kernels.stable import Stable
-from lowtide.spec import Registry
+from lowtide.spec import registry_of
 
 __all__ = ["SignedMeasureKernel"]
 
 Floats = NDArray[np.float64]
-_TERMS: Registry[Kernel] = Registry("term", Kernel, {}, unnamed=(Gaussian, Laplace, Matern, Stable, Bessel))
 
 
 @dataclass(eq=False, repr=False)
@@ -61,7 +56,8 @@ class SignedMeasureKernel(MeasureKernel):
             given = [(float(weight), kernel) for weight, kernel in self.terms]
         except (TypeError, ValueError):
             given = []
-        pairs = [(weight, _TERMS.from_config(k) if isinstance(k, dict) else k) for weight, k in given]
+        known = registry_of(Kernel).of(Kernel)
+        pairs = [(weight, known.from_config(k) if isinstance(k, dict) else k) for weight, k in given]
         if not pairs or not all(w and np.isfinite(w) and isinstance(kernel, Kernel) for w, kernel in pairs):
             need = "terms must be pairs of a finite weight that is not 0 and a Kernel"
             raise fail("SignedMeasureKernel", need, self.terms)

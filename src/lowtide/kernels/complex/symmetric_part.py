@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
-from lowtide.kernels.complex.cosh_gaussian import CoshGaussian
 from lowtide.kernels.complex.shift_gaussian import ShiftGaussian
-from lowtide.kernels.complex.sinh_gaussian import SinhGaussian
 from lowtide.kernels.measure import MeasureBlock, MeasureKernel
-from lowtide.spec import Registry
+from lowtide.spec import registry_of
 
 __all__ = ["SymmetricPart"]
 
 Floats = NDArray[np.float64]
-_WHOLE: Registry[MeasureKernel] = Registry(
-    "kernel", MeasureKernel, {}, unnamed=(ShiftGaussian, SinhGaussian, CoshGaussian)
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +47,9 @@ class SymmetricPart(MeasureKernel):
     def _whole(self) -> MeasureKernel:
         """Return the kernel; a configuration, as a file has it, becomes one."""
         given = ShiftGaussian() if self.kernel is None else self.kernel
-        whole = _WHOLE.from_config(given) if isinstance(given, dict) else given
+        # A file cannot nest one symmetric part in another without end: it is the same kernel.
+        nested = isinstance(given, dict) and given.get("type") == "SymmetricPart"
+        whole = registry_of(MeasureKernel).from_config(given) if isinstance(given, dict) and not nested else given
         if not isinstance(whole, MeasureKernel) or not whole.closed_form:
             raise fail("SymmetricPart", "kernel must be a MeasureKernel in closed form", self.kernel)
         return whole
