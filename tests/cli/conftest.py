@@ -2,7 +2,7 @@
 
 import pytest
 
-from lowtide.cli.showcase import Plan, compare
+from lowtide.cli.demo_measure import Plan, compare
 
 
 @pytest.fixture(scope="session")

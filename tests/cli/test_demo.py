@@ -7,14 +7,14 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from lowtide.cli import showcase
+from lowtide.cli import demo_measure
 from lowtide.cli.main import main
 
 
 @pytest.fixture
 def ready_made(monkeypatch, comparison):
     """Let the command find a comparison that was already made."""
-    monkeypatch.setattr(showcase, "compare", lambda plan, report: comparison)
+    monkeypatch.setattr(demo_measure, "compare", lambda plan, report: comparison)
 
 
 def run(*arguments):
@@ -33,7 +33,7 @@ def test_demo_runs_from_a_shell_and_writes_table_and_page(tmp_path):
 
 def test_demo_passes_its_options_on(monkeypatch, comparison):
     plans = []
-    monkeypatch.setattr(showcase, "compare", lambda plan, report: plans.append(plan) or comparison)
+    monkeypatch.setattr(demo_measure, "compare", lambda plan, report: plans.append(plan) or comparison)
     assert run("--components", 128, "--seed", 5, "--no-html").exit_code == 0
     assert [(plan.n_components, plan.seed) for plan in plans] == [(128, 5)]
 
@@ -72,7 +72,7 @@ def test_missing_extra_is_named_and_the_table_still_shown(ready_made, tmp_path, 
 
 
 def test_output_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(showcase, "compare", lambda plan, report: pytest.fail("worked for nothing"))
+    monkeypatch.setattr(demo_measure, "compare", lambda plan, report: pytest.fail("worked for nothing"))
     result = run("--output", tmp_path / "no" / "page.html")
     assert result.exit_code == 2
     assert "--output" in result.stderr
@@ -90,13 +90,13 @@ def test_components_out_of_range_are_a_usage_error(components):
 def test_interrupt_leaves_no_file_and_no_traceback(tmp_path):
     code = (
         "import signal\n"
-        "from lowtide.cli import showcase\n"
+        "from lowtide.cli import demo_measure\n"
         "from lowtide.cli.main import main\n"
         "def wait(plan, report):\n"
         "    print('waiting', flush=True)\n"
         "    while True:\n"
         "        signal.pause()\n"
-        "showcase.compare = wait\n"
+        "demo_measure.compare = wait\n"
         # A parent in the background may have told its children to ignore the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "main(['demo'])\n"

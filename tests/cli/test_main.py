@@ -102,3 +102,21 @@ def test_interrupt_ends_with_130_and_one_line(failing):
     result = failing(KeyboardInterrupt())
     assert result.exit_code == 130
     assert result.stderr.strip() == "Interrupted."
+
+
+def test_import_runs_a_module_of_the_folder_before_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_parts_of_mine.py").write_text("print('registered')\n")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    result = CliRunner().invoke(main, ["--import", "own_parts_of_mine", "versions"])
+    monkeypatch.delitem(sys.modules, "own_parts_of_mine")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "registered"
+
+
+@pytest.mark.parametrize("module", ["no_such_module_anywhere", "a b", ".relative", ""])
+def test_import_of_what_is_no_module_is_a_usage_error(module):
+    result = CliRunner().invoke(main, ["--import", module, "versions"])
+    assert result.exit_code == 2
+    assert "must name a module that can be imported" in " ".join(result.stderr.split())
+    assert result.stdout == ""

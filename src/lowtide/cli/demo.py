@@ -1,12 +1,21 @@
-"""`lowtide demo`: an exact kernel machine against its copies on float32 features and on 4, 2 and 1 bits."""
+"""`lowtide demo` compares an exact kernel machine with its copies on float32 features and on 4, 2 and 1 bits."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-__all__ = ["demo"]
+from lowtide.cli.terminal import check_writable
+
+if TYPE_CHECKING:
+    from lowtide.cli.demo_measure import Report
+
+__all__ = ["demo", "progress"]
 
 
 @click.command()
@@ -32,8 +41,9 @@ def demo(output: Path, components: int, no_html: bool, seed: int, as_json: bool)
 
     Takes some ten seconds. Prints a table, and writes an HTML page that needs no other file.
     """
-    from lowtide.cli.showcase import Plan, compare, progress, render_page, show, to_json
-    from lowtide.cli.whole_file import check_writable, write_whole
+    from lowtide.cli.demo_measure import Plan, compare
+    from lowtide.cli.demo_report import render_page, show, to_json
+    from lowtide.persist import write_whole
 
     target = None if no_html else check_writable(output, "--output")
     with progress() as report:
@@ -43,5 +53,18 @@ def demo(output: Path, components: int, no_html: bool, seed: int, as_json: bool)
     else:
         show(comparison)
     if target is not None:
-        write_whole(target, render_page(comparison))
+        write_whole(target, [render_page(comparison).encode()])
         click.echo(f"Plots and details: {output}", err=True)
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Give a function that moves a bar on stderr; silent when stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:28}"), BarColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("loading")
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

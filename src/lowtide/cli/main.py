@@ -1,15 +1,17 @@
-"""The `lowtide` command and the registry of its subcommands."""
+"""Define the `lowtide` command, the list of its subcommands, and the exit codes of errors."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
 import lowtide
 from lowtide.errors import LowtideError, ParameterError
 
-__all__ = ["COMMANDS", "LazyGroup", "main"]
+__all__ = ["COMMANDS", "LazyGroup", "main", "versions"]
 
 # A new command is a new file and a line here: its name, then module:function. A command's module imports click alone
 # and leaves the rest to its function, so that --help stays fast.
@@ -22,7 +24,7 @@ COMMANDS = {
     "predict": "lowtide.cli.predict:predict",
     "serve": "lowtide.cli.serve:serve",
     "verify": "lowtide.cli.verify:verify",
-    "versions": "lowtide.cli.versions:versions",
+    "versions": "lowtide.cli.main:versions",
 }
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130  # 130 = 128 + SIGINT, what a shell expects after Ctrl-C
@@ -66,5 +68,36 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lowtide.__version__, prog_name="lowtide")
-def main() -> None:
+@click.option(
+    "--import",
+    "modules",
+    metavar="MODULE",
+    multiple=True,
+    help="Import a module first, so that the parts it registers with lowtide.register are known; may be repeated.",
+)
+def main(modules: tuple[str, ...]) -> None:
     """Kernel machines on a few bits per feature."""
+    for module in modules:
+        _import(module)
+
+
+@click.command()
+def versions() -> None:
+    """Print versions, instruction set and threads, for bug reports."""
+    lowtide.show_versions()
+
+
+def _import(module: str) -> None:
+    """Import a module of the user's: an installed one, or one in the current folder."""
+    problem = f"must name a module that can be imported, got {module!r}"
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise click.BadParameter(f"{problem}. Give it as Python's import statement does.", param_hint="'--import'")
+    here = str(Path.cwd())
+    if not {"", here} & set(sys.path):
+        sys.path.append(here)  # last: a file of the user's hides no package that lowtide needs
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise click.BadParameter(
+            f"{problem}: {error}. Install it, or go to the folder it is in.", param_hint="'--import'"
+        ) from error

@@ -1,10 +1,12 @@
 import json
+import os
 import warnings
+from pathlib import Path
 
 import click
 import pytest
 
-from lowtide.cli.terminal import Voice, WordOrNumber
+from lowtide.cli.terminal import Voice, WordOrNumber, check_writable
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,26 @@ def test_word_or_whole_number_keeps_its_range(text):
     assert kind.convert("8", None, None) == 8
     with pytest.raises(click.BadParameter, match="from 1 to 8, or 'none'"):
         kind.convert(text, None, None)
+
+
+def test_check_writable_refuses_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(click.BadParameter, match="folder that exists"):
+        check_writable(tmp_path / "no" / "page.html", "--output")
+
+
+def test_check_writable_refuses_a_folder_and_a_device(tmp_path):
+    for path in (tmp_path, Path(os.devnull)):
+        with pytest.raises(click.BadParameter, match="regular file"):
+            check_writable(path, "--output")
+
+
+def test_check_writable_refuses_a_folder_without_permission(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(click.BadParameter, match="may write to"):
+        check_writable(tmp_path / "page.html", "--output")
+
+
+def test_check_writable_follows_a_link(tmp_path):
+    (tmp_path / "real.html").touch()
+    (tmp_path / "link.html").symlink_to(tmp_path / "real.html")
+    assert check_writable(tmp_path / "link.html", "--output") == (tmp_path / "real.html").resolve()

@@ -1,4 +1,4 @@
-"""The three plots of the page, as SVG that takes its colors from the page's style sheet. Imports matplotlib."""
+"""Draw the three plots of the page of `lowtide demo`, as SVG that takes its colors from the page's style sheet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from lowtide.cli.showcase.results import FLOAT32, WIDTHS, Comparison
+from lowtide.cli.demo_measure import FLOAT32, WIDTHS, Comparison
 
 __all__ = ["accuracy_plot", "kernel_plot", "score_plot"]
 

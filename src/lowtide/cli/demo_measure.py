@@ -1,0 +1,394 @@
+"""Measure what `lowtide demo` shows: an exact SVM against ridge classifiers on random features of each width."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from lowtide.codes import Codes
+from lowtide.encoders import RandomFeatures
+
+__all__ = [
+    "FLOAT32",
+    "WIDTHS",
+    "Calibration",
+    "Comparison",
+    "KernelError",
+    "Outcome",
+    "PairErrors",
+    "Plan",
+    "Report",
+    "compare",
+    "fit_ridge",
+    "fitting_components",
+    "predict_class",
+]
+
+Report = Callable[[int, int, str], None]
+
+FLOAT32 = 32
+WIDTHS = (FLOAT32, 4, 2, 1)  # bits a feature, from the full side to the smallest code
+_FEWEST_BYTES = 16  # where the curves of accuracy against bytes begin
+_FEWEST_COMPONENTS = 4
+_EDGES = np.linspace(-4.0, 4.0, 41)
+_SHOWN_BINS, _SHOWN_PER_BIN = 24, 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: features, the seed of split and frequencies, how often frequencies are drawn, the ridge."""
+
+    n_components: int = 2048
+    seed: int = 0
+    n_draws: int = 3
+    alpha: float = 0.1
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """Estimated against exact kernel over all pairs of test rows and all draws.
+
+    Attributes
+    ----------
+    measured : float
+        Root mean square of estimate - exact.
+    predicted : float
+        Root mean square of the closed-form standard error of the same pairs.
+    coverage : float
+        Share of the pairs within two predicted standard errors.
+    """
+
+    measured: float
+    predicted: float
+    coverage: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One classifier.
+
+    Attributes
+    ----------
+    bits : int or None
+        Bits a feature, `FLOAT32` for float features, None for the exact kernel.
+    n_components : int
+        Features; the pixels themselves for the exact kernel.
+    bytes_per_item : float
+        What a row takes in memory in the form that the classifier reads.
+    correct : ndarray of float64, shape (n_test,)
+        For each test row, the share of draws in which its class was right.
+    fit_seconds, predict_seconds : float
+        From raw rows, encoding included; the best of all draws.
+    kernel_error : KernelError or None
+        None where it was not measured or is zero by definition.
+    """
+
+    bits: int | None
+    n_components: int
+    bytes_per_item: float
+    correct: NDArray[np.float64]
+    fit_seconds: float
+    predict_seconds: float
+    kernel_error: KernelError | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of test rows with the right class, averaged over draws."""
+        return float(self.correct.mean())
+
+    @property
+    def name(self) -> str:
+        """Say the width in words."""
+        names = {None: "exact SVM", FLOAT32: "float32", 1: "1 bit"}
+        return names.get(self.bits, f"{self.bits} bits")
+
+    def gain_over(self, other: Outcome) -> tuple[float, float]:
+        """Return the mean difference of accuracy, row by row, and its standard error over the test rows."""
+        difference = self.correct - other.correct
+        return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(difference.size))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Do the error bars of one-bit codes hold? A few pairs to look at, and the z-scores of all.
+
+    Attributes
+    ----------
+    exact, estimate, std : ndarray of float64, shape (n_pairs,)
+        Pairs of the first draw, spread evenly over the range of the kernel.
+    edges, density : ndarray of float64, shapes (n_bins + 1,) and (n_bins,)
+        Histogram of (estimate - exact) / std over all pairs and draws, as a density.
+    """
+
+    exact: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+    std: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    density: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything the demo measured: the exact machine, and each width at each number of components."""
+
+    plan: Plan
+    n_train: int
+    n_test: int
+    n_features: int
+    gamma: float
+    exact: Outcome
+    outcomes: tuple[Outcome, ...]
+    calibration: Calibration
+    seconds: float
+
+    def at(self, bits: int, n_components: int) -> Outcome:
+        """Return the outcome of a width at a number of components."""
+        return next(o for o in self.outcomes if (o.bits, o.n_components) == (bits, n_components))
+
+    def curve(self, bits: int) -> tuple[Outcome, ...]:
+        """Return the outcomes of a width, from the fewest components to the most."""
+        return tuple(sorted((o for o in self.outcomes if o.bits == bits), key=lambda o: o.n_components))
+
+    @property
+    def one_bit(self) -> Outcome:
+        """The one-bit classifier at the planned number of components."""
+        return self.at(1, self.plan.n_components)
+
+    @property
+    def same_components(self) -> tuple[Outcome, ...]:
+        """Each width at the planned number of components."""
+        return tuple(self.at(bits, self.plan.n_components) for bits in WIDTHS)
+
+    @property
+    def same_bytes(self) -> tuple[Outcome, ...]:
+        """Each width at as many components as fit in the bytes of the one-bit code."""
+        budget = int(self.one_bit.bytes_per_item)
+        return (*(self.at(bits, fitting_components(budget, bits)) for bits in WIDTHS[:-1]), self.one_bit)
+
+
+def fitting_components(n_bytes: int, bits: int) -> int:
+    """Return how many features of a width fit in a number of bytes."""
+    return n_bytes * 8 // bits
+
+
+@dataclass(frozen=True)
+class _Data:
+    train: NDArray[np.float64]
+    train_labels: NDArray[np.int_]
+    test: NDArray[np.float64]
+    test_labels: NDArray[np.int_]
+
+
+def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comparison:
+    """Measure every method of the demo.
+
+    Parameters
+    ----------
+    plan : Plan
+    report : callable (done, total, what), optional
+        Called before each step.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    On one thread: libsvm has no more, and those of BLAS wait for each other for seconds when the machine is busy.
+    """
+    with threadpool_limits(limits=1):
+        return _compare(plan, report)
+
+
+def _compare(plan: Plan, report: Report) -> Comparison:
+    start = time.perf_counter()
+    data = _load(plan.seed)
+    settings = list(_settings(plan.n_components))
+    report(0, len(settings) + 1, "exact SVM")
+    gamma = _warm_up(data)
+    exact = _run_exact(data, plan.n_draws)
+    outcomes, calibration = [], None
+    for done, (bits, n_components, in_table) in enumerate(settings, start=1):
+        report(done, len(settings) + 1, f"{n_components} features, {bits}-bit")
+        pairs = PairErrors() if in_table else None
+        outcomes.append(_run_features(data, bits, n_components, plan, pairs))
+        if pairs is not None and (bits, n_components) == (1, plan.n_components):
+            calibration = pairs.calibration(plan.seed)
+    assert calibration is not None, "the settings hold one-bit features at the planned size"
+    return Comparison(
+        plan=plan,
+        n_train=len(data.train),
+        n_test=len(data.test),
+        n_features=data.train.shape[1],
+        gamma=gamma,
+        exact=exact,
+        outcomes=tuple(outcomes),
+        calibration=calibration,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _load(seed: int) -> _Data:
+    X, y = load_digits(return_X_y=True)
+    train, test, train_labels, test_labels = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
+    return _Data(train, train_labels, test, test_labels)
+
+
+def _settings(n_components: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield (bits, components, whether it is in the table): the rows of the table, and halvings for the curves."""
+    budget = -(-n_components // 64) * 8  # bytes of a one-bit code: whole words of 8 bytes
+    for bits in WIDTHS:
+        table = {n_components} if bits == 1 else {n_components, fitting_components(budget, bits)}
+        fewest = max(_FEWEST_COMPONENTS, fitting_components(_FEWEST_BYTES, bits))
+        halvings = {n_components >> k for k in range(16) if n_components >> k >= fewest}
+        for size in sorted(table | halvings, reverse=True):
+            yield bits, size, size in table
+
+
+def _warm_up(data: _Data) -> float:
+    """Start thread pools and load libraries before anything is timed; return the gamma that all methods use."""
+    SVC().fit(data.train[:50], data.train_labels[:50])
+    encoder = RandomFeatures("rbf", gamma="scale", n_components=64, random_state=0).fit(data.train)
+    for features in (encoder.encode(data.train[:50]), encoder.transform(data.train[:50])):
+        predict_class(features, fit_ridge(features, data.train_labels[:50], 1.0))
+    assert encoder.gamma_ is not None
+    return encoder.gamma_
+
+
+def _run_exact(data: _Data, n_repeats: int) -> Outcome:
+    """Fit scikit-learn's SVM; its items are the pixels, counted as float32."""
+    machine = SVC(kernel="rbf", gamma="scale")
+    fits = [_timed(lambda: machine.fit(data.train, data.train_labels))[0] for _ in range(n_repeats)]
+    predictions = [_timed(lambda: machine.predict(data.test)) for _ in range(n_repeats)]
+    n_features = data.train.shape[1]
+    correct = (predictions[0][1] == data.test_labels).astype(np.float64)
+    return Outcome(None, n_features, 4.0 * n_features, correct, min(fits), min(seconds for seconds, _ in predictions))
+
+
+def _run_features(data: _Data, bits: int, n_components: int, plan: Plan, pairs: PairErrors | None) -> Outcome:
+    """Fit and test one width at one number of components, on each draw of the frequencies."""
+    trials = []
+    for draw in range(plan.n_draws):
+        encoder = RandomFeatures(
+            "rbf",
+            gamma="scale",
+            n_components=n_components,
+            bits=None if bits == FLOAT32 else bits,
+            random_state=plan.seed * plan.n_draws + draw,
+        )
+        trials.append(_try(encoder, data, plan.alpha))
+        if pairs is not None:
+            pairs.add(encoder, data.test)
+    return Outcome(
+        bits=bits,
+        n_components=n_components,
+        bytes_per_item=trials[0].bytes_per_item,
+        correct=np.mean([trial.correct for trial in trials], axis=0),
+        fit_seconds=min(trial.fit_seconds for trial in trials),
+        predict_seconds=min(trial.predict_seconds for trial in trials),
+        kernel_error=None if pairs is None else pairs.summary(),
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    bytes_per_item: float
+    fit_seconds: float
+    predict_seconds: float
+    correct: NDArray[np.bool_]
+
+
+def _try(encoder: RandomFeatures, data: _Data, alpha: float) -> _Trial:
+    """Fit encoder and ridge on the side that is tested, and classify the test rows."""
+    side: Callable[[Any], Any] = encoder.transform if encoder.bits is None else encoder.encode
+
+    def fit() -> NDArray[np.float64]:
+        encoder.fit(data.train)
+        return fit_ridge(side(data.train), data.train_labels, alpha)
+
+    fit_seconds, weights = _timed(fit)
+    predict_seconds, labels = _timed(lambda: predict_class(side(data.test), weights))
+    return _Trial(side(data.test[:1]).nbytes, fit_seconds, predict_seconds, labels == data.test_labels)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    value = work()
+    return time.perf_counter() - start, value
+
+
+class PairErrors:
+    """Exact values, estimates and predicted standard errors of all pairs i < j, a row of each a draw."""
+
+    def __init__(self) -> None:
+        self._draws: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = []
+
+    def add(self, encoder: RandomFeatures, rows: Any) -> None:
+        """Estimate the kernel between all rows: codes against float features, or these on both sides without codes.
+
+        Given codes, the encoder has no way to the exact distance: their standard errors come from the estimate itself.
+        """
+        left = rows if encoder.bits is None else encoder.encode(rows)
+        estimate, std = encoder.kernel_estimate(left, rows, return_std=True)
+        pairs = np.triu_indices(len(rows), 1)
+        exact = encoder.kernel_.gram(rows)
+        self._draws.append((exact[pairs], estimate[pairs].astype(np.float64), std[pairs].astype(np.float64)))
+
+    def summary(self) -> KernelError:
+        """Return measured and predicted root mean squares, and the share of pairs within two standard errors."""
+        exact, estimate, std = (np.stack(column) for column in zip(*self._draws))
+        error = estimate - exact
+        return KernelError(
+            measured=float(np.sqrt(np.mean(error**2))),
+            predicted=float(np.sqrt(np.mean(std**2))),
+            coverage=float(np.mean(np.abs(error) <= 2.0 * std)),
+        )
+
+    def calibration(self, seed: int) -> Calibration:
+        """Return pairs to look at, spread over the range of the kernel, and the histogram of all z-scores."""
+        exact, estimate, std = self._draws[0]
+        shown = _spread(exact, np.random.default_rng(seed))
+        scores = np.concatenate([(k - truth) / s for truth, k, s in self._draws])
+        counts, _ = np.histogram(scores, _EDGES)
+        # Divided by all scores, also those beyond the edges, so that bars compare with the normal density.
+        density = counts / (scores.size * np.diff(_EDGES))
+        return Calibration(exact[shown], estimate[shown], std[shown], _EDGES, density)
+
+
+def _spread(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Pick a few indices at random from each of equal bins of the values' range."""
+    borders = np.linspace(values.min(), values.max(), _SHOWN_BINS + 1)[1:-1]
+    home = np.digitize(values, borders)
+    members = (np.flatnonzero(home == i) for i in range(_SHOWN_BINS))
+    return np.concatenate([rng.permutation(found)[:_SHOWN_PER_BIN] for found in members])
+
+
+def fit_ridge(features: Any, labels: NDArray[np.int_], alpha: float) -> NDArray[np.float64]:
+    """Return the w that minimizes |F w - Y|^2 + alpha |w|^2, Y = +1 in the column of a row's class and -1 elsewhere.
+
+    F = `features` is a float array or `Codes` of shape (n, m); codes stay packed: F'F and F'Y come from their bits.
+    Time O(n m^2 + m^3).
+    """
+    targets = np.where(labels[:, None] == np.arange(labels.max() + 1), np.float32(1), np.float32(-1))
+    gram = features.gram() if isinstance(features, Codes) else features.T @ features
+    gram = np.asarray(gram, dtype=np.float64)
+    gram[np.diag_indices_from(gram)] += alpha
+    right = np.asarray(features.T @ targets, dtype=np.float64)
+    solution: NDArray[np.float64] = cho_solve(cho_factor(gram, overwrite_a=True), right)
+    return solution
+
+
+def predict_class(features: Any, weights: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the class of the largest score of each row."""
+    scores = features @ weights.astype(np.float32)
+    return np.argmax(scores, axis=1)

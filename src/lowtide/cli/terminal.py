@@ -1,0 +1,361 @@
+"""Give every command its shared options, and one way to speak; loads nothing heavier than click."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import lowtide
+
+__all__ = [
+    "EncoderOptions",
+    "TableOptions",
+    "Voice",
+    "WordOrNumber",
+    "amount",
+    "bytes_in_words",
+    "check_folder_above",
+    "check_new",
+    "check_writable",
+    "counted",
+    "encoder_options",
+    "options_beside",
+    "sheet",
+    "table_options",
+    "voice_options",
+]
+
+Command = Callable[..., Any]
+_FORMAT = 1  # of the JSON results; grows when a field changes its meaning
+
+
+def bytes_in_words(n_bytes: int) -> str:
+    """Return a number of bytes in a unit that fits.
+
+    Examples
+    --------
+    >>> bytes_in_words(512), bytes_in_words(51_234), bytes_in_words(7_900_000)
+    ('512 bytes', '51.2 kB', '7.9 MB')
+    """
+    if n_bytes < 1000:
+        return counted(n_bytes, "byte")
+    for power, unit in enumerate(("kB", "MB", "GB"), 1):
+        if n_bytes < 999.5 * 1000**power:
+            return f"{n_bytes / 1000**power:.3g} {unit}"
+    return f"{n_bytes / 1000**4:.3g} TB"
+
+
+def counted(n: int, what: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(12_000, "row"), counted(2, "class", "classes")
+    ('1 row', '12,000 rows', '2 classes')
+    """
+    return f"{n:,} {what if n == 1 else plural or what + 's'}"
+
+
+def amount(value: float) -> str:
+    """Return a number with four digits.
+
+    Examples
+    --------
+    >>> amount(0.0312345), amount(1234567.0)
+    ('0.03123', '1.235e+06')
+    """
+    return f"{value:.4g}"
+
+
+def sheet(lines: Iterable[tuple[str, str]]) -> str:
+    """Return labels and texts in two columns; lines without text are left out.
+
+    Examples
+    --------
+    >>> print(sheet([("rows", "150"), ("score", ""), ("classes", "3")]))
+    rows       150
+    classes    3
+    """
+    kept = [(label, text) for label, text in lines if text]
+    width = max(len(label) for label, _ in kept) + 4
+    return "\n".join(f"{label:{width}}{text}" for label, text in kept)
+
+
+class Voice:
+    """Print results on stdout, as text or as one JSON object, and notes and progress on stderr.
+
+    Parameters
+    ----------
+    as_json : bool, default=False
+        The result is JSON, and text results are left out.
+    quiet : bool, default=False
+        No text results, notes or progress; errors and JSON remain.
+    """
+
+    def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json, self.quiet = as_json, quiet
+        self.notes: list[str] = []
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody looks at stderr."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def say(self, text: str, *, aside: bool = False) -> None:
+        """Print a text result; `aside` to stderr, where stdout holds a table."""
+        if not self.quiet and not self.as_json:
+            click.echo(text, err=aside)
+
+    def note(self, text: str) -> None:
+        """Print what a reader should know besides the result."""
+        self.notes.append(text)
+        if not self.quiet:
+            click.echo(f"Note: {text}", err=True)
+
+    def result(self, command: str, content: dict[str, Any]) -> None:
+        """Print the result as JSON, where that was asked for."""
+        if self.as_json:
+            head = {"format": _FORMAT, "lowtide": lowtide.__version__, "command": command}
+            click.echo(json.dumps({**head, **content, "notes": self.notes}, indent=2))
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[int], None]]:
+        """Show on a terminal that work is going on; gives a function that takes the number of rows done."""
+        if not self.shows_progress:
+            yield lambda n_rows: None
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status(f"{what} ...") as status:
+            yield lambda n_rows: status.update(f"{what} ... {n_rows:,} rows")
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Turn warnings into notes."""
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        for text in dict.fromkeys(str(warning.message) for warning in heard):
+            self.note(text)
+
+
+if TYPE_CHECKING:
+    _Value = click.ParamType[Any]
+else:
+    _Value = click.ParamType  # became generic in a later version than the oldest one that will do
+
+
+class WordOrNumber(_Value):
+    """Accept one of some words, or a number above 0; whole and within a range where one is given.
+
+    Parameters
+    ----------
+    words : str
+        Each maps to itself, "none" to None.
+    whole : tuple of int, optional
+        Least and largest whole number.
+
+    Examples
+    --------
+    >>> WordOrNumber("scale").convert("0.5", None, None), WordOrNumber("none", whole=(1, 8)).convert("none", None, None)
+    (0.5, None)
+    """
+
+    name = "word or number"
+
+    def __init__(self, *words: str, whole: tuple[int, int] | None = None) -> None:
+        self._words, self._whole = words, whole
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows for a value."""
+        return f"[{'|'.join((*self._words, 'NUMBER'))}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word or the number of a text."""
+        if not isinstance(value, str):
+            return value
+        if value.lower() in self._words:
+            return None if value.lower() == "none" else value.lower()
+        number = self._number(value)
+        if number is None:
+            words = " or ".join(repr(word) for word in self._words)
+            low, high = self._whole or (0, 0)
+            wanted = f"a whole number from {low} to {high}" if self._whole else "a number above 0"
+            self.fail(f"must be {wanted}, or {words}, got {value!r}.", param, ctx)
+        return number
+
+    def _number(self, text: str) -> float | int | None:
+        try:
+            if self._whole:
+                low, high = self._whole
+                return int(text) if low <= int(text) <= high else None
+            return float(text) if 0 < float(text) < math.inf else None
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """Say which features are wanted; components None goes by the number of rows, projection None by the kernel."""
+
+    kernel: str
+    gamma: Any
+    components: int | None
+    projection: str | None
+    bits: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Say how a table is read: which columns are categories, which are left out, whether numbers are standardized."""
+
+    one_hot: tuple[str, ...]
+    drop: tuple[str, ...]
+    scale: bool
+    header: bool
+
+
+_ENCODER = (
+    click.option(
+        "--kernel",
+        type=click.Choice(["rbf", "laplacian", "matern"]),
+        default="rbf",
+        show_default=True,
+        help="Similarity of two rows.",
+    ),
+    click.option(
+        "--gamma",
+        type=WordOrNumber("scale", "median"),
+        default="scale",
+        show_default=True,
+        help="Inverse width of the kernel, as in scikit-learn.",
+    ),
+    click.option(
+        "--components",
+        type=click.IntRange(1, 1 << 20),
+        help="Random features.  [default: 4096; 2048 up to 2048 rows, 1024 up to 1024]",
+    ),
+    click.option(
+        "--bits",
+        type=WordOrNumber("none", whole=(1, 8)),
+        default="1",
+        show_default=True,
+        help="Bits a feature, 1 to 8; none for float features.",
+    ),
+    click.option(
+        "--projection",
+        type=click.Choice(["hadamard", "orthogonal", "iid"]),
+        help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of everything random."
+    ),
+)
+_TABLE = (
+    click.option("--one-hot", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
+    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave a column out; may be repeated."),
+    click.option(
+        "--scale/--no-scale",
+        default=True,
+        show_default=True,
+        help="Standardize the columns of numbers: mean 0, standard deviation 1.",
+    ),
+    click.option(
+        "--no-header",
+        "header",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="The first line of a CSV file is a row; columns are called 0, 1, 2, ...",
+    ),
+)
+_VOICE = (
+    click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+    click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what was asked for."),
+)
+
+
+def encoder_options(command: Command) -> Command:
+    """Give a command the options of an encoder, as one argument `encoder`."""
+    return _bundled(command, _ENCODER, "encoder", EncoderOptions)
+
+
+def table_options(command: Command) -> Command:
+    """Give a command the options of a table, as one argument `table`."""
+    return _bundled(command, _TABLE, "table", TableOptions)
+
+
+def voice_options(command: Command) -> Command:
+    """Give a command --json and --quiet, as one argument `voice`."""
+    return _bundled(command, _VOICE, "voice", Voice)
+
+
+def _bundled(command: Command, options: tuple[Any, ...], argument: str, kind: Callable[..., Any]) -> Command:
+    """Add options, and pass their values on as one object."""
+    names = [name for name in kind.__init__.__annotations__ if name != "return"]
+
+    @functools.wraps(command)
+    def with_one_argument(**values: Any) -> Any:
+        bundle = kind(**{name: values.pop(name) for name in names})
+        return command(**{argument: bundle}, **values)
+
+    for option in reversed(options):
+        with_one_argument = option(with_one_argument)
+    return with_one_argument
+
+
+def options_beside(context: click.Context, allowed: Collection[str]) -> list[str]:
+    """Return the options that were typed and are not among the allowed parameters."""
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in allowed
+        and context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
+    ]
+
+
+def check_writable(path: Path, option: str) -> Path:
+    """Return where a file will really be written, or refuse before any work is done.
+
+    A link is followed, so that it stays a link. Anything that is there and not a regular file (a folder, a device) is
+    refused: the rename at the end would replace it.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        problem = f"must name a regular file, got {str(path)!r}. Name a new file."
+        raise click.BadParameter(problem, param_hint=f"'{option}'")
+    check_folder_above(path, option)
+    return target
+
+
+def check_folder_above(path: Path, option: str) -> None:
+    """Refuse a name under which nothing can be made: its folder must be there and writable."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        problem = f"must be in a folder that exists, got {str(path)!r}. Make {str(folder)!r} first."
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        problem = f"must be in a folder you may write to, got {str(path)!r}. Choose another folder."
+    else:
+        return
+    raise click.BadParameter(problem, param_hint=f"'{option}'")
+
+
+def check_new(path: Path, option: str, *, force: bool) -> Path:
+    """Return where a file will be written; one that is there already is replaced only with `force`."""
+    target = check_writable(path, option)
+    if target.exists() and not force:
+        problem = f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it."
+        raise click.BadParameter(problem, param_hint=f"'{option}'")
+    return target
