@@ -1,6 +1,6 @@
 """Kernel machines on a few bits per feature, trained on packed codes.
 
-Names are grouped by stage, in the order in which data runs: kernel, projection, map, quantizer, codes, encoder, model.
+Names are grouped by stage, in the order in which data runs: kernel, projection, map, quantizer, codes, table, encoder, model.
 """
 
 from importlib import import_module
@@ -12,8 +12,15 @@ _STAGES = {
     "lowtide.spec": ("register",),
     "lowtide.quantizers": ("PeriodicMap",),
     "lowtide.codes": ("Codes", "concatenate"),
-    "lowtide.encoders": ("RandomFeatures", "Sketch", "TernaryFeatures", "AsymmetricFeatures"),
-    "lowtide.encoders.sketch": ("fourier_codes", "linear_codes"),
+    "lowtide.tables": ("TableRecipe",),
+    "lowtide.encoders": (
+        "RandomFeatures",
+        "Sketch",
+        "TernaryFeatures",
+        "AsymmetricFeatures",
+        "fourier_codes",
+        "linear_codes",
+    ),
     "lowtide.learners": (
         "KernelClassifier",
         "KernelRegressor",
@@ -25,6 +32,7 @@ _STAGES = {
     "lowtide.persist": ("save", "load"),
     "lowtide.store": ("CodeStore",),
     "lowtide.client": ("Client",),
+    "lowtide.device": ("export_c",),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (
@@ -35,6 +43,7 @@ _SUBPACKAGES = (
     "quantizers",
     "theory",
     "codes",
+    "tables",
     "encoders",
     "learners",
     "persist",

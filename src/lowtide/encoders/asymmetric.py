@@ -25,7 +25,7 @@ from lowtide.encoders.drawn import (
     quantizer_identity,
 )
 from lowtide.encoders.encoder import Encoder, resolve_quantizer
-from lowtide.encoders.estimation import Pair, Part, Rule, Side, feature_pair
+from lowtide.encoders.estimation import Pair, LaidBlock, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
     check_within_float32,
     dense_rows,
@@ -219,7 +219,7 @@ class DrawnAsymmetric(DrawnEncoder):
         rules = {"full": Rule(CosSin()), "codes": Rule(CosSin(), self.quantizer_spec)}
         left, right = (rules[side] for side in sides)
         parts = tuple(
-            Part(block, projection.blocks, n)
+            LaidBlock(block, projection.blocks, n)
             for block, projection, n in zip(self.blocks, self.projections, self.block_columns)
         )
         exact = self.kernel.gram if "full" in sides else None

@@ -16,12 +16,14 @@ from lowtide.codes import Codes
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.maps import FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer
+from lowtide.spec import Part, State, take_parts
 
 if TYPE_CHECKING:
     from lowtide.encoders.estimation import Pair, Side
 
 __all__ = [
     "NO_SIDE",
+    "PART_VERSION",
     "Arrays",
     "DrawnEncoder",
     "arrays_of",
@@ -35,6 +37,8 @@ __all__ = [
 
 Arrays = dict[str, NDArray[Any]]
 
+# Of the part "encoder" that a file keeps.
+PART_VERSION = 1
 # The identity of a coded side that is not there.
 NO_SIDE = bytes(16)
 
@@ -153,11 +157,11 @@ class DrawnEncoder(ABC):
         """Bytes of the drawn arrays, as a file keeps them."""
         return sum(int(array.nbytes) for array in self.describe()[1].values())
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what a file keeps of it, with its kind and its identity."""
+    def to_state(self) -> State:
+        """Return the part "encoder": what a file keeps of it, with its kind and its identity."""
         spec, arrays = self.describe()
         identity = {"fingerprint": self.fingerprint.hex(), "side": self.side.hex()}
-        return {"kind": self.kind, **spec, **identity}, arrays
+        return {"encoder": Part(PART_VERSION, {"kind": self.kind, **spec, **identity}, arrays)}
 
     @cached_property
     def required_template(self) -> Codes:
@@ -170,11 +174,13 @@ class DrawnEncoder(ABC):
         return self.template
 
 
-def drawn_from_state(spec: dict[str, Any], arrays: Arrays) -> DrawnEncoder:
+def drawn_from_state(state: State) -> DrawnEncoder:
     """Return the drawn encoder of what `DrawnEncoder.to_state` gave.
 
     The identity of the whole must be the one that was kept: an encoder that would make other codes is refused.
     """
+    take_parts("load", state, {"encoder": PART_VERSION})
+    spec, arrays = state["encoder"].spec, state["encoder"].arrays
     kind = spec["kind"]
     known = DrawnEncoder._kinds
     if kind not in known:

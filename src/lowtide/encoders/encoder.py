@@ -16,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import estimation
-from lowtide.encoders.drawn import Arrays, DrawnEncoder, drawn_from_state
+from lowtide.encoders.drawn import PART_VERSION, DrawnEncoder, drawn_from_state
 from lowtide.encoders.estimation import Side
 from lowtide.quantizers import Quantizer, quantizer_by_name
-from lowtide.spec import Registry, params_from_config, params_to_config
+from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
 
 __all__ = ["Encoder", "resolve_quantizer"]
+
+# Of the part that a file keeps.
+_VERSION = 1
 
 
 class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -167,28 +170,26 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         other.drawn_ = drawn
         return other
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what a file keeps: parameters, names of the columns and the drawn value."""
+    def to_state(self) -> State:
+        """Return what a file keeps: the drawn value, and the parameters and names of columns around it."""
         try:
             check_is_fitted(self)
         except NotFittedError:
             got = f"an unfitted {type(self).__name__}"
             raise fail("save", "an estimator must be fitted", got, "Call fit first.") from None
-        drawn, arrays = self.drawn_.to_state()
         names = [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None
-        return {"params": self.params_config(), "feature_names": names, "drawn": drawn}, arrays
+        around = {"params": self.params_config(), "feature_names": names}
+        return {"features": Part(_VERSION, around), **self.drawn_.to_state()}
 
     @classmethod
-    def from_state(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
+    def from_state(cls, state: State) -> Self:
         """Return the fitted estimator of what `to_state` gave; built only of what a registry names."""
-        return cls.restored(spec, drawn_from_state(spec["drawn"], arrays))
-
-    @classmethod
-    def restored(cls, spec: dict[str, Any], drawn: DrawnEncoder) -> Self:
-        """Return the estimator of parameters and names as `to_state` gave them, and a drawn value."""
         owner = cls.__name__
+        take_parts(owner, state, {"features": _VERSION, "encoder": PART_VERSION})
+        drawn = drawn_from_state({"encoder": state["encoder"]})
         if drawn.kind != owner:
             raise fail(owner, f"the drawn value must be of {owner}", drawn.kind)
+        spec = state["features"].spec
         self = cls(**cls.params_of(spec["params"]))
         self.drawn_, self.n_features_in_ = drawn, drawn.n_features
         names = spec["feature_names"]

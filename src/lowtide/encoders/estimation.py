@@ -22,7 +22,7 @@ from lowtide.theory import Curve, PairMoments, covariance, kernel_reach
 if TYPE_CHECKING:
     from lowtide.encoders.drawn import DrawnEncoder
 
-__all__ = ["Pair", "Part", "Rule", "Side", "distance_estimate", "expected_kernel", "feature_pair", "kernel_estimate"]
+__all__ = ["Pair", "LaidBlock", "Rule", "Side", "distance_estimate", "expected_kernel", "feature_pair", "kernel_estimate"]
 
 Side = Literal["full", "codes"]
 Floats = NDArray[np.float64]
@@ -135,7 +135,7 @@ class Rule:
         return self.quantizer.draw(self.feature_map, np.random.default_rng(0)).moments()
 
 
-class Part(NamedTuple):
+class LaidBlock(NamedTuple):
     """One block of a kernel's measure: its frequencies, how they are laid out, and the columns made of them."""
 
     block: MeasureBlock
@@ -155,7 +155,7 @@ class Part(NamedTuple):
 
 
 def feature_pair(
-    parts: tuple[Part, ...],
+    parts: tuple[LaidBlock, ...],
     left: Rule,
     right: Rule,
     n_features: int,
@@ -166,7 +166,7 @@ def feature_pair(
 
     Parameters
     ----------
-    parts : tuple of Part
+    parts : tuple of LaidBlock
         The kernel is the sum of their kernels.
     left, right : Rule
     n_features : int
@@ -206,7 +206,7 @@ def feature_pair(
     return Pair(mean, variance, at_estimate, lambda: float(curves.mean(0.0)), curves.mean.inverse)
 
 
-def _is_plain(parts: tuple[Part, ...]) -> bool:
+def _is_plain(parts: tuple[LaidBlock, ...]) -> bool:
     return len(parts) == 1 and parts[0].is_plain
 
 
@@ -214,7 +214,7 @@ def _total(terms: Any) -> Floats:
     return np.asarray(sum(terms))
 
 
-def _part_moments(part: Part, left: Rule, right: Rule, X: Any, Y: Any) -> tuple[Floats, Floats]:
+def _part_moments(part: LaidBlock, left: Rule, right: Rule, X: Any, Y: Any) -> tuple[Floats, Floats]:
     """Return mean and variance of a part's product for every pair of rows, (n, n_y) each.
 
     A block whose frequencies are those of a symmetric kernel is an estimate of that kernel; the layout's covariance
@@ -244,7 +244,7 @@ class _Curves(NamedTuple):
     variance: Curve
 
 
-def _curves_of(part: Part, left: Rule, right: Rule, n_features: int) -> _Curves:
+def _curves_of(part: LaidBlock, left: Rule, right: Rule, n_features: int) -> _Curves:
     assert part.kernel is not None
     return _pair_curves(part.kernel, part.layout, left, right, part.n_columns, n_features)
 

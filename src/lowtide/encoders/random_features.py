@@ -24,7 +24,7 @@ from lowtide.encoders.drawn import (
     quantizer_identity,
 )
 from lowtide.encoders.encoder import Encoder, resolve_quantizer
-from lowtide.encoders.estimation import Pair, Part, Rule, Side, feature_pair
+from lowtide.encoders.estimation import Pair, LaidBlock, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
     check_weight,
     check_within_float32,
@@ -160,7 +160,7 @@ class DrawnFeatures(DrawnEncoder):
         """Return what the moments of two sides say of their product."""
         rules = {"full": Rule(self.feature_map), "codes": Rule(self.feature_map, self.quantizer_spec)}
         (block,) = self.kernel.measures(self.n_features)
-        part = Part(block, self.projection.blocks, self.n_components)
+        part = LaidBlock(block, self.projection.blocks, self.n_components)
         return feature_pair((part,), rules[sides[0]], rules[sides[1]], self.n_features)
 
     @property

@@ -1,0 +1,139 @@
+"""The house: packages know each other by public names, no class is spread over a base, and a call crosses few files."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from architecture.surface import SOURCE
+
+import lowtide as lt
+
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+# Packages whose own name begins with an underscore; what they list is public within lowtide.
+INNER_PACKAGES = {"_core", "_checks"}
+# Contracts that users derive from, and estimators, may have one implementation here.
+OPEN_CONTRACTS = {"Spec", "Encoder"}
+
+
+def _package(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def _is_private(name: object) -> bool:
+    return isinstance(name, str) and name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yield every private name that a module makes: functions, classes, variables, attributes, arguments."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+OWNED: dict[str, set[str]] = defaultdict(set)
+for _path, _tree in TREES.items():
+    OWNED[_package(_path)] |= {name for name in _defined(_tree) if _is_private(name)}
+
+
+def _private_reads(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, name) of private names that only another package of lowtide makes, under every spelling."""
+    others = set().union(*(names for other, names in OWNED.items() if other != package)) - OWNED[package]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in others:
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr", "delattr"):
+            name = getattr(node.args[1], "value", None) if len(node.args) > 1 else None
+            if name in others:
+                yield node.lineno, str(name)
+        elif isinstance(node, ast.Constant) and node.value in others:
+            yield node.lineno, str(node.value)  # a key of __dict__, an attrgetter
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lowtide"):
+            home = (*(node.module or "").split("."), "")[1]
+            for alias in node.names:
+                if _is_private(alias.name) and alias.name not in INNER_PACKAGES and home != package:
+                    yield node.lineno, alias.name
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_module_reads_no_private_name_of_another_package(path):
+    found = [f"line {line}: {name}" for line, name in _private_reads(TREES[path], _package(path))]
+    assert not found, "make the name public where it lives, or ask for something else"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = model._weights_of_another",
+        "getattr(model, '_weights_of_another')",
+        "hasattr(model, '_weights_of_another')",
+        "model.__dict__['_weights_of_another']",
+        "self._weights_of_another",
+        "from lowtide.learners import _weights_of_another",
+    ],
+)
+def test_a_private_read_is_found_under_every_spelling(line, monkeypatch):
+    monkeypatch.setitem(OWNED, "elsewhere", {"_weights_of_another"})
+    assert list(_private_reads(ast.parse(line), "serve"))
+
+
+def test_no_class_has_exactly_one_subclass():
+    subclasses = defaultdict(list)
+    for tree in TREES.values():
+        for node in ast.walk(tree):
+            for base in node.bases if isinstance(node, ast.ClassDef) else []:
+                subclasses[getattr(base, "id", getattr(base, "attr", ""))].append(node.name)
+    own = {node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    single = {
+        name: subclasses[name]
+        for name in own - OPEN_CONTRACTS
+        if len(subclasses[name]) == 1 and not name.endswith(("Error", "Warning"))
+    }
+    assert not single, "join the two: a base is for several"
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_method_hides_its_own_type(path):
+    functions = (node for node in ast.walk(TREES[path]) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    first = (node.args.args[0] for node in functions if node.args.args)
+    hidden = [argument.lineno for argument in first if argument.arg in ("self", "cls") and argument.annotation]
+    assert not hidden, "a method's self needs no annotation: move what it reads to where it is known"
+
+
+def _files_crossed(call: Callable[[], object]) -> set[str]:
+    """Return the files of lowtide that run while something is called."""
+    files = set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
+            files.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return files
+
+
+def test_a_call_crosses_few_files():
+    X = np.random.default_rng(0).standard_normal((400, 20)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    learner = lt.KernelClassifier(gamma=0.05, n_components=256, C=1.0, random_state=0)
+    model = learner.fit(X, y)
+    model.predict(X[:1])
+    encoder, few = model.features_, X[:4]
+    assert len(_files_crossed(lambda: learner.fit(X, y))) <= 24
+    assert len(_files_crossed(lambda: model.predict(X[:1]))) <= 10
+    estimate = lambda: encoder.kernel_estimate(few, few, sides=("codes", "full"), return_std=True)  # noqa: E731
+    assert len(_files_crossed(estimate)) <= 14
