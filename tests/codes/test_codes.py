@@ -9,9 +9,15 @@ from reference import codes as reference
 from sklearn.model_selection import KFold, train_test_split
 
 from lowtide.codes import Codes, CodeSource, pack_levels
-from lowtide.errors import CodeLayoutError, LowtideError, ParameterError
+from lowtide.errors import CodeLayoutError, FileFormatError, LowtideError, ParameterError
+from lowtide.spec import Part
 
 SIDE = bytes(range(16, 32))
+
+
+def through_json(state):
+    """Return a state whose specs have been text."""
+    return {name: Part(part.version, json.loads(json.dumps(part.spec)), part.arrays) for name, part in state.items()}
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -158,11 +164,51 @@ def test_state_gives_the_codes_again(scale, norms):
     C = draw_codes(3, 70, 6, 2, side=SIDE)
     parts = {"bits": 6, "n_levels": 70, "codebook": C.codebook, "fingerprint": MARK, "side": SIDE}
     C = Codes(C.packed, **parts, scale=scale, norms=norms)
-    spec, arrays = C.to_state()
-    assert Codes.from_state(json.loads(json.dumps(spec)), arrays) == C
-    for part in ("fingerprint", "side"):
-        with pytest.raises(KeyError, match=part):
-            Codes.from_state({name: value for name, value in spec.items() if name != part}, arrays)
+    state = C.to_state()
+    assert list(state) == ["codes"] + ([] if norms is None else ["norms"])
+    assert Codes.from_state(through_json(state)) == C
+    codes = state["codes"]
+    for name in ("fingerprint", "side"):
+        spec = {each: value for each, value in codes.spec.items() if each != name}
+        with pytest.raises(KeyError, match=name):
+            Codes.from_state({**state, "codes": Part(1, spec, codes.arrays)})
+
+
+@pytest.mark.parametrize("times_norms", [None, False, True])
+@pytest.mark.parametrize("scale", [None, np.arange(9.0)])
+def test_template_state_gives_the_codes_without_their_rows(scale, times_norms):
+    C = draw_codes(3, 9, 1, side=SIDE)
+    norms = None if times_norms is None else np.arange(3.0)
+    parts = {"bits": 1, "n_levels": 9, "codebook": C.codebook, "fingerprint": MARK, "side": SIDE}
+    C = Codes(C.packed, **parts, scale=scale, norms=norms)
+    C = C.times_norms() if times_norms else C
+    state = C.template_state()
+    assert list(state) == ["template"]
+    assert Codes.template_from_state({**through_json(state), "decision": Part(1, {})}) == C[:0]
+
+
+def test_state_of_another_kind_or_version_is_refused_by_name():
+    state = draw_codes(3, 9, 1).to_state()
+    with pytest.raises(FileFormatError, match="there must be a part 'codes', got none"):
+        Codes.from_state({})
+    with pytest.raises(FileFormatError, match="part 'rotations' that this version of lowtide does not know"):
+        Codes.from_state({**state, "rotations": Part(1, {})})
+    with pytest.raises(FileFormatError, match="part 'codes' must be of version 1, got version 2. Update lowtide"):
+        Codes.from_state({"codes": Part(2, {})})
+
+
+def test_state_that_lost_an_array_is_refused():
+    C = draw_codes(3, 9, 1)
+    codes = Codes(
+        C.packed, bits=1, n_levels=9, codebook=C.codebook, fingerprint=MARK, scale=np.ones(9), norms=np.ones(3)
+    ).to_state()["codes"]
+    arrays = {name: array for name, array in codes.arrays.items() if name != "scale"}
+    with pytest.raises(CodeLayoutError, match="factors of columns"):
+        Codes.from_state({"codes": Part(1, codes.spec, arrays)})
+    for norms, times in ((np.ones(3), False), (np.ones(3, np.float32), 1)):
+        part = Part(1, {"times_norms": times}, {"norms": norms})
+        with pytest.raises(CodeLayoutError, match="norms must be float32"):
+            Codes.from_state({"codes": codes, "norms": part})
 
 
 def test_blocks_cover_the_rows_in_order():

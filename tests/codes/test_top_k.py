@@ -150,8 +150,8 @@ def test_scores_of_zero_have_no_sign(largest):
 
 
 def test_blocks_of_rows_and_queries_do_not_show(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.top_k._BLOCK_ROWS", 10)
-    monkeypatch.setattr("lowtide.codes.top_k._BLOCK_QUERIES", 3)
+    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_ROWS", 10)
+    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_QUERIES", 3)
     C, Q = exact_codes(95, 20, 3)[np.arange(95) // 2], exact_queries(8, 20)
     for k in (1, 9, 25, 95):
         assert_best(C.top_k(Q, k), np.asarray(C, dtype=float) @ Q.T, k)

@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes.agreement import check_same_frequencies, same_norms, same_scale
-from lowtide.codes.arithmetic import PackedRows, as_operand, as_weight, decode, dot, float_dtype, gram, matmul
-from lowtide.codes.indexing import row_key
+from lowtide.codes.arithmetic import (
+    PackedRows,
+    as_operand,
+    as_weight,
+    decode,
+    dot,
+    float_dtype,
+    gram,
+    matmul,
+    rmatmul,
+    top_k,
+)
 from lowtide.codes.layout import (
     aligned_rows,
     check_codebook,
@@ -20,14 +29,17 @@ from lowtide.codes.layout import (
     check_padding,
     check_scale,
     row_bytes,
+    row_key,
     stored_bits,
     unpack_levels,
 )
-from lowtide.codes.top_k import top_k
-from lowtide.codes.transposed import TransposedCodes
-from lowtide.errors import CodeLayoutError
+from lowtide.errors import CodeLayoutError, FingerprintMismatchError
+from lowtide.spec import Part, State, take_parts
 
-__all__ = ["Codes"]
+__all__ = ["Codes", "TransposedCodes"]
+
+# Of the parts "codes", "norms" and "template".
+_VERSION = 1
 
 
 class Codes:
@@ -381,35 +393,63 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and same_scale(self, other)
+            and same_array(self.scale, other.scale)
             and np.array_equal(self._packed, other._packed)
-            and same_norms(self, other)
+            and self.is_times_norms == other.is_times_norms
+            and same_array(self._norms, other._norms)
         )
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file keeps of the codes: a spec, ready for JSON, and arrays."""
-        spec: dict[str, Any] = {"bits": self._bits, "n_levels": self.n_levels}
-        spec |= {"fingerprint": self._fingerprint.hex(), "side": self._side.hex()}
-        arrays: dict[str, NDArray[Any]] = {"packed": self._packed, "codebook": self._codebook}
-        # Said in the spec too, so that a file that lost its factors or norms is not read without them.
-        if self.scale is not None:
-            spec["scaled"], arrays["scale"] = True, self.scale
+    def to_state(self) -> State:
+        """Return what a file keeps: a part "codes", and a part "norms" where there are any."""
+        spec, arrays = self._describe()
+        state = {"codes": Part(_VERSION, spec, {**arrays, "packed": self._packed})}
         if self._norms is not None:
-            spec["times_norms"], arrays["norms"] = self.is_times_norms, self._norms
-        return spec, arrays
+            state["norms"] = Part(_VERSION, {"times_norms": self.is_times_norms}, {"norms": self._norms})
+        return state
 
     @classmethod
-    def from_state(cls, spec: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Codes:
-        """Return the codes of what `to_state` gave; spec and arrays may be anything, packed rows are shared."""
-        if spec.get("scaled", False) is not ("scale" in arrays):
+    def from_state(cls, state: State) -> Codes:
+        """Return the codes of what `to_state` gave; specs and arrays may be anything, packed rows are shared."""
+        take_parts("Codes", state, required={"codes": _VERSION}, optional={"norms": _VERSION})
+        codes, norms = state["codes"], state.get("norms")
+        packed = codes.arrays["packed"]
+        if norms is None:
+            return cls._restore(codes, packed, None, False)
+        return cls._restore(codes, packed, norms.arrays["norms"], norms.spec["times_norms"])
+
+    def template_state(self) -> State:
+        """Return what a file keeps of these codes without their rows: a part "template"."""
+        spec, arrays = self._describe()
+        spec["times_norms"] = None if self._norms is None else self.is_times_norms
+        return {"template": Part(_VERSION, spec, arrays)}
+
+    @classmethod
+    def template_from_state(cls, state: State) -> Codes:
+        """Return codes of zero rows from the part "template" of a state."""
+        part = state["template"]
+        take_parts("Codes", {"template": part}, required={"template": _VERSION})
+        packed = np.empty((0, row_bytes(part.spec["n_levels"], part.spec["bits"])), dtype=np.uint8)
+        times_norms = part.spec["times_norms"]
+        norms = None if times_norms is None else np.empty(0, dtype=np.float32)
+        return cls._restore(part, packed, norms, times_norms or False)
+
+    def _describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what goes for all rows."""
+        identity = {"fingerprint": self._fingerprint.hex(), "side": self._side.hex()}
+        # Said in the spec too, so that a file that lost its factors is not read without them.
+        spec = {"bits": self._bits, "n_levels": self.n_levels, **identity, "scaled": self.scale is not None}
+        return spec, {"codebook": self._codebook} | ({} if self.scale is None else {"scale": self.scale})
+
+    @classmethod
+    def _restore(cls, part: Part, packed: NDArray[Any], norms: NDArray[Any] | None, times_norms: Any) -> Codes:
+        """Return codes of what `_describe` gave, of packed rows and of norms."""
+        spec, arrays = part.spec, part.arrays
+        if spec["scaled"] is not ("scale" in arrays):
             raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
-        if ("times_norms" in spec) is not ("norms" in arrays):
-            raise CodeLayoutError(f"Codes: norms must be as the spec says, got {sorted(arrays)}.")
-        norms, times_norms = arrays.get("norms"), spec.get("times_norms", False)
         if (norms is not None and norms.dtype != np.float32) or not isinstance(times_norms, bool):
             raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
         codes = cls(
-            arrays["packed"],
+            packed,
             bits=spec["bits"],
             n_levels=spec["n_levels"],
             codebook=arrays["codebook"],
@@ -421,9 +461,68 @@ class Codes:
         return codes.times_norms() if times_norms else codes
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
-        return Codes.from_state, self.to_state()
+        return Codes.from_state, (self.to_state(),)
 
     def __repr__(self) -> str:
         n, n_features = self.shape
         mark = self._fingerprint[:4].hex()
         return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
+
+
+class TransposedCodes:
+    """View of `Codes` with rows and columns exchanged; made by `Codes.T`, it only multiplies: C.T @ R = D' R.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import Codes, pack_levels
+    >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0]]), bits=1)
+    >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
+    >>> C.T @ np.array([10.0, 1.0])
+    array([-9., 11.,  9.])
+    """
+
+    __slots__ = ("_codes",)
+    __array_ufunc__ = None
+    ndim = 2
+
+    def __init__(self, codes: Codes) -> None:
+        self._codes = codes
+
+    @property
+    def T(self) -> Codes:  # noqa: N802
+        """The codes themselves."""
+        return self._codes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape, (n_features, n)."""
+        return self._codes.shape[::-1]
+
+    def __matmul__(self, R: Any) -> NDArray[Any]:
+        """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
+        operand = as_operand("Codes.T @ R", R, self.shape[1])
+        product = rmatmul(self._codes._rows, operand if operand.ndim == 2 else operand[:, None])
+        return product if operand.ndim == 2 else product[:, 0]
+
+    def __repr__(self) -> str:
+        return f"{self._codes!r}.T"
+
+
+def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
+    """Raise unless both were made with the same frequencies and have equally many decoded columns."""
+    if left.fingerprint != right.fingerprint:
+        raise FingerprintMismatchError(
+            f"{owner}: codes must come from one encoder, or from encoders of the same frequencies, got fingerprints "
+            f"{left.fingerprint.hex()} and {right.fingerprint.hex()}. Encode both with the same fitted encoder."
+        )
+    if left.shape[1] != right.shape[1]:
+        raise CodeLayoutError(
+            f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
+            f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
+        )
+
+
+def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
+    """Return whether two arrays are equal, or neither is there."""
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
