@@ -1,0 +1,246 @@
+"""Cells of a table: what counts as a number, a text or a missing value, and what to say about the others."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.errors import LowtideError
+
+__all__ = [
+    "MISSING",
+    "TableError",
+    "as_numbers",
+    "columns_of",
+    "is_missing",
+    "listed",
+    "number_of",
+    "options_for",
+    "plain_cells",
+    "shown",
+    "suggestion",
+    "text_of",
+]
+
+Column = NDArray[Any]
+
+# What people write for a value that is not there, in lower case.
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
+
+_MOST_NAMES = 6
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class TableError(LowtideError, ValueError):
+    """A table cannot be read, or does not hold what it must."""
+
+
+def listed(names: Sequence[object], most: int = _MOST_NAMES) -> str:
+    """Return names in quotes, the first few of many.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
+    ("'a', 'b' and 'c'", "'a' and 2 more")
+    """
+    shown = [repr(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return " and ".join([*filter(None, [", ".join(shown[:-1])]), *shown[-1:]])
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return the sentence that helps with a name that is not there: the nearest ones, or all.
+
+    Examples
+    --------
+    >>> suggestion("specie", ["length", "Species"])
+    "Did you mean 'Species'?"
+    """
+    lower = {known.lower(): known for known in reversed(names)}
+    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3)]
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"The columns are {listed(names, most=20)}."
+
+
+def options_for(option: str, names: Sequence[str], most: int = 4) -> str:
+    """Return an option repeated for columns, as one would type it.
+
+    Examples
+    --------
+    >>> options_for("--drop", ["id", "first name"])
+    "--drop id --drop 'first name'"
+    """
+    typed = " ".join(f"{option} {shlex.quote(name)}" for name in names[:most])
+    return typed if len(names) <= most else f"{typed} and so on"
+
+
+def shown(cell: object) -> str:
+    """Return a cell in quotes, the beginning of a long one."""
+    text = str(cell).strip()
+    return repr(text if len(text) <= 24 else f"{text[:21]}...")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, or what pandas has for it."""
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def text_of(value: object) -> str:
+    """Return a cell as text: whole numbers without a point, nothing as the empty text.
+
+    Examples
+    --------
+    >>> text_of(3.0), text_of(" Bern "), text_of(None), text_of(float("nan"))
+    ('3', 'Bern', '', '')
+    """
+    if is_missing(value):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def number_of(value: object) -> float | None:
+    """Return the number that a cell of a file holds, None when it has none."""
+    truth = _TRUTH.get(str(value).strip().lower())
+    if truth is not None:
+        return truth
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def as_numbers(values: Column) -> NDArray[np.float64] | None:
+    """Return cells of a file as float64, NaN where there is nothing, or None when some are other text.
+
+    Examples
+    --------
+    >>> as_numbers(np.array(["1", "2.5"], dtype=object)), as_numbers(np.array(["True", "false"], dtype=object))
+    (array([1. , 2.5]), array([1., 0.]))
+    """
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        truths = [_TRUTH.get(str(value).strip().lower()) for value in values]
+        return None if None in truths else np.array(truths, dtype=np.float64)
+
+
+def plain_cells(column: Column) -> list[Any]:
+    """Return the cells of a column as Python has them, None where there is nothing."""
+    if column.dtype.kind in "biu":
+        return column.tolist()
+    return [None if is_missing(value) else value for value in column.tolist()]
+
+
+def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
+    """Return the columns of a table in the order of `names`, one array (n_rows,) each.
+
+    Parameters
+    ----------
+    rows : data frame, dict of columns, list of dicts or of lists, or array (n_rows, n_names)
+        A named table has its columns found by name, in any order, and may have more; others are taken in order.
+    names : sequence of str
+    named : bool
+        Whether the columns have names; otherwise the columns of a data frame are also taken in order.
+
+    Raises
+    ------
+    TableError
+        Naming the columns that are missing, or saying how many there must be.
+    """
+    if hasattr(rows, "toarray"):
+        raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
+    if isinstance(rows, Mapping):
+        _check_names(rows.keys(), names, "the table")
+        columns = [_array(rows[name]) for name in names]
+        if len({len(column) for column in columns}) > 1:
+            raise TableError(f"columns must have equal lengths, got {listed([len(column) for column in columns])}.")
+        return columns
+    if hasattr(rows, "columns") and not isinstance(rows, np.ndarray):
+        return _of_frame(rows, names, named)
+    table = rows if isinstance(rows, np.ndarray) else _of_list(rows, names)
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise TableError(f"rows must have {len(names)} columns, got shape {table.shape}.{_columns_are(names, named)}")
+    return list(table.T)
+
+
+def _of_frame(frame: Any, names: Sequence[str], named: bool) -> list[Column]:
+    """Return columns of a data frame of pandas, polars or one like them."""
+    known = {str(name): name for name in frame.columns}
+    if named:
+        _check_names(known, names, "the data frame")
+        return [np.asarray(frame[known[name]].to_numpy()) for name in names]
+    if len(known) != len(names):
+        raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
+    return [np.asarray(frame[name].to_numpy()) for name in frame.columns]
+
+
+def _of_list(rows: Any, names: Sequence[str]) -> Column:
+    """Return rows that are dicts by column, or sequences in the table's order, as an array."""
+    if isinstance(rows, str) or not isinstance(rows, Sequence):
+        raise TableError(f"rows must be a table: a data frame, an array or a list of rows, got {type(rows).__name__}.")
+    lists = [_in_order(row, names, i) for i, row in enumerate(rows)]
+    return _array(lists, (len(lists), len(names)))
+
+
+def _in_order(row: Any, names: Sequence[str], i: int) -> Any:
+    """Return the values of a row in the table's order."""
+    if isinstance(row, Mapping):
+        _check_names(row.keys(), names, f"row {i + 1}")
+        return [row[name] for name in names]
+    if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)):
+        raise TableError(f"a row must have {len(names)} values, got {shown(row)} as row {i + 1}.")
+    if len(row) != len(names):
+        raise TableError(f"a row must have {len(names)} values, got {len(row)} in row {i + 1}.")
+    return row
+
+
+def _array(values: Any, shape: tuple[int, ...] | None = None) -> Column:
+    """Return cells as an array of numbers or truth values, or else of objects: numpy alone would make texts of both."""
+    array = values if isinstance(values, np.ndarray) else None
+    if array is None:
+        to_numpy = getattr(values, "to_numpy", None)
+        array = np.asarray(to_numpy() if to_numpy else _objects(values, shape))
+    if array.ndim != (1 if shape is None else len(shape)):
+        raise TableError(f"cells must be single values, got an array of shape {array.shape}.")
+    return array
+
+
+def _objects(values: Any, shape: tuple[int, ...] | None) -> Column:
+    """Return plain Python cells as numbers where all of them are, as objects otherwise."""
+    cells = list(values)
+    try:
+        array = np.array(cells)
+    except (ValueError, OverflowError):
+        array = np.empty(0, dtype=object)
+    if array.size and array.dtype.kind in "biuf":
+        return array.reshape(shape or array.shape)
+    out = np.empty(shape or len(cells), dtype=object)
+    for i, cell in enumerate(cells):
+        out[i] = cell
+    return out
+
+
+def _check_names(known: Any, names: Sequence[str], where: str) -> None:
+    missing = [name for name in names if name not in known]
+    if missing:
+        have = [str(name) for name in known]
+        help_ = suggestion(missing[0], have) if have and len(missing) == 1 else f"It has {listed(have) or 'none'}."
+        raise TableError(f"{where} must have the columns that are needed, got none called {listed(missing)}. {help_}")
+
+
+def _columns_are(names: Sequence[str], named: bool) -> str:
+    return f" They are {listed(names)}." if named else ""

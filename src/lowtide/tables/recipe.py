@@ -1,0 +1,591 @@
+"""A recipe says what a row of a table goes through before it is encoded: the same in Python, on a server and in C."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.spec import Part, State, take_parts
+from lowtide.tables.cells import TableError, columns_of, listed, plain_cells, shown, text_of
+
+__all__ = ["Categories", "Category", "Feature", "Indicator", "Number", "Ordinal", "Recipe", "Step"]
+
+Floats = NDArray[np.float64]
+Category = str | bool | int | float | None  # None is a missing value
+Step = tuple[str, *tuple[float, ...]]
+
+_VERSION = 1
+# The operations, with the numbers that leave a value as it is, to the bit.
+_NEUTRAL: dict[str, tuple[float, ...]] = {
+    "fill": (math.nan,),
+    "subtract": (0.0,),
+    "divide": (1.0,),
+    "multiply": (1.0,),
+    "add": (-0.0,),
+    "clip": (-math.inf, math.inf),
+}
+_UFUNCS = {"subtract": np.subtract, "divide": np.divide, "multiply": np.multiply, "add": np.add}
+_LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The categories of a column, as an encoder of categories was fitted with them.
+
+    Parameters
+    ----------
+    column : int
+        The raw column.
+    values : tuple of str, bool, int, float or None
+        All different; None is a missing value that counts as a category.
+    unknown : {"ignore", "error"}
+        What a cell that is none of them does: it is no category, or the row is refused.
+    as_text : bool, default=False
+        Whether cells are made texts first: whole numbers without a point, no blanks around, "" for nothing.
+    missing : str, bool, int, float or None, default=None
+        What a missing cell is replaced by; None leaves it missing.
+    """
+
+    column: int
+    values: tuple[Category, ...]
+    unknown: Literal["ignore", "error"] = "ignore"
+    as_text: bool = False
+    missing: Category = None
+
+    @cached_property
+    def _place(self) -> dict[Category, int]:
+        return {value: i for i, value in enumerate(self.values)}
+
+    def cells(self, column: NDArray[Any]) -> list[Any]:
+        """Return the cells of a raw column as they are compared."""
+        if self.as_text:
+            return [text_of(cell) for cell in column.tolist()]
+        cells = plain_cells(column)
+        return cells if self.missing is None else [self.missing if cell is None else cell for cell in cells]
+
+    def index(self, column: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the place of each cell among the categories, -1 for none, and which cells hold nothing."""
+        cells = self.cells(column)
+        try:
+            found = np.array([self._place.get(cell, -1) for cell in cells], dtype=np.intp)
+        except TypeError as error:
+            raise TableError(f"column {name!r} must hold texts, numbers or truth values, got {error}.") from error
+        if self.unknown == "error" and (found < 0).any():
+            row = int(np.argmax(found < 0))
+            got = "nothing" if cells[row] is None else repr(cells[row])
+            raise TableError(
+                f"column {name!r} must hold one of {listed(self.values)}, got {got} in row {row + 1}. An encoder of "
+                'categories with handle_unknown="ignore" takes others.'
+            )
+        return found, np.array([cell is None for cell in cells], dtype=bool)
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number in a raw column; NaN where there is nothing."""
+
+    column: int
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """1.0 where a cell is one category, 0.0 elsewhere: the category at `index` of a recipe's list of categories."""
+
+    categories: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """The place of a cell among the categories, from 0.0 on; `unknown` for none of them, `missing` for nothing.
+
+    None stands for NaN, which a later "fill" replaces; without one the row is refused.
+    """
+
+    categories: int
+    unknown: float | None = None
+    missing: float | None = None
+
+
+Origin = Number | Indicator | Ordinal
+Feature = tuple[Origin, tuple[Step, ...]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a row of a table goes through before it is encoded: columns by name and type to numbers.
+
+    Every feature has a source (the number in a raw column, the indicator of a category, the place of a cell among
+    categories) and goes through elementary operations in float64: fill, subtract, divide, multiply, add, clip. They are
+    those of scikit-learn's transformers, in their order, so the results equal theirs to the bit.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The raw columns of a row, in order.
+    named : bool
+        Whether the names come from a table; otherwise they count its columns, "0", "1", ..., and tables are taken in
+        order.
+    sources : tuple of Number, Indicator or Ordinal
+        One a feature.
+    steps : tuple of (str, tuple)
+        Operations on all features, one after the other: the name, then for each of its arguments a tuple with a number
+        a feature, None for a feature that is left as it is.
+    categories : tuple of Categories
+        What indicators and ordinals refer to.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns out.
+    is_identity : bool
+        Whether numbers pass as they are, in order; such a recipe only names columns.
+    feature_names : tuple of str
+        A name a column out: that of its raw column, with "_category" for an indicator.
+
+    Notes
+    -----
+    The JSON form, from which other languages compute the same (`to_json`, `from_json`)::
+
+        {"columns": ["age", "city"],
+         "named": true,
+         "categories": [{"column": 1, "values": ["Bern", "Oslo"], "unknown": "ignore", "as_text": false,
+                         "missing": null}],
+         "sources": [["number", 0], ["indicator", 0, 1], ["ordinal", 0, -1.0, null]],
+         "steps": [["fill", [41.5, null, null]],
+                   ["subtract", [40.0, null, null]],
+                   ["divide", [12.0, null, null]],
+                   ["clip", [-3.0, null, null], [3.0, null, null]]]}
+
+    columns
+        Different texts. A row has a cell for each, in this order.
+    categories
+        `column` counts `columns`, from 0. `values` are different texts, truth values and finite numbers, and at most
+        one null, which is a missing value. A cell is compared so: with `as_text` it is made a text (a whole number
+        without point, blanks around it removed, nothing as ""); otherwise a missing cell becomes `missing` unless that
+        is null. Equal means the same text, or the same number; a truth value equals the numbers 1 and 0; a missing cell
+        equals null. A cell that equals no value is unknown: with "error" the row is refused, with "ignore" it is in no
+        category.
+    sources
+        One a feature. ["number", column] is the number in the cell, as float64; truth values are 1 and 0, a missing
+        cell is NaN, a text is refused. ["indicator", categories, index] is 1.0 where the cell equals `values[index]`,
+        else 0.0. ["ordinal", categories, unknown, missing] is the index of the value that the cell equals, `unknown`
+        for an unknown cell, `missing` for a missing one (also where null is one of the values); null there is NaN.
+    steps
+        In order, each on all features: ["fill", v] replaces NaN by v, ["subtract", v] is x - v, ["divide", v] is x / v,
+        ["multiply", v] is x * v, ["add", v] is x + v, ["clip", low, high] is min(max(x, low), high) with NaN kept. The
+        arguments are lists with a number a feature, null where the feature is left as it is. Every operation is rounded
+        to float64 by itself: no fused multiply and add.
+
+    At the end every feature must be a number of at most 3.4e38 in size, and cells may not be infinite; a row with
+    another one is refused, with its number and column.
+
+    Cost: a pass over the matrix a step; plain numbers have no loop over rows in Python, categories one.
+
+    Examples
+    --------
+    >>> recipe = Recipe.of_features(
+    ...     ("age", "city"),
+    ...     [(Number(0), (("subtract", 40.0), ("divide", 10.0))), (Indicator(0, 0), ()), (Indicator(0, 1), ())],
+    ...     [Categories(1, ("Bern", "Oslo"))],
+    ... )
+    >>> recipe.apply([{"age": 50, "city": "Oslo"}, {"age": 35, "city": "Rome"}])
+    array([[ 1. ,  0. ,  1. ],
+           [-0.5,  0. ,  0. ]])
+    >>> recipe.feature_names
+    ('age', 'city_Bern', 'city_Oslo')
+    >>> Recipe.from_json(recipe.to_json()) == recipe
+    True
+    """
+
+    columns: tuple[str, ...]
+    named: bool
+    sources: tuple[Origin, ...]
+    steps: tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...] = ()
+    categories: tuple[Categories, ...] = ()
+
+    @classmethod
+    def plain(cls, columns: Iterable[str] | int) -> Self:
+        """Return the recipe of numbers that are taken as they are; of a number of columns, they have no names.
+
+        Examples
+        --------
+        >>> Recipe.plain(2).columns, Recipe.plain(["x", "y"]).is_identity
+        (('0', '1'), True)
+        """
+        named = not isinstance(columns, int)
+        names = tuple(str(name) for name in (range(columns) if isinstance(columns, int) else columns))
+        return cls(names, named, tuple(Number(j) for j in range(len(names))))
+
+    @classmethod
+    def scaled(cls, columns: Iterable[str] | int, scale: Sequence[float]) -> Self:
+        """Return the recipe of numbers that are multiplied by a scale, one a column.
+
+        Examples
+        --------
+        >>> Recipe.scaled(2, [10.0, 0.5]).apply(np.array([[1.0, 4.0]]))
+        array([[10.,  2.]])
+        """
+        plain = cls.plain(columns)
+        factors = tuple(float(value) for value in scale)
+        if len(factors) != len(plain.columns) or not all(map(math.isfinite, factors)):
+            raise TableError(f"scale must have a finite number a column, {len(plain.columns)}, got {listed(factors)}.")
+        return cls(plain.columns, plain.named, plain.sources, (("multiply", (factors,)),))
+
+    @classmethod
+    def of_features(
+        cls,
+        columns: Sequence[str],
+        features: Iterable[Feature],
+        categories: Iterable[Categories] = (),
+        named: bool = True,
+    ) -> Self:
+        """Return the recipe of features that are a source and steps each: ("subtract", 2.0), ("clip", 0.0, 1.0)."""
+        made = list(features)
+        return cls(
+            tuple(columns),
+            named,
+            tuple(source for source, _ in made),
+            _aligned([s for _, s in made]),
+            tuple(categories),
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Columns out."""
+        return len(self.sources)
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether numbers pass as they are, in order."""
+        return not self.steps and self.sources == tuple(Number(j) for j in range(len(self.columns)))
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """A name a column out."""
+        return tuple(self._feature_name(source) for source in self.sources)
+
+    def _feature_name(self, source: Origin) -> str:
+        name = self.columns[self._column(source)]
+        if isinstance(source, Indicator):
+            return f"{name}_{self.categories[source.categories].values[source.index]}"
+        return name
+
+    def _column(self, source: Origin) -> int:
+        return source.column if isinstance(source, Number) else self.categories[source.categories].column
+
+    def apply(self, rows: Any) -> Floats:
+        """Return the features of rows, float64 (n, n_features).
+
+        Parameters
+        ----------
+        rows : data frame, dict of columns, list of dicts or of lists, or array (n, n_columns) of numbers or objects
+            Tables with names have their columns found by name, in any order; columns that are not needed are passed
+            over, as scikit-learn's ColumnTransformer does. Arrays and lists are taken in order. float32 is computed as
+            float64. A table of numbers that nothing is done to may be returned as it is, without a copy.
+
+        Raises
+        ------
+        TableError
+            Naming missing columns, or the row and column of a cell that cannot be taken.
+        """
+        if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "fiub" and not self.categories:
+            if rows.shape[1] != len(self.columns):
+                raise TableError(f"rows must have {len(self.columns)} columns, got {rows.shape[1]}.")
+            taken = rows if self._in_order else rows[:, self._taken]
+            out = np.array(taken, dtype=np.float64, order="C") if self.steps else np.asarray(taken, dtype=np.float64)
+        else:
+            out = self._read(columns_of(rows, self.columns, self.named))
+        return self._finish(out)
+
+    def apply_columns(self, columns: Mapping[str, NDArray[Any]], n_rows: int) -> Floats:
+        """Return the features of columns that were read already: float64 for numbers, cells for categories.
+
+        Parameters
+        ----------
+        columns : dict of ndarray (n_rows,)
+            Columns that no feature needs may be left out.
+        n_rows : int
+        """
+        nothing = np.empty(n_rows)
+        return self._finish(self._read([columns.get(name, nothing) for name in self.columns]))
+
+    @cached_property
+    def numeric(self) -> tuple[str, ...]:
+        """Raw columns that numbers are taken from, in order."""
+        used = {source.column for source in self.sources if isinstance(source, Number)}
+        return tuple(name for j, name in enumerate(self.columns) if j in used)
+
+    @cached_property
+    def filled(self) -> frozenset[str]:
+        """Raw columns of numbers in which cells may be missing: every feature of them is filled."""
+        fills = [values for op, (values, *_) in self.steps if op == "fill"]
+        has = [any(values[i] is not None for values in fills) for i in range(self.n_features)]
+        numbers = [(self.columns[s.column], has[i]) for i, s in enumerate(self.sources) if isinstance(s, Number)]
+        return frozenset(name for name, _ in numbers) - {name for name, filled in numbers if not filled}
+
+    @cached_property
+    def _taken(self) -> NDArray[np.intp]:
+        """The raw column of each feature."""
+        return np.array([self._column(source) for source in self.sources], dtype=np.intp)
+
+    @cached_property
+    def _in_order(self) -> bool:
+        return len(self._taken) == len(self.columns) and bool((self._taken == np.arange(len(self._taken))).all())
+
+    @cached_property
+    def _vectors(self) -> list[tuple[str, list[Floats]]]:
+        """The steps with an array an argument; features that are left as they are have the neutral number."""
+        return [
+            (op, [_filled_up(values, neutral) for values, neutral in zip(arguments, _NEUTRAL[op])])
+            for op, arguments in self.steps
+        ]
+
+    def _read(self, columns: Sequence[NDArray[Any]]) -> Floats:
+        """Return the sources of columns of cells."""
+        out = np.empty((len(columns[0]) if columns else 0, self.n_features))
+        numbers: dict[int, Floats] = {}
+        places: dict[int, tuple[NDArray[np.intp], NDArray[np.bool_]]] = {}
+        for j, source in enumerate(self.sources):
+            if isinstance(source, Number):
+                c = source.column
+                if c not in numbers:
+                    numbers[c] = _numbers(columns[c], self.columns[c])
+                out[:, j] = numbers[c]
+                continue
+            known = self.categories[source.categories]
+            if source.categories not in places:
+                places[source.categories] = known.index(columns[known.column], self.columns[known.column])
+            index, absent = places[source.categories]
+            if isinstance(source, Indicator):
+                np.equal(index, source.index, out=out[:, j])
+            else:
+                out[:, j] = np.where(index < 0, _nan_for_none(source.unknown), index)
+                out[absent, j] = _nan_for_none(source.missing)
+        return out
+
+    def _finish(self, out: Floats) -> Floats:
+        """Run the steps in place, and refuse what is no number in the end."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            for op, vectors in self._vectors:
+                if op == "fill":
+                    np.copyto(out, vectors[0], where=np.isnan(out))
+                elif op == "clip":
+                    if np.isinf(out).any():
+                        raise self._refused(out)
+                    np.clip(out, vectors[0], vectors[1], out=out)
+                else:
+                    _UFUNCS[op](out, vectors[0], out=out)
+            if out.size and not max(out.max(), -out.min()) <= _LARGEST:
+                raise self._refused(out)
+        return out
+
+    def _refused(self, out: Floats) -> TableError:
+        """Say which cell gives a feature that no number is."""
+        absent = np.isnan(out)
+        if absent.any():
+            row, j = np.argwhere(absent)[0].tolist()
+            name = self.columns[self._column(self.sources[j])]
+            more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
+            return TableError(
+                f"every cell must hold a finite number, got a missing value or NaN in row {row + 1}, column {name!r}"
+                f"{more}. Correct the cell or remove the row, or put a SimpleImputer before the model."
+            )
+        far = [
+            self.columns[self._column(self.sources[j])] for j in np.flatnonzero((np.abs(out) > _LARGEST).any(axis=0))
+        ]
+        scaled = "once they are standardized " if self.steps else ""
+        return TableError(
+            f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded, got larger ones in "
+            f"{listed(list(dict.fromkeys(far)))}. Correct or rescale them."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as JSON has it; the form is described above."""
+        known = [
+            {
+                "column": c.column,
+                "values": list(c.values),
+                "unknown": c.unknown,
+                "as_text": c.as_text,
+                "missing": c.missing,
+            }
+            for c in self.categories
+        ]
+        return {
+            "columns": list(self.columns),
+            "named": self.named,
+            "categories": known,
+            "sources": [_source_to_json(source) for source in self.sources],
+            "steps": [[op, *(list(values) for values in arguments)] for op, arguments in self.steps],
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """Return the recipe that `to_json` described; the content may be a stranger's.
+
+        Raises
+        ------
+        TableError
+            Saying what is wrong with it.
+        """
+        try:
+            return cls._parsed(content)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise TableError(f"a table recipe must be what lowtide wrote, got {error!r}.") from error
+
+    @classmethod
+    def _parsed(cls, content: Any) -> Self:
+        surplus = set(content) - {"columns", "named", "categories", "sources", "steps"}
+        if surplus:
+            raise ValueError(f"unknown entries {listed(sorted(map(str, surplus)))}")
+        columns = tuple(_text(name) for name in _list(content["columns"]))
+        if len(set(columns)) < len(columns):
+            raise ValueError("columns of the same name")
+        categories = tuple(_categories(entry, len(columns)) for entry in _list(content["categories"]))
+        sources = tuple(_source(entry, len(columns), categories) for entry in _list(content["sources"]))
+        steps = tuple(_step(entry, len(sources)) for entry in _list(content["steps"]))
+        return cls(columns, _truth(content["named"]), sources, steps, categories)
+
+    def to_state(self) -> State:
+        """Return the recipe as the part "table" of what is kept."""
+        return {"table": Part(_VERSION, self.to_json())}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the recipe of a kept part "table"."""
+        take_parts("a table recipe", state, {"table": _VERSION})
+        return cls.from_json(state["table"].spec)
+
+
+def _aligned(features: Sequence[Sequence[Step]]) -> tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...]:
+    """Return operations on all features that do to each its own steps, in order: one for all that have it alike."""
+    rows: list[tuple[str, dict[int, tuple[float, ...]]]] = []
+    for i, steps in enumerate(features):
+        at = 0
+        for op, *numbers in steps:
+            at = next((k for k in range(at, len(rows)) if rows[k][0] == op), len(rows))
+            if at == len(rows):
+                rows.append((op, {}))
+            rows[at][1][i] = tuple(map(float, numbers))
+            at += 1
+    n = len(features)
+    return tuple(
+        (op, tuple(tuple(given[i][k] if i in given else None for i in range(n)) for k in range(len(_NEUTRAL[op]))))
+        for op, given in rows
+    )
+
+
+def _filled_up(values: tuple[float | None, ...], neutral: float) -> Floats:
+    return np.array([neutral if value is None else value for value in values], dtype=np.float64)
+
+
+def _nan_for_none(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _numbers(column: NDArray[Any], name: str) -> Floats:
+    """Return the cells of a column as float64, NaN where there is nothing; a text that looks like a number is none."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64, copy=False)
+    cells = plain_cells(column)
+    wrong = next((i for i, cell in enumerate(cells) if cell is not None and not _is_number(cell)), None)
+    if wrong is not None:
+        raise TableError(f"column {name!r} must hold numbers, got {shown(cells[wrong])} in row {wrong + 1}.")
+    try:
+        return np.array([math.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+    except OverflowError:
+        raise TableError(f"column {name!r} must hold numbers of at most 3.4e38 in size, got larger ones.") from None
+
+
+def _is_number(cell: object) -> bool:
+    # Decimals are no Real, but tables hold them.
+    return isinstance(cell, (Real, np.bool_)) or type(cell).__name__ == "Decimal"
+
+
+def _source_to_json(source: Origin) -> list[Any]:
+    if isinstance(source, Number):
+        return ["number", source.column]
+    if isinstance(source, Indicator):
+        return ["indicator", source.categories, source.index]
+    return ["ordinal", source.categories, source.unknown, source.missing]
+
+
+def _source(entry: Any, n_columns: int, categories: Sequence[Categories]) -> Origin:
+    kind, *values = _list(entry)
+    if kind == "number" and len(values) == 1:
+        return Number(_index(values[0], n_columns))
+    if kind == "indicator" and len(values) == 2:
+        which = _index(values[0], len(categories))
+        return Indicator(which, _index(values[1], len(categories[which].values)))
+    if kind == "ordinal" and len(values) == 3:
+        unknown, missing = (None if value is None else _finite(value) for value in values[1:])
+        return Ordinal(_index(values[0], len(categories)), unknown, missing)
+    raise ValueError(f"a source {shown(entry)}")
+
+
+def _categories(entry: Any, n_columns: int) -> Categories:
+    if set(entry) != {"column", "values", "unknown", "as_text", "missing"}:
+        raise ValueError(f"categories with {listed(sorted(map(str, entry)))}")
+    if entry["unknown"] not in ("ignore", "error"):
+        raise ValueError(f"unknown categories that do {shown(entry['unknown'])}")
+    values = tuple(_category(value) for value in _list(entry["values"]))
+    if len(set(values)) < len(values):
+        raise ValueError("categories that are equal")
+    column, missing = _index(entry["column"], n_columns), _category(entry["missing"])
+    return Categories(column, values, entry["unknown"], _truth(entry["as_text"]), missing)
+
+
+def _category(value: Any) -> Category:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    return value if isinstance(value, int) else _finite(value)
+
+
+def _step(entry: Any, n_features: int) -> tuple[str, tuple[tuple[float | None, ...], ...]]:
+    op, *arguments = _list(entry)
+    if not isinstance(op, str) or op not in _NEUTRAL or len(arguments) != len(_NEUTRAL[op]):
+        raise ValueError(f"a step {shown(op)}")
+    numbers = tuple(tuple(None if v is None else _finite(v) for v in _list(values)) for values in arguments)
+    if any(len(values) != n_features for values in numbers):
+        raise ValueError(f"a step without a number for each of {n_features} features")
+    if op == "divide" and 0.0 in numbers[0]:
+        raise ValueError("a division by 0")
+    return op, numbers
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{shown(value)} in place of a list")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shown(value)} in place of a text")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{shown(value)} in place of true or false")
+    return value
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{shown(value)} in place of a finite number")
+    return float(value)
+
+
+def _index(value: Any, n: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < n:
+        raise ValueError(f"{shown(value)} in place of a number from 0 to {n - 1}")
+    return value
