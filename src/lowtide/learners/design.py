@@ -1,23 +1,40 @@
-"""The matrix that a solver multiplies with: packed codes, or full features made block by block."""
+"""The matrix that a solver multiplies with: packed codes, full features made block by block, or a source of codes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from lowtide.codes import Codes, CodeSource
-from lowtide.encoders import Encoder
+from lowtide._checks import fail
+from lowtide.codes import Codes, CodeSource, concatenate
 
-__all__ = ["CodedDesign", "Design", "FullDesign", "encoded_design"]
+__all__ = [
+    "CodedDesign",
+    "Design",
+    "FullDesign",
+    "RecodedSource",
+    "SelectedSource",
+    "SourceDesign",
+    "column_of",
+    "design_of",
+    "encoded_design",
+    "first_codes",
+    "is_source",
+    "read_blocks",
+]
 
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21
+# Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
+_BLOCK_BYTES = 1 << 24
+# Float64 values that may be made of a block's rows, a column a class: 128 MB.
+_BLOCK_NUMBERS = 1 << 24
 
 
 class Design(Protocol):
@@ -127,20 +144,23 @@ class CodedDesign(_InMemory):
 class FullDesign(_InMemory):
     """Float features of rows, computed again for every product.
 
-    `method` is the encoder's that makes them of validated rows: "_encode" for a coded side that is not packed,
-    "_transform" or "_transform_right" for one side of two.
+    Parameters
+    ----------
+    make : callable
+        Returns the features of validated rows, float32 (n, n_columns): a method of a drawn encoder.
+    rows : array or CSR matrix
+    n_columns : int
     """
 
-    encoder: Encoder
+    make: Callable[[Any], Any]
     rows: Any
-    method: str = "_embed"
+    n_columns: int
     is_packed: ClassVar[bool] = False
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        columns = self.encoder._n_embedded if self.method == "_embed" else self.encoder._n_features_out
-        return int(self.rows.shape[0]), columns
+        return int(self.rows.shape[0]), self.n_columns
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield slices of rows and their features, a few megabytes at a time."""
@@ -148,7 +168,7 @@ class FullDesign(_InMemory):
         step = max(1, _BLOCK_VALUES // m)
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
-            yield part, getattr(self.encoder, self.method)(self.rows[part])
+            yield part, self.make(self.rows[part])
 
     def matmul(self, W: Array) -> Array:
         """Return D W."""
@@ -181,7 +201,7 @@ class FullDesign(_InMemory):
 
     def take(self, rows: Array | slice) -> FullDesign:
         """Return some of the rows."""
-        return FullDesign(self.encoder, self.rows[rows], self.method)
+        return replace(self, rows=self.rows[rows])
 
     @property
     def codes(self) -> CodeSource:
@@ -204,16 +224,187 @@ def _mirrored(upper: Array) -> Array:
 
 
 def encoded_design(
-    encoder: Any, rows: Any, method: str = "_encode", read: Callable[[Codes], Codes] | None = None
+    encode: Callable[[Any], Any], rows: Any, n_columns: int, read: Callable[[Codes], Codes] | None = None
 ) -> Design:
     """Return the coded side of validated rows: packed, or float features where that side is continuous.
 
-    `read` gives packed codes another codebook.
+    Parameters
+    ----------
+    encode : callable
+        Returns codes, or float features, of validated rows: a method of a drawn encoder.
+    rows : array or CSR matrix
+    n_columns : int
+    read : callable, optional
+        Gives packed codes another codebook.
     """
-    encode = getattr(encoder, method)
     # A side that is not packed shows in one row; all of it at once would be n x m floats.
     codes = encode(rows[:1])
     if not isinstance(codes, Codes):
-        return FullDesign(encoder, rows, method)
+        return FullDesign(encode, rows, n_columns)
     codes = encode(rows) if rows.shape[0] > 1 else codes
     return CodedDesign(codes if read is None else read(codes))
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a source of codes, `Codes` itself or any other; rows of features are none."""
+    # An array is what comes most often, and a protocol takes long to be ruled out.
+    return not isinstance(X, np.ndarray) and isinstance(X, CodeSource)
+
+
+def column_of(source: CodeSource, values: Any, default: str | None = None) -> Any:
+    """Return values a row as they are, or the column of the source that a text, or the default for None, names."""
+    name = default if values is None else values
+    if not isinstance(name, str) or not hasattr(source, "column"):
+        return values
+    return source.column(name)
+
+
+def first_codes(source: CodeSource) -> Codes:
+    """Return zero rows of a source that has rows, or of Codes: codebook, width and fingerprint."""
+    return source[:0] if isinstance(source, Codes) else next(iter(source.blocks(1)))[:0]
+
+
+def read_blocks(source: CodeSource, n_columns: int = 1, at_least: int = 0) -> Iterator[Codes]:
+    """Yield the rows of a source in order, as much at a time as a process can easily hold; Codes come as they are.
+
+    Parameters
+    ----------
+    source : CodeSource
+    n_columns : int, default=1
+        Numbers that will be made of each row.
+    at_least : int, default=0
+        Bytes that a block should have, if there are as many.
+    """
+    if isinstance(source, Codes):
+        yield source
+    elif source.n_rows:
+        row_bytes = first_codes(source).packed.shape[1]
+        size = min(max(_BLOCK_BYTES, at_least) // row_bytes, _BLOCK_NUMBERS // n_columns)
+        yield from source.blocks(max(1, size))
+
+
+@dataclass(frozen=True)
+class RecodedSource:
+    """A source whose blocks are changed as they are read: to another codebook, for example."""
+
+    source: CodeSource
+    change: Callable[[Codes], Codes]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all blocks together."""
+        return self.source.n_rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+        return self.n_rows, self.change(first_codes(self.source)).shape[1]
+
+    def blocks(self, size: int) -> Iterator[Codes]:
+        """Yield the rows in order, at most `size` of them at a time."""
+        return map(self.change, self.source.blocks(size))
+
+
+@dataclass(frozen=True)
+class SelectedSource:
+    """The chosen rows of a source, a mask (n_rows,)."""
+
+    source: CodeSource
+    chosen: NDArray[np.bool_]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all blocks together."""
+        return int(np.count_nonzero(self.chosen))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+        return self.n_rows, self.source.shape[1]
+
+    def blocks(self, size: int) -> Iterator[Codes]:
+        """Yield the rows in order, at most `size` of them at a time."""
+        start = 0
+        for block in self.source.blocks(size):
+            chosen = self.chosen[start : start + len(block)]
+            start += len(block)
+            if chosen.any():
+                yield block if chosen.all() else block[chosen]
+
+
+@dataclass(frozen=True)
+class SourceDesign:
+    """The rows of a source; nothing of size n is made of codes."""
+
+    source: CodeSource
+    is_whole: ClassVar[bool] = False
+    is_packed: ClassVar[bool] = True
+
+    @property
+    def codes(self) -> CodeSource:
+        """The rows."""
+        return self.source
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.source.shape
+
+    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[CodedDesign]:
+        """Yield the rows in order, block by block."""
+        return map(CodedDesign, read_blocks(self.source, n_columns, at_least))
+
+    def gathered(self) -> CodedDesign:
+        """Return the rows in memory, packed."""
+        return CodedDesign(concatenate([part.codes for part in self.parts()]))
+
+    def matmul(self, W: Array) -> Array:
+        """Return D W, (n, k)."""
+        return np.concatenate([part.matmul(W) for part in self.parts(W.shape[1])])
+
+    def rmatmul(self, R: Array) -> Array:
+        """Return D' R."""
+        total, start = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype), 0
+        for part in self.parts(R.shape[1]):
+            stop = start + part.shape[0]
+            total += part.rmatmul(R[start:stop])
+            start = stop
+        return total
+
+    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
+        """Return D' diag(weight) D."""
+        total, start = np.zeros((self.shape[1],) * 2, dtype=dtype), 0
+        for part in self.parts(at_least=total.nbytes // 2):
+            stop = start + part.shape[0]
+            total += part.gram(None if weight is None else weight[start:stop], dtype)
+            start = stop
+        return total
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each column."""
+        return np.sum([part.squares() for part in self.parts()], axis=0)
+
+    def recoded(self, change: Callable[[Codes], Codes]) -> SourceDesign:
+        """Return the same rows with every block changed."""
+        return SourceDesign(RecodedSource(self.source, change))
+
+    def take(self, rows: Array | slice) -> SourceDesign | CodedDesign:
+        """Return some of the rows: a slice, or positions in rising order."""
+        n = self.source.n_rows
+        positions = np.arange(n)[rows] if isinstance(rows, slice) else np.asarray(rows)
+        if len(positions) == 0:
+            return CodedDesign(first_codes(self.source))
+        if np.any(np.diff(positions) <= 0):
+            raise fail("source", "rows of a source must be taken once and in order", positions, "Load them as Codes.")
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[positions] = True
+        if isinstance(self.source, SelectedSource):
+            within = self.source.chosen.copy()
+            within[within] = mask
+            return SourceDesign(replace(self.source, chosen=within))
+        return SourceDesign(SelectedSource(self.source, mask))
+
+
+def design_of(source: CodeSource) -> CodedDesign | SourceDesign:
+    """Return codes as a matrix: at once when they are in memory, else block by block."""
+    return CodedDesign(source) if isinstance(source, Codes) else SourceDesign(source)

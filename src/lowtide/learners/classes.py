@@ -1,0 +1,191 @@
+"""Classes of a learner: their labels in files, their weights, their targets, and sums over the rows of each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from lowtide._checks import fail
+
+__all__ = [
+    "ClassCounts",
+    "ClassIndex",
+    "ClassTargets",
+    "check_classes",
+    "class_weights",
+    "labels_from_spec",
+    "labels_to_spec",
+]
+
+Array = NDArray[Any]
+
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_NUMBERS = ("bool", *_INTEGERS, "float16", "float32", "float64")
+_TEXTS: dict[str, Any] = {"str": np.str_, "StringDType": np.dtypes.StringDType(), "object": np.object_}
+_PLAIN = (bool, int, float, str)
+# An array of texts takes the longest one's room for each: 64 MB of them at the most.
+_MOST_CHARACTERS = 1 << 24
+
+
+@dataclass
+class ClassCounts:
+    """The classes there are, in order, and the weight of each."""
+
+    classes: Array
+    totals: Array
+
+    @classmethod
+    def of(cls, labels: Array, weight: Array | None) -> ClassCounts:
+        """Return those of some rows."""
+        check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)
+        return cls(classes, np.bincount(index, weight, minlength=len(classes)).astype(np.float64))
+
+    def merge(self, part: ClassCounts) -> None:
+        """Add those of other rows."""
+        both = np.concatenate([self.classes, part.classes]), np.concatenate([self.totals, part.totals])
+        self.classes, index = np.unique(both[0], return_inverse=True)
+        self.totals = np.bincount(index, both[1], minlength=len(self.classes))
+
+
+@dataclass(frozen=True)
+class ClassIndex:
+    """From labels to positions among the classes, in as few bytes as these need; `factor` multiplies the weights."""
+
+    classes: Array
+    factor: Array | None = None
+
+    def __call__(self, labels: Array, weight: Array | None) -> tuple[Array, Array | None]:
+        """Return positions (n,) and weights."""
+        last = len(self.classes) - 1
+        index = np.searchsorted(self.classes, labels).clip(0, last).astype(np.min_scalar_type(last))
+        if not np.array_equal(self.classes[index], labels):
+            unknown = np.setdiff1d(labels, self.classes).tolist()
+            raise fail("KernelClassifier", f"y must hold the classes {self.classes.tolist()}", unknown)
+        if self.factor is None:
+            return index, weight
+        return index, self.factor[index] if weight is None else weight * self.factor[index]
+
+
+@dataclass(frozen=True)
+class ClassTargets:
+    """From positions to -1 and 1, a column a one-against-rest problem, or to one-hot rows for the multinomial loss."""
+
+    n_classes: int
+    one_hot: bool
+
+    @property
+    def n_targets(self) -> int:
+        """One column for two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def targets(self, labels: Array) -> Array:
+        """Return float64 targets (n, n_targets)."""
+        if self.n_classes == 2:
+            return np.where(labels == 1, 1.0, -1.0)[:, None]
+        columns = np.zeros((len(labels), self.n_classes))
+        columns[np.arange(len(labels)), labels] = 1.0
+        return columns if self.one_hot else 2.0 * columns - 1.0
+
+
+def check_classes(owner: str, classes: Array) -> None:
+    """Refuse labels that are all the same."""
+    if len(classes) < 2:
+        raise fail(owner, "y must have at least two classes", f"one class, {classes.tolist()}")
+
+
+def class_weights(
+    class_weight: Any, classes: Array, totals: Array | None, *, more: bool = False, owner: str = "KernelClassifier"
+) -> Array | None:
+    """Return the factor of each class (k,), None for ones.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        "balanced" gives every class the same total weight.
+    classes : ndarray (k,)
+    totals : ndarray (k,) or None
+        Weight of each class; None when more rows may come, and nothing can be balanced.
+    more : bool, default=False
+        Whether more classes than these may come, so that a dict may name them.
+    owner : str, default="KernelClassifier"
+        Whose parameter it is.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, dict):
+        unknown = set(class_weight) - set(classes.tolist())
+        if unknown and not more:
+            got = sorted(unknown, key=str)
+            raise fail(owner, f"class_weight must name classes of y, {classes.tolist()}", got)
+        return _given_weights(class_weight, classes, totals, owner)
+    if class_weight == "balanced" and totals is not None:
+        return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))
+    allowed = "a dict or None when rows come in blocks" if totals is None else "a dict, 'balanced' or None"
+    raise fail(owner, f"class_weight must be {allowed}", class_weight)
+
+
+def _given_weights(class_weight: dict[Any, Any], classes: Array, totals: Array | None, owner: str) -> Array:
+    """Return the weights of a dict, 1 for a class that it does not name."""
+    for weight in class_weight.values():
+        if not isinstance(weight, Real) or not 0.0 <= float(weight) < math.inf:
+            raise fail(owner, "each class_weight must be a finite number of at least 0", weight)
+    factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if totals is not None and not np.any(factor * totals > 0):
+        raise fail(owner, "class_weight must leave some weight to the rows", class_weight)
+    return factor
+
+
+def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return labels as their type's name and plain values, exact for numbers of any width.
+
+    Parameters
+    ----------
+    labels : ndarray (n_classes,)
+
+    Examples
+    --------
+    >>> labels_to_spec(np.array(["cat", "dog"]))
+    {'dtype': 'str', 'values': ['cat', 'dog']}
+    """
+    kind = {"U": "str", "T": "StringDType", "O": "object"}.get(labels.dtype.kind, labels.dtype.name)
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    if not _can_be_kept(kind, values):
+        remedy = "Give the classes short names, or numbers, before fit."
+        raise fail("save", "class labels must be numbers, booleans or texts", f"{labels.dtype} {labels[:3]}", remedy)
+    return {"dtype": kind, "values": values}
+
+
+def labels_from_spec(spec: dict[str, Any]) -> NDArray[Any]:
+    """Return the labels that `labels_to_spec` described.
+
+    Parameters
+    ----------
+    spec : dict
+
+    Examples
+    --------
+    >>> labels_from_spec({"dtype": "int8", "values": [-1, 1]})
+    array([-1,  1], dtype=int8)
+    """
+    kind, values = spec["dtype"], spec["values"]
+    if not _can_be_kept(kind, values):
+        raise fail("classes", "must be plain values of a known type", kind)
+    labels = np.array(values, dtype=_TEXTS.get(kind, kind))
+    if len(values) < 2 or len(set(values)) != len(values) or labels.tolist() != values:
+        raise fail("classes", f"must be two or more different values of {kind}", values[:5])
+    return labels
+
+
+def _can_be_kept(kind: Any, values: Any) -> bool:
+    """Whether a file can hold these values as this type."""
+    if kind not in (*_NUMBERS, *_TEXTS) or not isinstance(values, list):
+        return False
+    plain = all(isinstance(value, _PLAIN) for value in values)
+    return plain and (kind != "str" or max(len(str(v)) for v in values) * len(values) <= _MOST_CHARACTERS)
