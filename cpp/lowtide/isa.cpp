@@ -8,10 +8,11 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 
 namespace lowtide {
 namespace {
+
+constexpr Isa levels[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx};
 
 struct Choice {
   Isa level;
@@ -51,9 +52,9 @@ Choice choose() {
   const Isa best = detected_isa();
   const char* wish = std::getenv("LOWTIDE_ISA");
   if (wish == nullptr || *wish == '\0') return {best, ""};
-  for (Isa level : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx}) {
+  for (Isa level : levels) {
     if (std::strcmp(wish, isa_name(level)) != 0) continue;
-    if (level > best) return {best, "LOWTIDE_ISA names a level that this processor does not have"};
+    if (!level.runs_on(best)) return {best, "LOWTIDE_ISA names a level that this processor does not have"};
     return {level, ""};
   }
   return {best, "LOWTIDE_ISA must be scalar, avx2, avx512 or amx"};
@@ -66,6 +67,8 @@ const Choice& choice() {
 
 }  // namespace
 
+std::span<const Isa> all_levels() { return levels; }
+
 Isa detected_isa() {
   static const Isa level = detect();
   return level;
@@ -76,12 +79,10 @@ Isa active_isa() { return choice().level; }
 const char* isa_complaint() { return choice().complaint; }
 
 const char* isa_name(Isa level) {
-  switch (level) {
-    case Isa::amx: return "amx";
-    case Isa::avx512: return "avx512";
-    case Isa::avx2: return "avx2";
-    default: return "scalar";
-  }
+  if (level == Isa::avx2) return "avx2";
+  if (level == Isa::avx512) return "avx512";
+  if (level == Isa::amx) return "amx";
+  return "scalar";
 }
 
 }  // namespace lowtide

@@ -1,11 +1,35 @@
 // Instruction-set levels: what the machine has, and what LOWTIDE_ISA allows.
 #pragma once
 
+#include <span>
+
 namespace lowtide {
 
-// Ordered: a level may use everything below it. avx512 means F, BW, DQ, VL and VPOPCNTDQ together; amx means VBMI,
-// tiles and their products of bytes, and the system's leave to use them.
-enum class Isa : int { scalar = 0, avx2 = 1, avx512 = 2, amx = 3 };
+// Processors whose levels build on one another. Levels of two families cannot be compared.
+enum class Family : int { none, x86 };
+
+// A rank within a family: a level may use everything of a lower rank in its own. Rank 0 is plain C++, the same in every
+// family. avx512 means F, BW, DQ, VL and VPOPCNTDQ together; amx means VBMI, tiles and their products of bytes, and the
+// system's leave to use them.
+struct Isa {
+  Family family;
+  int rank;
+
+  static const Isa scalar, avx2, avx512, amx;
+
+  bool operator==(const Isa&) const = default;
+
+  // Whether a processor whose highest level is `best` runs this one.
+  constexpr bool runs_on(Isa best) const { return rank == 0 || (family == best.family && rank <= best.rank); }
+};
+
+inline constexpr Isa Isa::scalar{Family::none, 0};
+inline constexpr Isa Isa::avx2{Family::x86, 1};
+inline constexpr Isa Isa::avx512{Family::x86, 2};
+inline constexpr Isa Isa::amx{Family::x86, 3};
+
+// All levels there are, of every family; within one by rank.
+std::span<const Isa> all_levels();
 
 // The highest level this processor can run.
 Isa detected_isa();

@@ -1,5 +1,8 @@
-// The table of ops: one function pointer an op, filled once by walking down from the active level.
+// The table of ops: one function pointer an op, filled once by walking up to the active level.
 #pragma once
+
+#include <optional>
+#include <string_view>
 
 #include "lowtide/isa.hpp"
 #include "lowtide/ops/code_dot/code_dot.hpp"
@@ -60,5 +63,9 @@ const Ops& ops_at(Isa level);
 
 // The ops in force.
 const Ops& ops();
+
+// Whether an op, by its name in the table, has a form of its own above plain C++ at a level: there it is faster than
+// what would be done without it. Nothing for a name that is not in the table.
+std::optional<bool> is_fast_at(Isa level, std::string_view op);
 
 }  // namespace lowtide

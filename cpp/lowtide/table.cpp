@@ -1,10 +1,15 @@
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
 #include "lowtide/ops.hpp"
 
 namespace lowtide {
 namespace {
 
-Ops scalar_ops() {
-  Ops table{};
+void fill_scalar(Ops& table) {
   table.pack = scalar::pack;
   table.unpack = scalar::unpack;
   table.hadamard = scalar::hadamard;
@@ -33,12 +38,10 @@ Ops scalar_ops() {
   table.panel_product = scalar::panel_product;
   table.digit_product = scalar::digit_product;
   table.crc32c = scalar::crc32c;
-  return table;
 }
 
-Ops avx2_ops() {
-  Ops table = scalar_ops();
 #if defined(LOWTIDE_X86)
+void fill_avx2(Ops& table) {
   table.hadamard = avx2::hadamard;
   table.encode_levels = avx2::encode_levels;
   table.encode_bits = avx2::encode_bits;
@@ -66,13 +69,9 @@ Ops avx2_ops() {
   table.code_scan = avx2::code_scan;
   table.panel_product = avx2::panel_product;
   table.crc32c = avx2::crc32c;
-#endif
-  return table;
 }
 
-Ops avx512_ops() {
-  Ops table = avx2_ops();
-#if defined(LOWTIDE_X86)
+void fill_avx512(Ops& table) {
   table.hadamard = avx512::hadamard;
   table.encode_levels = avx512::encode_levels;
   table.encode_bits = avx512::encode_bits;
@@ -94,28 +93,109 @@ Ops avx512_ops() {
   table.trit_gram = avx512::trit_gram;
   table.code_scan = avx512::code_scan;
   table.panel_product = avx512::panel_product;
+}
 #endif
+
+#if defined(LOWTIDE_AMX)
+void fill_amx(Ops& table) { table.digit_product = amx::digit_product; }
+#endif
+
+// What each level brings of its own; within a family by rank, so that the highest that runs has the last word.
+struct Filler {
+  Isa level;
+  void (*fill)(Ops& table);
+};
+
+constexpr Filler fillers[] = {
+    {Isa::scalar, fill_scalar},
+#if defined(LOWTIDE_X86)
+    {Isa::avx2, fill_avx2},
+    {Isa::avx512, fill_avx512},
+#endif
+#if defined(LOWTIDE_AMX)
+    {Isa::amx, fill_amx},
+#endif
+};
+
+Ops table_of(Isa level) {
+  Ops table{};
+  for (const Filler& filler : fillers)
+    if (filler.level.runs_on(level)) filler.fill(table);
   return table;
 }
 
-Ops amx_ops() {
-  Ops table = avx512_ops();
-#if defined(LOWTIDE_AMX)
-  table.digit_product = amx::digit_product;
-#endif
-  return table;
+struct LevelOps {
+  Isa level;
+  Ops ops;
+};
+
+std::vector<LevelOps> tables_of_all_levels() {
+  std::vector<LevelOps> tables;
+  for (Isa level : all_levels()) tables.push_back({level, table_of(level)});
+  return tables;
 }
+
+// Where an op is in the table. Entries are compared by their bytes.
+struct Entry {
+  std::string_view name;
+  std::size_t offset, size;
+};
+
+static_assert(std::has_unique_object_representations_v<Ops>);
+
+#define ENTRY(op) {#op, offsetof(Ops, op), sizeof(Ops::op)}
+constexpr Entry entries[] = {
+    ENTRY(pack),
+    ENTRY(unpack),
+    ENTRY(hadamard),
+    ENTRY(encode_levels),
+    ENTRY(encode_bits),
+    ENTRY(encode_stochastic),
+    ENTRY(threshold_levels),
+    ENTRY(threshold_bits),
+    ENTRY(norm),
+    ENTRY(features),
+    ENTRY(turns),
+    ENTRY(project),
+    ENTRY(decode_f32),
+    ENTRY(decode_f64),
+    ENTRY(code_transpose),
+    ENTRY(code_tables_f32),
+    ENTRY(code_tables_f64),
+    ENTRY(code_product_f32),
+    ENTRY(code_product_f64),
+    ENTRY(code_counts),
+    ENTRY(code_gram),
+    ENTRY(ternary),
+    ENTRY(trit_sums),
+    ENTRY(trit_gram),
+    ENTRY(code_scan),
+    ENTRY(panel_product),
+    ENTRY(digit_product),
+    ENTRY(crc32c),
+};
+#undef ENTRY
 
 }  // namespace
 
 const Ops& ops_at(Isa level) {
-  static const Ops tables[] = {scalar_ops(), avx2_ops(), avx512_ops(), amx_ops()};
-  return tables[static_cast<int>(level)];
+  static const std::vector<LevelOps> tables = tables_of_all_levels();
+  for (const LevelOps& one : tables)
+    if (one.level == level) return one.ops;
+  return tables.front().ops;
 }
 
 const Ops& ops() {
   static const Ops& active = ops_at(active_isa());
   return active;
+}
+
+std::optional<bool> is_fast_at(Isa level, std::string_view op) {
+  const auto* plain = reinterpret_cast<const unsigned char*>(&ops_at(Isa::scalar));
+  const auto* own = reinterpret_cast<const unsigned char*>(&ops_at(level));
+  for (const Entry& entry : entries)
+    if (entry.name == op) return std::memcmp(plain + entry.offset, own + entry.offset, entry.size) != 0;
+  return std::nullopt;
 }
 
 }  // namespace lowtide

@@ -1,3 +1,4 @@
+import ast
 import os
 import subprocess
 import sys
@@ -67,3 +68,21 @@ def test_empty_wish_means_the_detected_level():
 def test_versions_say_why_a_wish_was_not_followed():
     found = in_python("import lowtide; lowtide.show_versions()", "sse9")
     assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be scalar, avx2, avx512 or amx)" in found
+
+
+@pytest.mark.parametrize("level", RUNNABLE)
+def test_an_op_is_fast_where_the_level_has_a_form_of_its_own(level):
+    code = "from lowtide import _core; print(_core.is_fast('hadamard'), _core.is_fast('digit_product'))"
+    assert in_python(code, level) == f"{level != 'scalar'} {level == 'amx'}"
+
+
+@pytest.mark.parametrize("name", ["", "sse9", "hadamard "])
+def test_is_fast_refuses_what_the_table_does_not_have(name):
+    with pytest.raises(ValueError, match=f"must be in the table of ops, got {name}$"):
+        _core.is_fast(name)
+
+
+def test_every_op_that_the_stub_lists_is_in_the_package():
+    stub = Path(_core.__file__).parent / "_lowtide_core.pyi"
+    listed = {node.name for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)}
+    assert {"encode", "code_gram", "is_fast"} < listed <= set(vars(_core))

@@ -49,7 +49,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 // Every level this processor can run, scalar first.
 inline std::vector<Isa> runnable_levels() {
   std::vector<Isa> levels;
-  for (int level = 0; level <= static_cast<int>(detected_isa()); ++level) levels.push_back(static_cast<Isa>(level));
+  for (Isa level : all_levels())
+    if (level.runs_on(detected_isa())) levels.push_back(level);
   return levels;
 }
 

@@ -55,6 +55,6 @@ int main() {
   opcount::print_toolchain();
   // Above avx2 there is nothing to count: valgrind has no AVX-512.
   for (Isa level : {Isa::scalar, Isa::avx2})
-    if (level <= detected_isa())
+    if (level.runs_on(detected_isa()))
       for (const opcount::Case& one : opcount::all_cases()) opcount::count(one, level);
 }

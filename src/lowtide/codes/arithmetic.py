@@ -177,7 +177,8 @@ def _float32_gram(codes: PackedRows, weight: NDArray[np.float64] | None) -> NDAr
         weight = squared if weight is None else weight * squared
     out = np.empty((codes.shape[1],) * 2, dtype=np.float32)
     factors = None if weight is None else weight.astype(np.float32)
-    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, _core.isa() == "amx", out)
+    digits = _core.is_fast("digit_product")
+    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, digits, out)
     return _scaled(out, codes.scale, codes.scale)
 
 
