@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import ComplexMeasureKernel, CoshGaussian, Gaussian, Laplace, ShiftGaussian, SinhGaussian
-from lowtide.kernels.complex.ridge import cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
+from lowtide.kernels.ridge import cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
 
 LAWS = {"cos+": cos_plus_law, "cos-": cos_minus_law, "sin+": sin_plus_law, "modulus": modulus_law}
 

@@ -1,23 +1,24 @@
 """WHICH similarity: the exact kernel, and the law of its frequencies."""
 
-# fmt: off
-# isort: off
-from lowtide.kernels.measure import Frequencies, MeasureBlock, MeasureKernel
-from lowtide.kernels.base import Kernel
-from lowtide.kernels.gaussian import Gaussian
-from lowtide.kernels.laplace import Laplace
-from lowtide.kernels.matern import Matern
-from lowtide.kernels.stable import Stable
-from lowtide.kernels.bessel import Bessel
-from lowtide.kernels.complex import (
-    ComplexMeasureKernel, CoshGaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian, SymmetricPart,
-    Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
+from lowtide.kernels.asymmetric import CoshGaussian, ShiftGaussian, SinhGaussian
+from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel
+from lowtide.kernels.custom import ComplexMeasureKernel
+from lowtide.kernels.distance import distances, resolve_gamma
+from lowtide.kernels.indefinite import SignedMeasureKernel, SymmetricPart
+from lowtide.kernels.masses import (
+    Masses,
+    fit_masses,
+    gauss_trig_segment,
+    mean_abs_cos,
+    mean_abs_sin,
+    shift_masses,
+    sinh_masses,
 )
-from lowtide.kernels.distance import distances
-from lowtide.kernels.gamma import resolve_gamma
-from lowtide.kernels.sphere import normalized_bessel
+from lowtide.kernels.sphere import Bessel, normalized_bessel
+from lowtide.kernels.symmetric import Gaussian, Laplace, Matern, Stable
 from lowtide.spec import Registry
 
+# fmt: off
 __all__ = [  # noqa: RUF022
     "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
@@ -26,7 +27,6 @@ __all__ = [  # noqa: RUF022
     "distances", "normalized_bessel", "resolve_gamma",
 ]
 # fmt: on
-# isort: on
 
 # All kernels of differences, symmetric or not; `KERNELS.of(Kernel)` are the symmetric ones.
 KERNELS: Registry[MeasureKernel] = Registry(

@@ -1,16 +1,144 @@
-"""The contract of a stationary kernel with one positive measure."""
+"""The contract of a kernel of differences: a sum of blocks, each a positive measure of frequencies with a phase.
+
+    k(x, y) = kappa(x - y) = sum_b M_b E_b cos(w.(x - y) + theta_b(w)),        w distributed as block b says.
+
+A symmetric positive kernel has one block of mass kappa(0) and phase 0. A signed measure adds a block of phase half a
+turn, the odd imaginary part of a complex measure one of a quarter turn; and a complex measure as a whole is one block
+whose phase is its argument.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
 from lowtide.kernels.distance import distances
-from lowtide.kernels.measure import FrequencyLaw, MeasureBlock, MeasureKernel
+from lowtide.spec import Spec
+
+__all__ = ["Frequencies", "FrequencyLaw", "Kernel", "MeasureBlock", "MeasureKernel"]
+
+Floats = NDArray[np.float64]
+FrequencyLaw = Literal["gaussian_mixture", "sphere", "independent", "joint"]
+
+
+class Frequencies(Protocol):
+    """A law of frequencies. A projection may ask `law`, `sample`, and lengths where the law has them."""
+
+    @property
+    def law(self) -> FrequencyLaw:
+        """Which family the law belongs to, as in `Kernel`; "joint" for one that only independent draws can carry."""
+
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
+        """Draw independent frequencies, shape (n_features, size)."""
+
+    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
+        """Return quantiles of |w|_2."""
+
+    def characteristic(self, difference: ArrayLike) -> NDArray[Any]:
+        """Return E exp(i w.difference), differences along the last axis."""
+
+    def second_moment(self, n_features: int) -> float:
+        """Return E|w|_2^2, infinite for heavy tails."""
+
+
+class Phase(Protocol):
+    """A phase theta(w) that is no linear function of the frequency."""
+
+    def turns(self, W: NDArray[Any]) -> Floats:
+        """Return theta in turns of frequencies in columns, (n_features, size)."""
+
+    def characteristic(self, difference: ArrayLike, order: int = 1) -> NDArray[np.complex128]:
+        """Return E exp(i order (w.difference + theta(w))), differences along the last axis."""
+
+
+@dataclass(frozen=True)
+class MeasureBlock:
+    """One term M E cos(w.Delta + theta(w)) of a kernel.
+
+    Attributes
+    ----------
+    mass : float
+        M > 0.
+    frequencies : Frequencies
+        The law of w.
+    turn : float, default=0.0
+        Constant part of theta, in turns: 0, 1/2 for the negative part, 1/4 for the imaginary part.
+    shift : ndarray (d,), optional
+        theta also has the linear part w.shift.
+    carried : Phase, optional
+        theta itself, in place of turn and shift.
+    """
+
+    mass: float
+    frequencies: Frequencies
+    turn: float = 0.0
+    shift: Floats | None = None
+    carried: Phase | None = None
+
+    @property
+    def is_skew(self) -> bool:
+        """Whether the two sides have different features: the phase is more than a sign."""
+        return self.carried is not None or self.shift is not None or self.turn not in (0.0, 0.5)
+
+    def phases(self, W: NDArray[Any]) -> Floats:
+        """Return theta in turns of frequencies in columns, (n_features, size)."""
+        if self.carried is not None:
+            return self.carried.turns(W)
+        linear = 0.0 if self.shift is None else self.shift @ np.asarray(W, dtype=np.float64) / (2 * np.pi)
+        return np.asarray(self.turn + linear + np.zeros(W.shape[1]))
+
+    def characteristic(self, difference: ArrayLike, order: int = 1) -> NDArray[np.complex128]:
+        """Return E exp(i order (w.difference + theta(w))), differences along the last axis."""
+        if self.carried is not None:
+            return self.carried.characteristic(difference, order)
+        moved = np.asarray(difference, dtype=np.float64)
+        moved = moved if self.shift is None else moved + self.shift
+        value = self.frequencies.characteristic(order * moved)
+        return np.asarray(value * np.exp(2j * np.pi * order * self.turn), dtype=np.complex128)
+
+
+class MeasureKernel(Spec):
+    """A kernel k(x, y) = kappa(x - y) of differences, symmetric or not.
+
+    `closed_form` says whether its blocks know their characteristic functions, and so variances are exact.
+    """
+
+    closed_form: ClassVar[bool] = True
+
+    @abstractmethod
+    def at(self, difference: ArrayLike) -> Floats:
+        """Return kappa of differences x - y along the last axis."""
+
+    @abstractmethod
+    def gram(self, X: Any, Y: Any = None) -> Floats:
+        """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
+
+    @abstractmethod
+    def measures(self, n_features: int) -> tuple[MeasureBlock, ...]:
+        """Return the blocks of constant phase, those of negligible mass left out and kappa(0) kept."""
+
+    @abstractmethod
+    def phase_measure(self, n_features: int) -> MeasureBlock | None:
+        """Return the kernel as one block that carries the phase of its measure; None where it has no such form."""
+
+    def resolve(self, X: Any, rng: np.random.Generator) -> Self:
+        """Return the kernel with what it must learn of rows X, such as masses without a closed form."""
+        return self
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Self:
+        """Return the kernel of scikit-learn's gamma."""
+        raise fail(
+            cls.__name__,
+            "a kernel given by name must have a gamma",
+            cls.__name__,
+            "Pass the kernel as an object.",
+        )
 
 
 class Kernel(MeasureKernel):

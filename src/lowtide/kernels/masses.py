@@ -1,4 +1,4 @@
-"""Total masses of the shift-, sinh- and cosh-Gaussian measures, in closed form in any dimension.
+"""Total masses of complex measures: shift-, sinh- and cosh-Gaussian in closed form, others by least squares.
 
 Against the normal law N(0, I/sigma^2) these measures are functions of one normal variable u along the shift, so a mass
 is an expectation over u: E|cos(su)|, E|sin(su)|, with s the length of the shift in bandwidths.
@@ -10,19 +10,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
 from scipy.special import dawsn, wofz
 
 from lowtide._checks import fail
 
-__all__ = [
-    "Masses",
-    "gauss_trig_segment",
-    "mean_abs_cos",
-    "mean_abs_sin",
-    "shift_masses",
-    "sinh_masses",
-]
+__all__ = ["Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses"]
 
+Floats = NDArray[np.float64]
 # Below this s the lobes of one sign are so far apart that the closed form of a single one is exact in double precision.
 _SMALL = 0.5
 # Where 2 k^2 s^2 passes 49 * 2 a term is below 1e-42.
@@ -198,3 +194,52 @@ def _negative_lobes(s: float) -> float:
     quarter = math.pi / (2 * s)
     lobes = [-gauss_trig_segment(s, k * quarter, (k + 2) * quarter).real for k in (1, 5, 9)]
     return 2.0 * max(sum(lobes), 0.0)
+
+
+def fit_masses(
+    K: ArrayLike, positive: ArrayLike, negative: ArrayLike, imaginary: ArrayLike, value_at_zero: float
+) -> Masses:
+    """Fit min |K - xi_1 G_+ + xi_2 G_- + 2 xi_3 G_I|_F with xi >= 0 and xi_1 - xi_2 = k(0).
+
+    With xi_1 = k(0) + xi_2 (or xi_2 = xi_1 - k(0) where k(0) < 0) two unknowns are left: a non-negative least squares
+    problem.
+
+    Parameters
+    ----------
+    K : array (n, n_y)
+        Exact kernel values of a few pairs of rows.
+    positive, negative : array (n, n_y)
+        Mean cosine of w.(x - y) over frequencies of the positive and of the negative real part; zeros for a part that
+        does not exist.
+    imaginary : array (n, n_y)
+        Mean sine of w.(x - y) over frequencies of the positive imaginary part.
+    value_at_zero : float
+        k(0).
+
+    Returns
+    -------
+    Masses
+
+    References
+    ----------
+    AsK-RFF (He, He, Liu and Huang), (12), with the sign of its last term corrected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P, N, S = (np.random.default_rng(i).standard_normal((5, 5)) for i in range(3))
+    >>> fitted = fit_masses(0.7 * P - 0.1 * N - 2 * 0.3 * S, P, N, S, value_at_zero=0.6)
+    >>> round(fitted.positive, 6), round(fitted.negative, 6), round(fitted.imaginary, 6)
+    (0.7, 0.1, 0.3)
+    """
+    target, plus, minus, skew = (np.asarray(G, dtype=np.float64).ravel() for G in (K, positive, negative, imaginary))
+    if not target.size == plus.size == minus.size == skew.size:
+        raise fail(
+            "fit_masses", "the four matrices must have one shape", [np.shape(G) for G in (K, positive, negative)]
+        )
+    zero = float(value_at_zero)
+    known = zero * (plus if zero >= 0 else minus)
+    both = plus - minus if np.any(minus) and np.any(plus) else np.zeros_like(plus)
+    solution, _ = nnls(np.stack([both, -2.0 * skew], axis=1), target - known)
+    common, imaginary_mass = float(solution[0]), float(solution[1])
+    return Masses(max(zero, 0.0) + common, max(-zero, 0.0) + common, imaginary_mass)

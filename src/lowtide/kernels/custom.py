@@ -1,4 +1,4 @@
-"""A user's own kernel, given by its complex density of frequencies."""
+"""A user's own kernel, given by its complex density of frequencies, which are drawn by acceptance and rejection."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from scipy import sparse
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.errors import ParameterError
-from lowtide.kernels.base import Kernel
-from lowtide.kernels.complex.mass_fit import fit_masses
-from lowtide.kernels.complex.masses import Masses
-from lowtide.kernels.complex.rejection import RejectionLaw, proposal_ratios
-from lowtide.kernels.gaussian import Gaussian
-from lowtide.kernels.measure import MeasureBlock, MeasureKernel
+from lowtide.kernels.base import FrequencyLaw, Kernel, MeasureBlock, MeasureKernel
+from lowtide.kernels.masses import Masses, fit_masses
+from lowtide.kernels.symmetric import Gaussian
 
 __all__ = ["ComplexMeasureKernel"]
 
@@ -31,6 +28,10 @@ _PARTS: dict[str, tuple[float, Callable[[NDArray[np.complex128]], Floats]]] = {
 _PILOT = 20_000
 # A part below this share of the whole is left out: fitted masses are not known as well, and rejection would crawl.
 _NEGLIGIBLE = 1e-3
+Part = Callable[[NDArray[np.complex128]], Floats]
+_BATCH = 16_384
+# Proposals for one frequency before a loop is given up: a bound a thousand times too large still passes.
+_MOST_PROPOSALS = 20_000
 
 
 @dataclass(eq=False, repr=False)
@@ -170,3 +171,66 @@ class ComplexMeasureKernel(MeasureKernel):
     def phase_measure(self, n_features: int) -> None:
         """Return None: the mass of the modulus is not known from those of the parts."""
         return None
+
+
+def proposal_ratios(
+    density: Callable[[Floats], ArrayLike], proposal: Kernel, bound: float, W: Floats
+) -> NDArray[np.complex128]:
+    """Return density / proposal at frequencies in columns; raise where its modulus is above the bound.
+
+    A violated bound would thin out the law where it is largest, a bias that nothing else shows.
+    """
+    rows = np.ascontiguousarray(W.T)
+    value = np.asarray(density(rows), dtype=np.complex128)
+    if value.shape != (len(rows),) or not np.isfinite(value).all():
+        need = "density must map frequencies (n, n_features) to n finite complex numbers"
+        raise fail("ComplexMeasureKernel", need, f"{value.dtype} {value.shape}")
+    ratio = np.asarray(value / proposal.density(rows))
+    largest = float(np.abs(ratio).max(initial=0.0))
+    if largest > bound * (1 + 1e-9):
+        raise ParameterError(
+            f"ComplexMeasureKernel: bound must be at least |density| / proposal everywhere, got {bound:g} where the "
+            f"ratio is {largest:g}. Raise bound, or use a proposal with heavier tails."
+        )
+    return ratio
+
+
+@dataclass(frozen=True)
+class RejectionLaw:
+    """Frequencies with density part(mu(w)), drawn from a proposal g and kept with probability part / (bound g)."""
+
+    density: Callable[[Floats], ArrayLike]
+    proposal: Kernel
+    bound: float
+    part: Part
+    law: ClassVar[FrequencyLaw] = "joint"
+
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
+        """Draw independent frequencies, shape (n_features, size); raise on a violated bound, or one far too large."""
+        found: list[Floats] = []
+        n_found = n_proposed = 0
+        while n_found < size:
+            if n_proposed > _MOST_PROPOSALS * max(size, 1) or (n_proposed > 100 * _BATCH and n_found == 0):
+                raise ParameterError(
+                    f"ComplexMeasureKernel: the bound must let proposals through, got {n_found} of {n_proposed} with "
+                    f"bound {self.bound:g}. Lower it, or propose where the density is."
+                )
+            W = self.proposal.sample(rng, n_features, _BATCH)
+            ratio = proposal_ratios(self.density, self.proposal, self.bound, W)
+            kept = W[:, rng.random(_BATCH) * self.bound < self.part(ratio)]
+            found.append(kept)
+            n_found, n_proposed = n_found + kept.shape[1], n_proposed + _BATCH
+        return np.concatenate([np.empty((n_features, 0)), *found], axis=1)[:, :size]
+
+    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
+        """Refuse: the law need not be invariant to rotation."""
+        raise fail("ComplexMeasureKernel", "lengths exist only for rotation-invariant frequencies", self.law)
+
+    def characteristic(self, difference: ArrayLike) -> NDArray[Any]:
+        """Refuse: a user's density has no closed form."""
+        raise fail("ComplexMeasureKernel", "a characteristic function must be known in closed form", "a callable")
+
+    def second_moment(self, n_features: int) -> float:
+        """Return E|w|^2 over 65536 frequencies of a fixed seed."""
+        W = self.sample(np.random.default_rng(0), n_features, 4 * _BATCH)
+        return float(np.mean(np.sum(W * W, axis=0)))
