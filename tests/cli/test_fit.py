@@ -4,12 +4,11 @@ import os
 import numpy as np
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
+from lowtide.tables import Target
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
-from lowtide.cli.models import split
-from lowtide.cli.recipe import Target
-from lowtide.cli.training import Training
+from lowtide.cli.fit import Training, split
 
 
 @pytest.fixture
@@ -248,3 +247,15 @@ def test_target_file_of_another_length_is_refused(inside):
     np.save("y.npy", np.array([0, 1, 0, 1]))
     assert "5, got 4" in refused("fit", "X.npy", "--target", "y.npy", "-o", "m.lowtide", code=1)
     assert "neither" in refused("fit", "X.npy", "--target", "z.npy", "-o", "m.lowtide")
+
+
+def test_split_holds_out_its_share_of_every_class():
+    values = np.repeat(["u", "v"], [80, 20])
+    train, held = split(Target("classification", values, "text"), 0.25, seed=0)
+    assert np.array_equal(np.sort(np.concatenate([train, held])), np.arange(100))
+    assert np.unique(values[held], return_counts=True)[1].tolist() == [20, 5]
+
+
+def test_split_takes_classes_of_one_row_as_they_come():
+    train, held = split(Target("classification", np.array(["u"] * 9 + ["v"]), "text"), 0.2, seed=0)
+    assert (len(train), len(held)) == (8, 2)

@@ -1,12 +1,14 @@
+import io
 import json
 import os
 import warnings
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
-from lowtide.cli.terminal import Voice, WordOrNumber, check_writable
+from lowtide.cli.terminal import Voice, WordOrNumber, check_writable, npy_pieces
 
 
 @pytest.mark.parametrize(
@@ -88,3 +90,12 @@ def test_check_writable_follows_a_link(tmp_path):
     (tmp_path / "real.html").touch()
     (tmp_path / "link.html").symlink_to(tmp_path / "real.html")
     assert check_writable(tmp_path / "link.html", "--output") == (tmp_path / "real.html").resolve()
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(6, dtype=np.uint8).reshape(2, 3), np.array(["a", "bcd"]), np.empty(0), np.eye(3)[:, ::2].T]
+)
+def test_npy_pieces_are_the_bytes_of_numpy(array):
+    stream = io.BytesIO()
+    np.save(stream, np.ascontiguousarray(array))
+    assert b"".join(npy_pieces(array)) == stream.getvalue()

@@ -1,27 +1,54 @@
-"""`lowtide fit`: a table to a model file."""
+"""`lowtide fit` learns from a table, or from a store of codes, and writes a model file."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import lowtide as lt
+from lowtide.cli.models import (
+    Score,
+    encoder_summary,
+    make_encoder,
+    make_learner,
+    name_of_y,
+    recipe_in,
+    save_with_recipe,
+    score,
+    stored_target,
+)
 from lowtide.cli.terminal import (
     EncoderOptions,
     TableOptions,
     Voice,
     WordOrNumber,
+    amount,
+    bytes_in_words,
+    check_new,
+    counted,
     encoder_options,
+    options_beside,
+    sheet,
     table_options,
     voice_options,
 )
 
 if TYPE_CHECKING:
-    from lowtide.cli.recipe import Task
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["fit"]
+    from lowtide.tables import Choice, Gathered, TableRecipe, Target, Task
 
+    Index = NDArray[np.intp]
+
+__all__ = ["Outcome", "StoreTraining", "Training", "fit", "split"]
+
+# How the model learns and how the command speaks; what codes are made of is settled.
+_WITH_A_STORE = ("data", "target", "output", "force", "task", "loss", "C", "share", "seed", "as_json", "quiet")
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -90,13 +117,10 @@ def fit(
     that 'lowtide predict' takes tables as they are. A store (.zarr) is read block by block, in memory that does not
     grow with its rows; its features are those it was encoded with.
     """
-    from lowtide.cli.models import make_encoder, make_learner
-    from lowtide.cli.training import StoreTraining, Training, check_output, check_store_options
-
-    place = check_output(output, force=force)
+    place = _check_output(output, force=force)
     training: Any
     if data.is_dir():
-        check_store_options(context)
+        _check_store_options(context)
         training = StoreTraining.read(data, target or "y", task)
     elif target is None:
         raise click.MissingParameter(param_hint="'--target'", param_type="option")
@@ -115,3 +139,283 @@ def fit(
     outcome.save(place)
     voice.say(outcome.summary(output))
     voice.result("fit", outcome.to_json(output))
+
+
+def _check_output(output: Path, *, force: bool) -> Path:
+    """Return where a model will be written, or refuse before any work."""
+    place = check_new(output, "--output", force=force)
+    if lt.tables.is_table_name(output):
+        problem = f"must name a model file, {str(output.with_suffix('.lowtide'))!r} say, got {str(output)!r}."
+        raise click.BadParameter(problem, param_hint="'--output'")
+    return place
+
+
+def _check_store_options(context: click.Context) -> None:
+    """Refuse options that a store has settled."""
+    given = options_beside(context, _WITH_A_STORE)
+    if given:
+        problem = f"is a store of codes and must come without {' and '.join(given)}: its features are settled."
+        raise click.BadParameter(problem, param_hint="'DATA'")
+
+
+@dataclass
+class Lesson:
+    """A target, and the rows to learn it from.
+
+    Attributes
+    ----------
+    file : str
+    target : Target
+    target_name : str
+    read_seconds : float
+    train, held : ndarray of int
+        Rows to learn from and rows held out.
+    """
+
+    file: str
+    target: Target
+    target_name: str
+    read_seconds: float
+    train: Index = field(init=False)
+    held: Index = field(init=False)
+
+    def hold_out(self, share: float, seed: int) -> None:
+        """Keep a share of the rows from learning, to score on."""
+        self.train, self.held = split(self.target, share, seed)
+
+    def learnable(self) -> NDArray[Any]:
+        """Return what to learn from the rows that are not held out; one class is nothing to learn."""
+        import numpy as np
+
+        values = self.target.values[self.train] if len(self.held) else self.target.values
+        if self.target.task == "classification" and len(np.unique(values)) < 2:
+            raise lt.tables.TableError(
+                f"target {self.target_name!r}: two classes or more are needed, got {values[0]!s} alone in "
+                f"{counted(len(values), 'row')}. Choose another column."
+            )
+        return values
+
+
+def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
+    """Return rows to learn from and a share of rows held out, of every class alike where there are enough."""
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(target.values))
+    if share == 0.0:
+        return rows, rows[:0]
+    n_held = max(1, round(share * len(rows)))
+    if len(rows) - n_held < 2:
+        problem = f"must leave two rows or more to learn from, got {share} of {len(rows)} rows."
+        raise click.BadParameter(problem, param_hint="'--validate'")
+    stratify = None
+    if target.task == "classification":
+        _, counts = np.unique(target.values, return_counts=True)
+        if counts.min() >= 2 and len(counts) <= min(n_held, len(rows) - n_held):
+            stratify = target.values
+    train, held = train_test_split(rows, test_size=n_held, random_state=seed, stratify=stratify)
+    return np.sort(train), np.sort(held)
+
+
+@dataclass
+class Training(Lesson):
+    """A table that was read, its target, and the rows to learn from.
+
+    Attributes
+    ----------
+    choice : Choice
+    rows : Gathered
+    """
+
+    choice: Choice
+    rows: Gathered
+
+    @classmethod
+    def read(cls, data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Training:
+        """Read a table and its target, a column of it or a file of its own."""
+        start = time.perf_counter()
+        source = lt.tables.open_table(data, header=table.header)
+        aside = lt.tables.target_file(target, source.names, source.file)
+        choice = lt.tables.choose_columns(
+            source, target=None if aside else target, one_hot=table.one_hot, drop=table.drop
+        )
+        if source.unnamed:
+            voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
+        with voice.working(f"reading {source.file}") as report:
+            rows = lt.tables.gather(source, choice, report)
+            cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
+        if cells is None or len(cells) != len(rows.numbers):
+            n_values = 0 if cells is None else len(cells)
+            raise lt.tables.TableError(
+                f"{target}: a target must have a value a row, {len(rows.numbers)}, got {n_values}."
+            )
+        name = target if choice.target is None else choice.target
+        goal = lt.tables.read_target(cells, name, task)
+        return cls(source.file, goal, name, time.perf_counter() - start, choice, rows)
+
+    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
+        """Fit the recipe and the learner on the rows to learn from, and score on the others."""
+        start = time.perf_counter()
+        values = self.learnable()
+        some = self.rows.take(self.train) if len(self.held) else self.rows
+        recipe = lt.tables.TableRecipe.learn(self.choice, some.numbers, some.texts, standardize=standardize)
+        held = self.rows.take(self.held)
+        with voice.hearing():
+            learner.fit(recipe.matrix(some.numbers, some.texts), values)
+        learner.verbose = 0
+        seconds = time.perf_counter() - start
+        predicted = learner.predict(recipe.matrix(held.numbers, held.texts))
+        classes = self.target.task == "classification"
+        result = score(self.target.values[self.held], predicted, classes=classes)
+        return Outcome(self, learner, recipe, result, seconds)
+
+
+@dataclass
+class StoreTraining(Lesson):
+    """A store, its target, and the rows to learn from; what `Training` is for a table.
+
+    Attributes
+    ----------
+    store : CodeStore
+    """
+
+    store: lt.CodeStore
+
+    @classmethod
+    def read(cls, path: Path, target: str, task: Task | None) -> StoreTraining:
+        """Open a store and read its target; the codes stay where they are."""
+        start = time.perf_counter()
+        store = lt.CodeStore.open(path)
+        if store.encoder is None:
+            raise lt.tables.TableError(
+                f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
+            )
+        if len(store) == 0:
+            raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
+        column = stored_target(store, target)
+        if column not in store.columns:
+            raise lt.tables.TableError(
+                f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
+                "Encode the table with --target, or name another column."
+            )
+        name = name_of_y(store) if column == "y" else column
+        goal = lt.tables.read_target(store.column(column), name, task)
+        return cls(path.name, goal, name, time.perf_counter() - start, store)
+
+    @property
+    def encoder(self) -> Any:
+        """What the codes were made with."""
+        return self.store.encoder
+
+    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
+        """Fit on the rows to learn from, and score on the others; `standardize` was settled with the codes."""
+        import numpy as np
+
+        start = time.perf_counter()
+        values = self.learnable()
+        source: Any = self.store
+        held = np.zeros(len(self.target.values), dtype=bool)
+        if len(self.held):
+            held[self.held] = True
+            source = lt.learners.SelectedSource(self.store, ~held)
+        with voice.hearing():
+            learner.fit(source, values)
+        learner.verbose = 0
+        seconds = time.perf_counter() - start
+        result = None
+        if len(self.held):
+            predicted = learner.predict(lt.learners.SelectedSource(self.store, held))
+            result = score(self.target.values[held], predicted, classes=self.target.task == "classification")
+        recipe = recipe_in(self.store.metadata) or lt.tables.TableRecipe.of_model(self.encoder)
+        return Outcome(self, learner, recipe, result, seconds)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted model with its recipe, and its score on the rows held out, if any."""
+
+    training: Training | StoreTraining
+    learner: Any
+    recipe: TableRecipe
+    score: Score | None
+    fit_seconds: float
+
+    def save(self, path: Path) -> None:
+        """Write the model file."""
+        save_with_recipe(self.learner, path, self.recipe, self.score.sentence("held out") if self.score else "")
+
+    def summary(self, output: Path) -> str:
+        """Say what was read, learned and written."""
+        training = self.training
+        unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
+        return sheet(
+            [
+                ("table", f"{training.file}: {counted(len(training.target.values), 'row')}, {self._columns()}"),
+                ("task", self._task()),
+                ("features", encoder_summary(self.learner.features_)),
+                ("fit", self._fit()),
+                ("score", self.score.sentence("held out") if self.score else unseen),
+                ("model", f"{output}, {bytes_in_words(output.stat().st_size)}"),
+            ]
+        )
+
+    def _columns(self) -> str:
+        recipe = self.recipe
+        parts = []
+        if recipe.numeric:
+            how = "standardized" if recipe.scale else "as they are"
+            parts.append(f"{counted(len(recipe.numeric), 'column')} of numbers ({how})")
+        if recipe.categories:
+            n_categories = sum(map(len, recipe.categories.values()))
+            parts.append(f"{counted(len(recipe.categories), 'column')} of {n_categories} categories")
+        return ", ".join(parts)
+
+    def _task(self) -> str:
+        target, name = self.training.target, self.training.target_name
+        if target.task == "regression":
+            return f"regression of {name!r} ({target.why}; --classification for classes)"
+        classes = self.learner.classes_.tolist()
+        other = "" if target.why == "text" else "; --regression for numbers"
+        return f"classification of {name!r} into {len(classes)}: {lt.tables.listed(classes)} ({target.why}{other})"
+
+    def _fit(self) -> str:
+        learner = self.learner
+        loss = getattr(learner, "loss", "squared")
+        name, value = ("C", learner.C_) if hasattr(learner, "C_") else ("alpha", learner.alpha_)
+        chosen = (
+            ", chosen on rows left out" if "auto" in (getattr(learner, "C", 0), getattr(learner, "alpha", 0)) else ""
+        )
+        rows = counted(len(self.training.train), "row")
+        return f"{loss} loss, {name} = {amount(value)}{chosen}; {rows} in {self.fit_seconds:.1f} s"
+
+    def to_json(self, output: Path) -> dict[str, Any]:
+        """Return the same as plain values."""
+        training, learner, recipe = self.training, self.learner, self.recipe
+        encoder = learner.features_
+        return {
+            "model": str(output),
+            "bytes": output.stat().st_size,
+            "data": {
+                "file": training.file,
+                "rows": len(training.target.values),
+                "train_rows": len(training.train),
+                "held_out_rows": len(training.held),
+                "numeric": list(recipe.numeric),
+                "standardized": bool(recipe.scale),
+                "one_hot": {name: len(known) for name, known in recipe.categories.items()},
+                "target": training.target_name,
+            },
+            "task": training.target.task,
+            "why": training.target.why,
+            "classes": learner.classes_.tolist() if hasattr(learner, "classes_") else None,
+            "kernel": getattr(encoder, "kernel", None),
+            "gamma": getattr(encoder, "gamma_", None),
+            "components": encoder.n_components,
+            "bits": getattr(encoder, "bits", None),
+            "projection": getattr(encoder, "projection", None),
+            "fingerprint": encoder.fingerprint_.hex(),
+            "loss": getattr(learner, "loss", "squared"),
+            "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
+            "score": self.score and self.score.to_json(),
+            "seconds": {"read": round(training.read_seconds, 3), "fit": round(self.fit_seconds, 3)},
+        }

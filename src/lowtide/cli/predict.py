@@ -1,15 +1,35 @@
-"""`lowtide predict`: a model file and a table to predictions."""
+"""`lowtide predict` predicts the rows of a table, or of codes, with a model file, and scores them where it can."""
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from lowtide.cli.terminal import Voice, bytes_in_words, counted, voice_options
+import lowtide as lt
+from lowtide.cli.models import Score, load_model, score, stored_target
+from lowtide.cli.terminal import Voice, bytes_in_words, check_new, counted, npy_pieces, voice_options
 
-__all__ = ["predict"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
+    from lowtide.tables import Source, TableRecipe
+
+    Array = NDArray[Any]
+    Columns = dict[str, Array]
+
+__all__ = ["Prediction", "Predictor", "check_can_write", "predict", "write_table"]
+
+_CODES_AT_ONCE = 1 << 16
+_DIGITS = {"prediction": ".9g"}
+_FEWER_DIGITS = ".6g"
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -56,10 +76,7 @@ def predict(
     Columns are found by name; those the model does not know are left out. Where the table has the target, the score is
     printed too.
     """
-    from lowtide.cli.prediction import Prediction, Predictor, check_output
-    from lowtide.cli.tables import write_table
-
-    place = check_output(output, force=force, several=probabilities or scores)
+    place = _check_output(output, force=force, several=probabilities or scores)
     predictor = Predictor.load(model, probabilities=probabilities, scores=scores)
     run = Prediction(predictor, data, target, header, voice)
     columns = None
@@ -75,3 +92,313 @@ def predict(
     if found is not None:
         voice.say(f"Score: {found.sentence(f'with {run.target_name!r}')}", aside=place is None)
     voice.result("predict", run.to_json(model, data, output, found, columns))
+
+
+def _check_output(output: Path | None, *, force: bool, several: bool) -> Path | None:
+    """Return where predictions will be written, or refuse before any work; None is stdout."""
+    if output is None:
+        return None
+    place = check_new(output, "--output", force=force)
+    problem = check_can_write(output, several=several)
+    if problem:
+        raise click.BadParameter(problem, param_hint="'--output'")
+    return place
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model, and the columns that were asked of it."""
+
+    model: Any
+    recipe: TableRecipe
+    probabilities: bool = False
+    scores: bool = False
+
+    @classmethod
+    def load(cls, path: Path, *, probabilities: bool, scores: bool) -> Self:
+        """Return the model of a file; only classes have probabilities and scores."""
+        model, recipe = load_model(path)
+        for option, wanted in (("--probabilities", probabilities), ("--scores", scores)):
+            method = {"--probabilities": "predict_proba", "--scores": "decision_function"}[option]
+            if wanted and not hasattr(model, method):
+                problem = f"needs a model that has them, got a {type(model).__name__}. Leave it out."
+                raise click.BadParameter(problem, param_hint=f"'{option}'")
+        return cls(model, recipe, probabilities, scores)
+
+    @property
+    def classes(self) -> Any:
+        """Classes of the model, None when it predicts numbers."""
+        return getattr(self.model, "classes_", None)
+
+    def columns(self, rows: Any) -> Columns:
+        """Return the prediction of rows, or of codes, and what else was asked for."""
+        found: Columns = {"prediction": self.model.predict(rows)}
+        if self.probabilities:
+            shares = self.model.predict_proba(rows)
+            found |= {f"probability_{name}": shares[:, j] for j, name in enumerate(self.classes)}
+        if self.scores:
+            values = self.model.decision_function(rows)
+            if values.ndim == 1:
+                found[f"score_{self.classes[1]}"] = values
+            else:
+                found |= {f"score_{name}": values[:, j] for j, name in enumerate(self.classes)}
+        return found
+
+
+def _codes_in(data: Path) -> Any:
+    """Return the codes of a store or a file, None for a table."""
+    if data.is_dir():
+        return lt.CodeStore.open(data)
+    return lt.load(data, kind=lt.Codes, mmap=True) if data.suffix == ".lowtide" else None
+
+
+class Prediction:
+    """Predictions of a table or of codes; the true values, where there are some, are gathered on the way.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    data : Path
+    target : str or None
+        A column or a file with the true values; None is the model's target, if the table has it.
+    header : bool
+    voice : Voice
+    """
+
+    def __init__(self, predictor: Predictor, data: Path, target: str | None, header: bool, voice: Voice) -> None:
+        self._predictor, self._voice, self.n_rows = predictor, voice, 0
+        self._codes = _codes_in(data)
+        self._source: Source | None = None if self._codes is not None else lt.tables.open_table(data, header=header)
+        self.target_name: str | None = target
+        self._own_truth: Array | None = None
+        self._truth: list[Array] = []
+        self._said: list[Array] = []
+        self._unseen: dict[str, Counter[str]] = {}
+        if self._source is None:
+            self._find_target_of_codes(target, data.name, header)
+        else:
+            self._find_target(self._source, target, header)
+
+    def _find_target_of_codes(self, target: str | None, file: str, header: bool) -> None:
+        """Settle where true values come from: a column of a store, or a file."""
+        columns = getattr(self._codes, "columns", ())
+        if target is None and "y" in columns:
+            self.target_name = target = "y"
+        if target is None:
+            return
+        path = lt.tables.target_file(target, columns, file)
+        column = stored_target(self._codes, target) if columns else target
+        if path is not None:
+            self._own_truth = lt.tables.one_column(path, header=header)
+        elif column in columns:
+            self._own_truth = self._codes.column(column)
+        else:
+            known = lt.tables.listed(columns) or "it has none"
+            problem = f"must name a column of {file} ({known}) or a file, got {target!r}."
+            raise click.BadParameter(problem, param_hint="'--target'")
+
+    def _find_target(self, source: Source, target: str | None, header: bool) -> None:
+        """Settle where true values come from: a column of the table, or a file."""
+        self._alignment = lt.tables.align(self._predictor.recipe, source)
+        for note in self._alignment.notes:
+            self._voice.note(note)
+        if target is None:
+            known = self._predictor.recipe.target
+            self.target_name = known if self._alignment.has(known) else None
+            return
+        path = lt.tables.target_file(target, source.names, source.file)
+        if path is not None:
+            self._own_truth = lt.tables.one_column(path, header=header)
+        else:
+            self.target_name = lt.tables.find_column(source, target, "--target")
+
+    def parts(self) -> Iterator[Columns]:
+        """Yield predictions in the order of the rows, at least once."""
+        for rows, cells in self._rows():
+            columns = self._predictor.columns(rows)
+            self.n_rows += len(rows)
+            if cells is not None:
+                self._truth.append(cells)
+                self._said.append(columns["prediction"])
+            yield columns
+        if self.n_rows == 0:
+            import numpy as np
+
+            yield self._predictor.columns(np.empty((0, self._predictor.model.n_features_in_)))
+        if self._own_truth is not None and len(self._own_truth) != self.n_rows:
+            raise lt.tables.TableError(
+                f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(self._own_truth)}."
+            )
+        self._speak_of_unseen()
+
+    def _rows(self) -> Iterator[tuple[Any, Array | None]]:
+        """Yield what the model takes, and the true values as the file has them."""
+        if self._codes is not None:
+            for codes in self._codes.blocks(_CODES_AT_ONCE):
+                yield codes, self._truth_of(self.n_rows, len(codes))
+            return
+        assert self._source is not None
+        recipe, names = self._predictor.recipe, self._alignment.names
+        for block in self._source.blocks():
+            renamed = block.renamed(names)
+            cells = self._truth_of(self.n_rows, block.n_rows)
+            if cells is None and self.target_name is not None:
+                within = renamed if self.target_name in names else block
+                cells = within.column(self.target_name)
+            for name, texts in recipe.unseen(renamed).items():
+                self._unseen.setdefault(name, Counter()).update(texts)
+            yield recipe.rows(renamed), cells
+
+    def _truth_of(self, start: int, n_rows: int) -> Array | None:
+        """Return the true values of rows from a file of their own."""
+        if self._own_truth is None:
+            return None
+        cells = self._own_truth[start : start + n_rows]
+        if len(cells) < n_rows:
+            raise lt.tables.TableError(
+                f"{self.target_name}: needs a value a row, got {len(self._own_truth)} for more rows."
+            )
+        return cells
+
+    def _speak_of_unseen(self) -> None:
+        for name, texts in self._unseen.items():
+            rows = counted(texts.total(), "row")
+            self._voice.note(
+                f"column {name!r}: {rows} with categories that were not there at fit, {lt.tables.listed([*texts])}."
+            )
+
+    def all_columns(self) -> Columns:
+        """Return all predictions at once."""
+        import numpy as np
+
+        parts = list(self.parts())
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def score(self) -> Score | None:
+        """Return the score over the rows whose true value is there, None when there are none."""
+        import numpy as np
+
+        if not self._truth:
+            return None
+        classes = self._predictor.classes
+        truth, there = lt.tables.comparable(np.concatenate(self._truth), classes)
+        if there.any() and not there.all():
+            self._voice.note(f"{counted(int((~there).sum()), 'row')} without a true value left out of the score.")
+        return score(truth[there], np.concatenate(self._said)[there], classes=classes is not None)
+
+    def to_json(
+        self, model: Path, data: Path, output: Path | None, found: Score | None, columns: Columns | None
+    ) -> dict[str, Any]:
+        """Return the run as plain values."""
+        return {
+            "model": str(model),
+            "data": str(data),
+            "rows": self.n_rows,
+            "output": None if output is None else str(output),
+            "score": found and found.to_json(),
+            "columns": columns and {name: values.tolist() for name, values in columns.items()},
+        }
+
+
+def write_table(path: Path | None, parts: Iterable[Columns]) -> None:
+    """Write parts of a table one after the other: CSV, .npy or Parquet by the file's ending, CSV to stdout for None.
+
+    The file is there once it is complete. A .npy file holds the one column there is.
+
+    Parameters
+    ----------
+    path : Path or None
+    parts : iterable of dict of ndarray
+        Equal columns in each, of equal lengths within each.
+    """
+    if path is None:
+        for text in _csv_texts(parts):
+            sys.stdout.write(text)
+    else:
+        lt.persist.write_whole(path, _FORMATS[path.suffix.lower()](parts))
+
+
+def check_can_write(path: Path, *, several: bool) -> str:
+    """Return what speaks against writing a table under this name, empty when nothing does; `several` columns or one."""
+    ending = path.suffix.lower()
+    if ending not in _FORMATS:
+        return f"must end in .csv, .npy or .parquet, got {str(path)!r}."
+    if ending == ".npy" and several:
+        return f"must end in .csv or .parquet for several columns, got {str(path)!r}."
+    if ending in (".parquet", ".pq"):
+        lt.tables.import_pyarrow()
+    return ""
+
+
+def _csv_texts(parts: Iterable[Columns]) -> Iterator[str]:
+    for i, columns in enumerate(parts):
+        stream = io.StringIO(newline="")
+        writer = csv.writer(stream, lineterminator="\n")
+        if i == 0:
+            writer.writerow(columns)
+        writer.writerows(zip(*(_cells(name, values) for name, values in columns.items())))
+        yield stream.getvalue()
+
+
+def _cells(name: str, values: Array) -> Iterator[object]:
+    """Return cells as they are written: floats with the digits that mean something."""
+    if values.dtype.kind != "f":
+        return iter(values.tolist())
+    digits = _DIGITS.get(name, _FEWER_DIGITS)
+    return (format(value, digits) for value in values.tolist())
+
+
+def _csv_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
+    return (text.encode() for text in _csv_texts(parts))
+
+
+def _npy_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
+    import numpy as np
+
+    yield from npy_pieces(np.concatenate([next(iter(columns.values())) for columns in parts]))
+
+
+def _parquet_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
+    """Yield a Parquet file piece by piece; the first part gives its schema."""
+    arrow, sink, writer = lt.tables.import_pyarrow(), _Sink(), None
+    for columns in parts:
+        arrays = {name: values.tolist() if values.dtype.kind in "UO" else values for name, values in columns.items()}
+        table = arrow.table({name: arrow.array(values) for name, values in arrays.items()})
+        writer = writer or arrow.parquet.ParquetWriter(sink, table.schema)
+        writer.write_table(table)
+        yield from sink.taken()
+    if writer is not None:
+        writer.close()
+    yield from sink.taken()
+
+
+class _Sink(io.RawIOBase):
+    """A file in memory that hands out what was written to it, and counts on as a file does."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._n_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._n_bytes
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        self._n_bytes += len(data)
+        return len(data)
+
+    def taken(self) -> list[bytes]:
+        """Return the pieces that were not handed out yet."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+
+_FORMATS: dict[str, Callable[[Iterable[Columns]], Iterator[bytes]]] = {
+    ".csv": _csv_bytes,
+    ".npy": _npy_bytes,
+    ".parquet": _parquet_bytes,
+    ".pq": _parquet_bytes,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import math
 import os
@@ -18,6 +19,9 @@ import click
 
 import lowtide
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = [
     "EncoderOptions",
     "TableOptions",
@@ -30,6 +34,7 @@ __all__ = [
     "check_writable",
     "counted",
     "encoder_options",
+    "npy_pieces",
     "options_beside",
     "sheet",
     "table_options",
@@ -359,3 +364,14 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
         problem = f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it."
         raise click.BadParameter(problem, param_hint=f"'{option}'")
     return target
+
+
+def npy_pieces(array: NDArray[Any]) -> Iterator[Any]:
+    """Yield the bytes of a .npy file, the array's own without a copy."""
+    import numpy as np
+    from numpy.lib import format
+
+    array, head = np.ascontiguousarray(array), io.BytesIO()
+    format.write_array_header_1_0(head, format.header_data_from_array_1_0(array))
+    yield head.getvalue()
+    yield array.reshape(-1).view(np.uint8).data

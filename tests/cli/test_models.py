@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 
-from lowtide.cli.models import score, split
-from lowtide.cli.recipe import Target
+from lowtide.cli.models import score
 
 
 def test_score_of_classes_is_accuracy_beside_the_most_common_class():
@@ -24,15 +23,3 @@ def test_score_of_no_rows_is_none_and_of_equal_values_finite():
     assert score(np.empty(0), np.empty(0), classes=False) is None
     assert score(np.ones(3), np.ones(3), classes=False).value == 1.0
     assert score(np.ones(3), np.zeros(3), classes=False).value == 0.0
-
-
-def test_split_holds_out_its_share_of_every_class():
-    values = np.repeat(["u", "v"], [80, 20])
-    train, held = split(Target("classification", values, "text"), 0.25, seed=0)
-    assert np.array_equal(np.sort(np.concatenate([train, held])), np.arange(100))
-    assert np.unique(values[held], return_counts=True)[1].tolist() == [20, 5]
-
-
-def test_split_takes_classes_of_one_row_as_they_come():
-    train, held = split(Target("classification", np.array(["u"] * 9 + ["v"]), "text"), 0.2, seed=0)
-    assert (len(train), len(held)) == (8, 2)
