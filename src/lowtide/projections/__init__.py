@@ -1,11 +1,8 @@
 """HOW frequencies are laid out."""
 
-from lowtide.projections.base import Blocks, DrawnProjection, Projection
-from lowtide.projections.dense import DenseProjection
-from lowtide.projections.haar import Haar
+from lowtide.projections.base import Blocks, DrawnProjection, Projection, block_sizes
+from lowtide.projections.dense import DenseProjection, Haar, Iid, Orthogonal
 from lowtide.projections.hadamard import Hadamard, HadamardProjection
-from lowtide.projections.iid import Iid
-from lowtide.projections.orthogonal import Orthogonal
 from lowtide.projections.sparse_ternary import SparseTernary, SparseTernaryProjection
 from lowtide.spec import Registry
 
@@ -22,6 +19,7 @@ __all__ = [
     "Projection",
     "SparseTernary",
     "SparseTernaryProjection",
+    "block_sizes",
 ]
 
 PROJECTIONS: Registry[Projection] = Registry(

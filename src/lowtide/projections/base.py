@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.errors import UnsuitableLayoutError
 from lowtide.kernels import Frequencies
-from lowtide.spec import Spec
+from lowtide.spec import Spec, registry_of
 
 __all__ = ["Blocks", "DrawnProjection", "Projection"]
 
@@ -29,7 +30,11 @@ class Blocks:
 
 
 class Projection(Spec):
-    """HOW frequencies are laid out. `laws` are the frequency laws that the layout can carry."""
+    """HOW frequencies are laid out. `laws` are the frequency laws that the layout can carry.
+
+    A layout says in `lay_out` how frequencies are drawn, and in `from_arrays` how they come back from a file; callers
+    use `draw` and `restore`, which look at the law first. A layout that keeps W as it is returns a `DenseProjection`.
+    """
 
     laws: ClassVar[frozenset[str]]
 
@@ -38,14 +43,14 @@ class Projection(Spec):
     ) -> DrawnProjection:
         """Return frozen frequencies; refuse a kernel whose law does not fit the layout."""
         self._check_law(kernel)
-        return self._draw(kernel, n_features, n_frequencies, rng)
+        return self.lay_out(kernel, n_features, n_frequencies, rng)
 
     def restore(
         self, kernel: Frequencies, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]
     ) -> DrawnProjection:
         """Return the frequencies whose `arrays()` were kept; refuse arrays of other shapes before using them."""
         self._check_law(kernel)
-        return self._restore(n_features, n_frequencies, arrays)
+        return self.from_arrays(n_features, n_frequencies, arrays)
 
     def _check_law(self, kernel: Frequencies) -> None:
         if kernel.law not in self.laws:
@@ -55,12 +60,14 @@ class Projection(Spec):
             )
 
     @abstractmethod
-    def _draw(
+    def lay_out(
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
-    ) -> DrawnProjection: ...
+    ) -> DrawnProjection:
+        """Return frozen frequencies of a law that fits."""
 
     @abstractmethod
-    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DrawnProjection: ...
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DrawnProjection:
+        """Return the frequencies of kept arrays, which may be anything: shapes are compared before they are used."""
 
 
 class DrawnProjection(Protocol):
@@ -105,6 +112,14 @@ def block_sizes(dimension: int, n_frequencies: int) -> tuple[int, ...]:
     return tuple(min(dimension, n_frequencies - start) for start in range(0, n_frequencies, dimension))
 
 
+def kept_array(owner: str, arrays: dict[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return a kept array as float32 of its own; the shape is compared before anything of that size is made."""
+    array = arrays[name]
+    if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
+        raise fail(owner, f"{name} must be finite float32 of shape {shape}", f"{array.dtype} {array.shape}")
+    return np.array(array, order="C")
+
+
 _LAWS = {
     "gaussian_mixture": "frequencies that are normal vectors times a scalar",
     "sphere": "frequencies on a sphere of the input's dimension",
@@ -119,5 +134,5 @@ def _describe(laws: frozenset[str]) -> str:
 
 def _fitting(law: str) -> str:
     """Name the layouts that carry a law."""
-    fitting = [repr(layout.__name__.lower()) for layout in Projection.__subclasses__() if law in layout.laws]
-    return " or ".join(fitting)
+    layouts = registry_of(Projection)
+    return " or ".join(repr(name) for name in layouts if law in layouts[name].laws)

@@ -1,19 +1,20 @@
-"""Frequencies kept as a matrix."""
+"""Frequencies that are kept as a matrix: independent, orthogonal, or orthogonal and of one length."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import ParameterError
-from lowtide.projections.base import Blocks
+from lowtide.kernels import Frequencies
+from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 
-__all__ = ["DenseProjection"]
+__all__ = ["DenseProjection", "Haar", "Iid", "Orthogonal"]
 
 _PANEL = 16
 
@@ -29,6 +30,11 @@ class DenseProjection:
     def of(cls, frequencies: NDArray[np.float64], blocks: Blocks) -> DenseProjection:
         """Return the projection of angular frequencies in columns."""
         return cls(np.ascontiguousarray(frequencies / (2 * math.pi), dtype=np.float32), blocks)
+
+    @classmethod
+    def kept(cls, owner: str, arrays: dict[str, NDArray[Any]], blocks: Blocks) -> DenseProjection:
+        """Return the projection whose `arrays()` were kept; refuse a matrix of another shape than the blocks'."""
+        return cls(kept_array(owner, arrays, "matrix", (blocks.dimension, sum(blocks.sizes))), blocks)
 
     @property
     def n_features(self) -> int:
@@ -86,3 +92,105 @@ class DenseProjection:
     def weights(self) -> NDArray[np.float32]:
         """Return the angular frequencies."""
         return self.matrix * np.float32(2 * math.pi)
+
+
+@dataclass(eq=False, repr=False)
+class Iid(Projection):
+    """Independent draws of the kernel's law: fits every kernel, costs d multiplications a frequency.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Laplace
+    >>> Iid().draw(Laplace(), 3, 8, np.random.default_rng(0)).weights().shape
+    (3, 8)
+    """
+
+    laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture", "sphere", "independent", "joint"})
+
+    def lay_out(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
+        """Sample the kernel's law."""
+        blocks = Blocks("iid", n_features, (1,) * n_frequencies)
+        return DenseProjection.of(kernel.sample(rng, n_features, n_frequencies), blocks)
+
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        """Return the kept matrix."""
+        return DenseProjection.kept("Iid", arrays, Blocks("iid", n_features, (1,) * n_frequencies))
+
+
+@dataclass(eq=False, repr=False)
+class Orthogonal(Projection):
+    """Orthogonal directions in blocks of d, each with an independent length of the kernel's law (chi for the Gaussian).
+
+    Unbiased for every Gaussian mixture, with less variance than independent frequencies for near points.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Gaussian
+    >>> W = Orthogonal().draw(Gaussian(), 4, 4, np.random.default_rng(0)).weights()
+    >>> gram = W.T @ W
+    >>> bool(np.abs(gram - np.diag(np.diag(gram))).max() < 1e-5)
+    True
+    """
+
+    laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture"})
+
+    def lay_out(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
+        """Draw Haar matrices side by side, and a length a column."""
+        directions, sizes = _haar_columns(rng, n_features, n_frequencies)
+        lengths = kernel.length_quantile(rng.random(n_frequencies), n_features)
+        return DenseProjection.of(directions * lengths, Blocks("free", n_features, sizes))
+
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        """Return the kept matrix."""
+        sizes = block_sizes(n_features, n_frequencies)
+        return DenseProjection.kept("Orthogonal", arrays, Blocks("free", n_features, sizes))
+
+
+@dataclass(eq=False, repr=False)
+class Haar(Projection):
+    """Orthogonal directions in blocks of d, all of the length 1/scale of the Bessel kernel.
+
+    References
+    ----------
+    Demni and Kadri, Orthogonal random features: explicit forms and sharp inequalities.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Bessel
+    >>> W = Haar().draw(Bessel(scale=0.5), 3, 6, np.random.default_rng(0)).weights()
+    >>> np.linalg.norm(W, axis=0).round(3)
+    array([2., 2., 2., 2., 2., 2.], dtype=float32)
+    """
+
+    laws: ClassVar[frozenset[str]] = frozenset({"sphere"})
+
+    def lay_out(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
+        """Draw Haar matrices side by side, all columns of the kernel's one length."""
+        directions, sizes = _haar_columns(rng, n_features, n_frequencies)
+        lengths = kernel.length_quantile(np.full(n_frequencies, 0.5), n_features)
+        return DenseProjection.of(directions * lengths, Blocks("fixed", n_features, sizes))
+
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        """Return the kept matrix."""
+        sizes = block_sizes(n_features, n_frequencies)
+        return DenseProjection.kept("Haar", arrays, Blocks("fixed", n_features, sizes))
+
+
+def _haar_columns(
+    rng: np.random.Generator, dimension: int, n_columns: int
+) -> tuple[NDArray[np.float64], tuple[int, ...]]:
+    """Return columns of independent Haar matrices side by side, and how many each gave."""
+    sizes = block_sizes(dimension, n_columns)
+    return np.hstack([_haar(rng, dimension, size) for size in sizes]), sizes
+
+
+def _haar(rng: np.random.Generator, dimension: int, n_columns: int) -> NDArray[np.float64]:
+    """Return the first columns of a Haar matrix: QR is unbiased only with the signs of R's diagonal moved into Q."""
+    Q, R = np.linalg.qr(rng.standard_normal((dimension, n_columns)))
+    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.kernels import Frequencies
-from lowtide.projections.base import Blocks, Projection, block_sizes
-from lowtide.projections.kept import kept_array
+from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 
 __all__ = ["Hadamard", "HadamardProjection"]
 
@@ -40,9 +39,10 @@ class Hadamard(Projection):
 
     laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture"})
 
-    def _draw(
+    def lay_out(
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> HadamardProjection:
+        """Draw signs and lengths."""
         n_blocks, dimension = _shape(n_features, n_frequencies)
         signs = rng.integers(0, 2, (n_blocks, _ROUNDS, dimension), dtype=np.int8)
         lengths = kernel.length_quantile(rng.random(n_frequencies), dimension)
@@ -52,7 +52,8 @@ class Hadamard(Projection):
             scale=_portable(lengths * dimension ** (-_ROUNDS / 2) / (2 * math.pi)),
         )
 
-    def _restore(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
+        """Return the blocks of kept signs, as bits, and scales."""
         n_blocks, dimension = _shape(n_features, n_frequencies)
         scale = kept_array("Hadamard", arrays, "scale", (n_frequencies,))
         packed, n_bytes = arrays["signs"], n_blocks * _ROUNDS * dimension // 8

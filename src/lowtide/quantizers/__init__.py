@@ -1,20 +1,18 @@
 """HOW few bits: from a map's components to small integers and back."""
 
-from lowtide.quantizers.base import DrawnQuantizer, Quantizer
-from lowtide.quantizers.line import LineSteps, normal_steps
+from lowtide.quantizers.base import DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.quantizers.lloyd_max import (
+    LineSteps,
     LloydMax,
     lloyd_max,
     lloyd_max_arcsine,
     lloyd_max_distortion,
     lloyd_max_normal,
+    normal_steps,
 )
 from lowtide.quantizers.periodic import DrawnPeriodic, PeriodicMap
-from lowtide.quantizers.phase import Phase
-from lowtide.quantizers.step import StepFunction
-from lowtide.quantizers.steps import PhaseSteps
+from lowtide.quantizers.steps import Phase, PhaseSteps, StepFunction, Uniform, even_steps
 from lowtide.quantizers.stochastic import DrawnStochastic, Stochastic
-from lowtide.quantizers.uniform import Uniform
 from lowtide.spec import Registry
 
 __all__ = [
@@ -31,6 +29,7 @@ __all__ = [
     "StepFunction",
     "Stochastic",
     "Uniform",
+    "even_steps",
     "lloyd_max",
     "lloyd_max_arcsine",
     "lloyd_max_distortion",
@@ -45,15 +44,3 @@ QUANTIZERS: Registry[Quantizer] = Registry(
     {"lloyd_max": LloydMax, "phase": Phase, "stochastic": Stochastic, "uniform": Uniform},
     unnamed=(PeriodicMap,),
 )
-
-
-def quantizer_by_name(name: str, bits: int) -> Quantizer:
-    """Return the registered quantizer with that many bits.
-
-    Examples
-    --------
-    >>> quantizer_by_name("phase", 3)
-    Phase(bits=3)
-    """
-    parameters = {"bits": bits}
-    return QUANTIZERS[name](**parameters)

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
-from lowtide.spec import Spec
+from lowtide.spec import Spec, registry_of
 
-__all__ = ["DrawnQuantizer", "Quantizer"]
+__all__ = ["DrawnQuantizer", "Quantizer", "quantizer_by_name"]
 
 
 class Quantizer(Spec):
@@ -57,3 +58,19 @@ class DrawnQuantizer(Protocol):
 
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the moments of the coded side up to n_harmonics."""
+
+
+def quantizer_by_name(name: str, bits: int) -> Quantizer:
+    """Return the registered quantizer with that many bits.
+
+    Examples
+    --------
+    >>> quantizer_by_name("phase", 3)
+    Phase(bits=3)
+    """
+    family: Any = registry_of(Quantizer)[name]
+    if "bits" not in family().get_params():
+        need = f"a quantizer given by name must have a parameter bits, as {family.__name__} has not"
+        raise fail("quantizer", need, name, "Pass the quantizer as an object.")
+    quantizer: Quantizer = family(bits=bits)
+    return quantizer

@@ -14,8 +14,7 @@ from lowtide._checks import fail
 from lowtide.errors import ParameterError
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import DrawnQuantizer, Quantizer
-from lowtide.quantizers.step import StepFunction
-from lowtide.quantizers.steps import PhaseSteps
+from lowtide.quantizers.steps import PhaseSteps, StepFunction
 
 __all__ = ["PeriodicMap"]
 

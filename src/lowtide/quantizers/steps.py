@@ -1,17 +1,66 @@
-"""A drawn quantizer whose levels are steps of the phase."""
+"""Quantizers whose levels are steps of the phase: equal cells of the cosine, and equal arcs of the circle."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.maps import N_HARMONICS, Moments
-from lowtide.quantizers.step import StepFunction
+from lowtide._checks import check_integer, fail
+from lowtide.maps import N_HARMONICS, FeatureMap, Moments
+from lowtide.quantizers.base import Quantizer
 
-__all__ = ["PhaseSteps"]
+__all__ = ["Phase", "PhaseSteps", "StepFunction", "Uniform", "even_steps"]
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """A function of period one turn that is `values[i]` on [breaks[i], breaks[i+1]), the last piece wrapping around.
+
+    Attributes
+    ----------
+    breaks : ndarray of float64, shape (n,)
+        Ascending, in [0, 1).
+    values : ndarray of float64, shape (n,)
+    """
+
+    breaks: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def at(self, turns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the function at phases in turns."""
+        piece = np.searchsorted(self.breaks, turns - np.floor(turns), side="right") - 1
+        return self.values[piece]
+
+    def shifted(self, turns: float) -> Self:
+        """Return t -> f(t + turns)."""
+        breaks = (self.breaks - turns) % 1.0
+        order = np.argsort(breaks, kind="stable")
+        return type(self)(breaks[order], self.values[order])
+
+    def __mul__(self, other: Self) -> Self:
+        """Return the product, a step function on the union of the breaks."""
+        breaks = np.unique(np.concatenate([self.breaks, other.breaks]))
+        # Evaluated in the middle of each piece: a break that rounding has split in two cannot pick a wrong value.
+        ends = np.append(breaks[1:], breaks[0] + 1.0)
+        middle = (breaks + ends) / 2
+        return type(self)(breaks, self.at(middle) * other.at(middle))
+
+    def coefficients(self, n_harmonics: int) -> NDArray[np.complex128]:
+        """Return F_k = int_0^1 f(u) e^{-2 pi i k u} du for k = 0 .. n_harmonics, exact, O(breaks x harmonics)."""
+        ends = np.append(self.breaks[1:], self.breaks[0] + 1.0)
+        jumps = self.values - np.roll(self.values, 1)
+        k = np.arange(1, n_harmonics + 1)
+        out = np.empty(n_harmonics + 1, dtype=np.complex128)
+        out[0] = np.sum(self.values * (ends - self.breaks))
+        # k = 64 q + r: exponentials of q and of r alone, and a matrix product in place of one of each k.
+        coarse = np.exp(-2j * math.pi * np.outer(np.arange(0, n_harmonics + 1, 64), self.breaks))
+        fine = np.exp(-2j * math.pi * np.outer(np.arange(64), self.breaks))
+        out[1:] = ((coarse * jumps) @ fine.T).ravel()[1 : n_harmonics + 1] / (2j * math.pi * k)
+        return out
 
 
 @dataclass(frozen=True)
@@ -92,3 +141,81 @@ def even_steps(
         even=True,
         components=tuple(shape.shifted(shift) for shift in feature_map_shifts),
     )
+
+
+@dataclass(eq=False, repr=False)
+class Uniform(Quantizer):
+    """2^bits equal cells of the map's interval, decoded at their middles up to the unbiased scale.
+
+    Parameters
+    ----------
+    bits : int, default=1
+        1 to 8.
+
+    Examples
+    --------
+    >>> from lowtide.maps import Cosine
+    >>> drawn = Uniform(bits=2).draw(Cosine(), np.random.default_rng(0))
+    >>> (drawn.codebook / drawn.codebook[-1]).round(4)
+    array([-1.    , -0.3333,  0.3333,  1.    ])
+    """
+
+    bits: int = 1
+
+    def check(self) -> None:
+        """Refuse bits outside 1 to 8."""
+        check_integer("Uniform", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
+
+    def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
+        """Return the quantizer of the map's components; nothing is random."""
+        low, high = feature_map.density.interval
+        edges = np.linspace(low, high, 2**self.bits + 1)
+        return even_steps((edges[:-1] + edges[1:]) / 2, edges[1:-1], feature_map.shifts)
+
+
+@dataclass(eq=False, repr=False)
+class Phase(Quantizer):
+    """M = 2^bits equal arcs of the circle: one level a frequency, decoded to (cos, sin) of the arc's middle over F_1.
+
+    F_1 = (M/pi) sin(pi/M). Two bits are the signs of the cosine and of the sine; three come within 5.3% of the
+    variance of full precision for distant points.
+
+    Parameters
+    ----------
+    bits : int, default=2
+        1 to 8, per frequency, that is for two components.
+
+    Examples
+    --------
+    >>> from lowtide.maps import CosSin
+    >>> Phase(bits=2).draw(CosSin(), np.random.default_rng(0)).codebook.round(4)
+    array([[ 0.7854,  0.7854],
+           [-0.7854,  0.7854],
+           [-0.7854, -0.7854],
+           [ 0.7854, -0.7854]])
+    """
+
+    bits: int = 2
+
+    def check(self) -> None:
+        """Refuse bits outside 1 to 8."""
+        check_integer("Phase", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
+
+    def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
+        """Return the quantizer; it needs a map with both quadratures."""
+        if feature_map.width != 2:
+            raise fail("Phase", "feature_map must be 'cos_sin'", type(feature_map).__name__, "Or use LloydMax.")
+        n = 2**self.bits
+        breaks = np.arange(n) / n
+        scale = (n / math.pi) * math.sin(math.pi / n)
+        middle = 2 * math.pi * (breaks + 0.5 / n)
+        codebook = np.stack([np.cos(middle), np.sin(middle)], axis=1) / scale
+        return PhaseSteps(
+            bits=self.bits,
+            shifts=np.zeros(1, dtype=np.float32),
+            codebook=codebook,
+            borders=breaks[1:].astype(np.float32),
+            table=np.arange(n, dtype=np.uint8),
+            even=False,
+            components=(StepFunction(breaks, codebook[:, 0]), StepFunction(breaks, codebook[:, 1])),
+        )
