@@ -15,6 +15,7 @@ from lowtide.errors import LowtideError
 
 __all__ = [
     "MISSING",
+    "ChoiceError",
     "TableError",
     "as_numbers",
     "columns_of",
@@ -39,6 +40,14 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 class TableError(LowtideError, ValueError):
     """A table cannot be read, or does not hold what it must."""
+
+
+class ChoiceError(TableError):
+    """Columns were chosen that cannot be: `parameter` ("target", "one_hot", "drop", "data") has the `problem`."""
+
+    def __init__(self, parameter: str, problem: str) -> None:
+        super().__init__(f"{parameter} {problem}")
+        self.parameter, self.problem = parameter, problem
 
 
 def listed(names: Sequence[object], most: int = _MOST_NAMES) -> str:

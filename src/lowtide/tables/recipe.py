@@ -281,7 +281,7 @@ class Recipe:
     def _column(self, source: Origin) -> int:
         return source.column if isinstance(source, Number) else self.categories[source.categories].column
 
-    def apply(self, rows: Any) -> Floats:
+    def apply(self, rows: Any, *, copy: bool = True) -> Floats:
         """Return the features of rows, float64 (n, n_features).
 
         Parameters
@@ -290,6 +290,8 @@ class Recipe:
             Tables with names have their columns found by name, in any order; columns that are not needed are passed
             over, as scikit-learn's ColumnTransformer does. Arrays and lists are taken in order. float32 is computed as
             float64. A table of numbers that nothing is done to may be returned as it is, without a copy.
+        copy : bool, default=True
+            Whether an array of float64 stays as it is; False lets the features take its place.
 
         Raises
         ------
@@ -300,7 +302,8 @@ class Recipe:
             if rows.shape[1] != len(self.columns):
                 raise TableError(f"rows must have {len(self.columns)} columns, got {rows.shape[1]}.")
             taken = rows if self._in_order else rows[:, self._taken]
-            out = np.array(taken, dtype=np.float64, order="C") if self.steps else np.asarray(taken, dtype=np.float64)
+            fresh = copy and self.steps and taken is rows
+            out = np.array(taken, dtype=np.float64) if fresh else np.asarray(taken, dtype=np.float64)
         else:
             out = self._read(columns_of(rows, self.columns, self.named))
         return self._finish(out)
@@ -350,7 +353,7 @@ class Recipe:
 
     def _read(self, columns: Sequence[NDArray[Any]]) -> Floats:
         """Return the sources of columns of cells."""
-        out = np.empty((len(columns[0]) if columns else 0, self.n_features))
+        out = np.zeros((len(columns[0]) if columns else 0, self.n_features))
         numbers: dict[int, Floats] = {}
         places: dict[int, tuple[NDArray[np.intp], NDArray[np.bool_]]] = {}
         for j, source in enumerate(self.sources):
@@ -363,13 +366,32 @@ class Recipe:
             known = self.categories[source.categories]
             if source.categories not in places:
                 places[source.categories] = known.index(columns[known.column], self.columns[known.column])
-            index, absent = places[source.categories]
-            if isinstance(source, Indicator):
-                np.equal(index, source.index, out=out[:, j])
-            else:
+                for feature_of in self._spread.get(source.categories, ()):
+                    feature = feature_of[places[source.categories][0]]
+                    rows = np.flatnonzero(feature >= 0)
+                    out[rows, feature[rows]] = 1.0
+            if isinstance(source, Ordinal):
+                index, absent = places[source.categories]
                 out[:, j] = np.where(index < 0, _nan_for_none(source.unknown), index)
                 out[absent, j] = _nan_for_none(source.missing)
         return out
+
+    @cached_property
+    def _spread(self) -> dict[int, list[NDArray[np.intp]]]:
+        """The feature that each category makes 1, -1 for none, by list of categories; the last entry is for unknown.
+
+        There is one array for each time that a category is used.
+        """
+        spread: dict[int, list[NDArray[np.intp]]] = {}
+        for j, source in enumerate(self.sources):
+            if isinstance(source, Indicator):
+                layers = spread.setdefault(source.categories, [])
+                free = next((layer for layer in layers if layer[source.index] < 0), None)
+                if free is None:
+                    free = np.full(len(self.categories[source.categories].values) + 1, -1, dtype=np.intp)
+                    layers.append(free)
+                free[source.index] = j
+        return spread
 
     def _finish(self, out: Floats) -> Floats:
         """Run the steps in place, and refuse what is no number in the end."""

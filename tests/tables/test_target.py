@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from lowtide.cli.recipe import comparable, read_target
-from lowtide.cli.tables import TableError
+from lowtide.tables import TableError, comparable, read_target
 
 
 def cells(*values):

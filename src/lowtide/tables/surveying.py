@@ -1,0 +1,451 @@
+"""A table in a file becomes a recipe and rows: which columns play which part, all rows or one pass over many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.tables.cells import ChoiceError, TableError, listed, suggestion
+from lowtide.tables.reading import Block, Source, number_matrix
+from lowtide.tables.recipe import Categories, Feature, Indicator, Number, Recipe, Step
+from lowtide.tables.target import Kind, target_kind
+
+__all__ = [
+    "Alignment",
+    "Choice",
+    "Gathered",
+    "Survey",
+    "align",
+    "block_rows",
+    "choose_columns",
+    "find_column",
+    "gather",
+    "learn_recipe",
+    "survey",
+    "target_survey",
+    "unseen_categories",
+]
+
+Floats = NDArray[np.float64]
+Texts = Mapping[str, NDArray[Any]]
+Moments = tuple[Sequence[float], Sequence[float]]
+
+_MOST_CATEGORIES = 1000
+# Rows an encoder is fitted on: its gamma then moves by a fraction of a percent. Smaller tables are taken whole.
+_SAMPLE_ROWS = 1 << 16
+_ORDER: tuple[Kind, ...] = ("whole", "number", "text")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The part that each column of a table plays.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        All columns of the table, in its order.
+    named : bool
+        Whether the names come from the table; otherwise they count its columns.
+    target : str or None
+    numeric, one_hot : tuple of str
+        Features, in the table's order.
+    """
+
+    columns: tuple[str, ...]
+    named: bool
+    target: str | None
+    numeric: tuple[str, ...]
+    one_hot: tuple[str, ...] = ()
+
+    @classmethod
+    def of_recipe(cls, recipe: Recipe, content: Any = None) -> Self:
+        """Return the choice that `to_json` described, which may be a stranger's; None: only the recipe is known."""
+        entries = content if isinstance(content, dict) else {}
+        columns, target = entries.get("columns", list(recipe.columns)), entries.get("target")
+        texts = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+        if not texts or not set(recipe.columns) <= set(columns) or not isinstance(target, (str, type(None))):
+            raise TableError("a table's columns must be those that lowtide wrote beside a recipe, got others.")
+        one_hot = tuple(name for name in recipe.columns if name not in recipe.numeric)
+        return cls(tuple(columns), recipe.named, target, recipe.numeric, one_hot)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a recipe does not know of the table: all its columns, and the target."""
+        return {"columns": list(self.columns), "target": self.target}
+
+
+def choose_columns(source: Source, *, target: str | None, one_hot: Sequence[str], drop: Sequence[str]) -> Choice:
+    """Return the choice that options make; what is neither target nor dropped is a feature."""
+    goal = None if target is None else find_column(source, target, "target")
+    categories = {find_column(source, name, "one_hot") for name in one_hot}
+    dropped = {find_column(source, name, "drop") for name in drop}
+    for option, names in (("one_hot", categories), ("drop", dropped)):
+        if goal in names:
+            raise ChoiceError(option, f"must not name the target, got {goal!r}.")
+    if categories & dropped:
+        both = listed(sorted(categories & dropped))
+        raise ChoiceError("drop", f"must not name columns that are taken as categories, got {both}.")
+    features = [name for name in source.names if name != goal and name not in dropped]
+    if not features and dropped:
+        raise ChoiceError("drop", "must leave a column to learn from, got all of them.")
+    if not features:
+        raise ChoiceError("data", f"must have a column besides the target, got {listed(source.names)} alone.")
+    numeric = tuple(name for name in features if name not in categories)
+    one_hot_in_order = tuple(name for name in features if name in categories)
+    return Choice(source.names, source.named, goal, numeric, one_hot_in_order)
+
+
+def find_column(source: Source, name: str, parameter: str) -> str:
+    """Return a column's name; where columns are counted, -1 is the last."""
+    if name in source.names:
+        return name
+    if not source.named and name.startswith("-") and name[1:].isdigit() and 1 <= int(name[1:]) <= len(source.names):
+        return source.names[int(name)]
+    if source.named:
+        near = suggestion(name, source.names)
+        raise ChoiceError(parameter, f"must name a column of {source.file}, got {name!r}. {near}")
+    most = len(source.names) - 1
+    must = f"must be the number of a column of {source.file}, 0 to {most} or -1 for the last"
+    raise ChoiceError(parameter, f"{must}, got {name!r}.")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The chosen columns of rows: numbers (n, n_numeric), texts by one-hot column, the target as the file has it."""
+
+    numbers: Floats
+    texts: dict[str, NDArray[Any]]
+    target: NDArray[Any] | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> Gathered:
+        """Return some of the rows; the target stays behind."""
+        return Gathered(self.numbers[rows], {name: values[rows] for name, values in self.texts.items()})
+
+    def matrix(self, recipe: Recipe, choice: Choice) -> Floats:
+        """Return the rows that the recipe makes of these; `numbers` may be overwritten."""
+        if not self.texts and choice.numeric == recipe.columns:
+            return recipe.apply(self.numbers, copy=False)
+        columns = {name: self.numbers[:, j] for j, name in enumerate(choice.numeric)}
+        return recipe.apply_columns({**columns, **self.texts}, len(self.numbers))
+
+
+def gather(source: Source, choice: Choice, report: Callable[[int], None] = lambda n: None) -> Gathered:
+    """Read a table block by block: the text of a CSV file is never there as a whole.
+
+    Parameters
+    ----------
+    source : Source
+    choice : Choice
+    report : callable
+        Told the number of rows so far.
+    """
+    numbers, texts, targets, n_rows = [], {name: [] for name in choice.one_hot}, [], 0  # type: ignore[var-annotated]
+    for block in source.blocks():
+        numbers.append(number_matrix(block, choice.numeric, "choose"))
+        for name, parts in texts.items():
+            parts.append(block.texts(name))
+        if choice.target is not None:
+            targets.append(block.column(choice.target))
+        n_rows += block.n_rows
+        report(n_rows)
+    if n_rows == 0:
+        raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
+    joined = {name: np.concatenate(parts) for name, parts in texts.items()}
+    return Gathered(np.concatenate(numbers), joined, np.concatenate(targets) if targets else None)
+
+
+def learn_recipe(choice: Choice, numbers: Floats, texts: Texts, *, standardize: bool) -> Recipe:
+    """Return the recipe of a table: categories as they come, mean and standard deviation of its numbers.
+
+    Features are the numbers, (x - mean) / scale, then a column of 0 and 1 for each category. A category that was not
+    there is none of them: all 0.
+
+    Parameters
+    ----------
+    choice : Choice
+    numbers : ndarray (n, n_numeric)
+    texts : dict of ndarray (n,)
+        The one-hot columns.
+    standardize : bool
+
+    Examples
+    --------
+    >>> choice = Choice(("x", "city"), True, None, ("x",), ("city",))
+    >>> texts = {"city": np.array(["Oslo", "Bern"], dtype=object)}
+    >>> recipe = learn_recipe(choice, np.array([[1.0], [3.0]]), texts, standardize=True)
+    >>> recipe.apply([[1.0, "Oslo"], [3.0, "Bern"]])
+    array([[-1.,  0.,  1.],
+           [ 1.,  1.,  0.]])
+    """
+    moments = _moments(numbers, choice.numeric) if standardize else None
+    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments)
+
+
+def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: Moments | None) -> Recipe:
+    """Return the recipe of a table whose categories and moments are known."""
+    _check_categories(categories)
+    used = {*choice.numeric, *categories}
+    needed = tuple(name for name in choice.columns if name in used)
+    mean, scale = moments or ((), ())
+    scaling: list[tuple[Step, ...]] = [(("subtract", m), ("divide", s)) for m, s in zip(mean, scale)]
+    scaling = scaling or [()] * len(choice.numeric)
+    features: list[Feature] = [(Number(needed.index(name)), steps) for name, steps in zip(choice.numeric, scaling)]
+    known = [Categories(needed.index(name), tuple(sorted(texts)), as_text=True) for name, texts in categories.items()]
+    features += [(Indicator(k, i), ()) for k, some in enumerate(known) for i in range(len(some.values))]
+    return Recipe.of_features(needed, features, known, choice.named)
+
+
+def _check_categories(categories: Mapping[str, set[str]]) -> None:
+    """Refuse columns that are no categories."""
+    for name, known in categories.items():
+        if len(known) > _MOST_CATEGORIES:
+            raise TableError(
+                f"--one-hot {name}: a column must have at most {_MOST_CATEGORIES} categories, got {len(known)}. "
+                f"Leave an identifier out: --drop {name}."
+            )
+
+
+def _moments(numbers: Floats, names: tuple[str, ...]) -> Moments:
+    """Return mean and standard deviation of columns; a constant one keeps its scale."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, std = numbers.mean(axis=0), numbers.std(axis=0)
+    far = [name for name, spread in zip(names, std) if not np.isfinite(spread)]
+    if far:
+        raise TableError(f"columns must have a finite variance, got too large numbers in {listed(far)}. Rescale them.")
+    # Rounding leaves a constant column a spread of some last digits, which must not become its unit.
+    constant = numbers.max(axis=0, initial=-np.inf) == numbers.min(axis=0, initial=np.inf)
+    return mean.tolist(), np.where(constant | (std == 0.0), 1.0, std).tolist()
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What the columns of a table are called by a recipe, and what to say about it."""
+
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def has(self, name: str | None) -> bool:
+        """Whether the table has a column of that name."""
+        return name is not None and name in self.names
+
+
+def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> Alignment:
+    """Find the columns that a recipe needs: by name where both sides have names, by order otherwise.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    source : Source
+    choice : Choice or None
+        Of the table that the recipe was made for, where it is known.
+
+    Raises
+    ------
+    TableError
+        Naming the columns that are missing.
+    """
+    fitted = choice or Choice.of_recipe(recipe)
+    if not (source.named and recipe.named):
+        return _in_order(recipe, fitted, source)
+    missing = [name for name in recipe.columns if name not in source.names]
+    if missing:
+        near = f" {suggestion(missing[0], source.names)}" if len(missing) == 1 else ""
+        has = "" if near.endswith(".") else f" The file has {listed(source.names)}."
+        plural = "s" if len(missing) > 1 else ""
+        raise TableError(
+            f"{source.file}: the model needs column{plural} {listed(missing, most=20)}, which the file does not have."
+            f"{near}{has}"
+        )
+    extra = [name for name in source.names if name not in fitted.columns]
+    notes = [f"{source.file}: the model does not know {listed(extra)}; left out."] if extra else []
+    return Alignment(source.names, tuple(notes))
+
+
+def _in_order(recipe: Recipe, fitted: Choice, source: Source) -> Alignment:
+    """Take columns as they come: all those at fit, all but the target, or the features alone."""
+    without_target = tuple(name for name in fitted.columns if name != fitted.target)
+    candidates = {len(names): names for names in (recipe.columns, without_target, fitted.columns)}
+    names = candidates.get(len(source.names))
+    which = "the file" if recipe.named else "the table the model was fitted on"
+    if names is None:
+        widths = " or ".join(map(str, sorted(candidates)))
+        raise TableError(
+            f"{source.file}: {which} has no column names, so columns are taken in order and there must be {widths} of "
+            f"them, got {len(source.names)}."
+        )
+    notes = []
+    if source.named or recipe.named:
+        notes.append(f"{source.file}: {which} has no column names; columns are taken in order, as {listed(names)}.")
+    return Alignment(names, tuple(notes))
+
+
+def block_rows(recipe: Recipe, block: Block) -> Floats:
+    """Return the rows that a recipe makes of a block of any table with the columns it needs."""
+    numbers = number_matrix(block, recipe.numeric, "reuse", recipe.filled)
+    if recipe.numeric == recipe.columns and not recipe.categories:
+        return recipe.apply(numbers, copy=False)
+    columns: dict[str, NDArray[Any]] = {name: numbers[:, j] for j, name in enumerate(recipe.numeric)}
+    columns |= {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
+    return recipe.apply_columns(columns, block.n_rows)
+
+
+def unseen_categories(recipe: Recipe, block: Block) -> dict[str, list[Any]]:
+    """Return the cells of a block that are no category of the recipe, one a row, by column."""
+    found = {}
+    for some in recipe.categories:
+        known = frozenset(some.values)
+        found[recipe.columns[some.column]] = [c for c in some.cells(_cells(some, block, recipe)) if c not in known]
+    return {name: cells for name, cells in found.items() if cells}
+
+
+def _cells(some: Categories, block: Block, recipe: Recipe) -> NDArray[Any]:
+    """Return cells of a file as categories are: numbers where these are, else texts; None where there is nothing."""
+    name = recipe.columns[some.column]
+    if some.as_text:
+        return block.texts(name)
+    if not any(isinstance(value, str) for value in some.values):
+        return number_matrix(block, [name], "reuse", [name])[:, 0]
+    return np.array([text or None for text in block.texts(name).tolist()], dtype=object)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over a table has found.
+
+    Attributes
+    ----------
+    n_rows : int
+    recipe : Recipe
+        With mean, deviation and categories of all rows.
+    sample : ndarray (at most 65,536, n_features)
+        Rows as the recipe makes them: all of them, or as many drawn by chance.
+    kind : {"text", "whole", "number"} or None
+        What the target holds.
+    """
+
+    n_rows: int
+    recipe: Recipe
+    sample: Floats
+    kind: Kind | None
+
+
+def survey(
+    source: Source, choice: Choice, *, standardize: bool, seed: int, report: Callable[[int], None] = lambda n: None
+) -> Survey:
+    """Read a table of any size once, in memory that does not grow: all that a recipe and an encoder must know of it.
+
+    Parameters
+    ----------
+    source : Source
+    choice : Choice
+    standardize : bool
+    seed : int
+        Of the sample.
+    report : callable
+        Told the number of rows so far.
+    """
+    moments, sample, kinds = _Moments(len(choice.numeric)), _Sample(choice, seed), set()
+    categories: dict[str, set[str]] = {name: set() for name in choice.one_hot}
+    for block in source.blocks():
+        numbers = number_matrix(block, choice.numeric, "choose")
+        texts = {name: block.texts(name) for name in choice.one_hot}
+        moments.add(numbers)
+        sample.add(numbers, texts)
+        for name, known in categories.items():
+            known.update(texts[name])
+        _check_categories(categories)
+        if choice.target is not None:
+            kinds.add(target_kind(block.column(choice.target), choice.target, block.first_row))
+        report(moments.n_rows)
+    if moments.n_rows == 0:
+        raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
+    some = sample.gathered()
+    recipe = learn_recipe(choice, some.numbers, some.texts, standardize=standardize)
+    if moments.n_rows > len(some.numbers):
+        recipe = _recipe(choice, categories, moments.result() if standardize else None)
+    return Survey(moments.n_rows, recipe, some.matrix(recipe, choice), _widest(kinds))
+
+
+def target_survey(source: Source, name: str, report: Callable[[int], None] = lambda n: None) -> Kind | None:
+    """Return what the target of a table holds, None for one without rows."""
+    kinds, n_rows = set(), 0
+    for block in source.blocks():
+        kinds.add(target_kind(block.column(name), name, block.first_row))
+        n_rows += block.n_rows
+        report(n_rows)
+    return _widest(kinds)
+
+
+def _widest(kinds: set[Kind]) -> Kind | None:
+    return max(kinds, key=_ORDER.index) if kinds else None
+
+
+class _Moments:
+    """Mean and deviation of columns, block by block (Chan, Golub and LeVeque's update)."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_rows = 0
+        self._mean, self._squares = np.zeros(n_columns), np.zeros(n_columns)
+        self._low, self._high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+
+    def add(self, numbers: Floats) -> None:
+        n = len(numbers)
+        if n == 0:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = numbers.mean(axis=0)
+            apart = mean - self._mean
+            total = self.n_rows + n
+            self._squares += ((numbers - mean) ** 2).sum(axis=0) + apart**2 * (self.n_rows * n / total)
+            self._mean += apart * (n / total)
+        self._low = np.minimum(self._low, numbers.min(axis=0))
+        self._high = np.maximum(self._high, numbers.max(axis=0))
+        self.n_rows = total
+
+    def result(self) -> Moments:
+        std = np.sqrt(self._squares / self.n_rows)
+        if not np.isfinite(std).all():
+            raise TableError("columns must have a finite variance, got too large numbers. Rescale them.")
+        constant = (self._low == self._high) | (std == 0.0)
+        return self._mean.tolist(), np.where(constant, 1.0, std).tolist()
+
+
+class _Sample:
+    """Rows drawn alike from all that came (reservoir sampling), in the table's order while all of them fit."""
+
+    def __init__(self, choice: Choice, seed: int) -> None:
+        self._draw = np.random.default_rng(seed)
+        self._numbers: list[Floats] = []
+        self._texts: dict[str, list[NDArray[Any]]] = {name: [] for name in choice.one_hot}
+        self._kept: Gathered | None = None
+        self._n_rows = 0
+
+    def add(self, numbers: Floats, texts: dict[str, NDArray[Any]]) -> None:
+        room = max(0, _SAMPLE_ROWS - self._n_rows)
+        if room:
+            self._numbers.append(numbers[:room].copy())
+            for name, parts in self._texts.items():
+                parts.append(texts[name][:room])
+        rest = np.arange(self._n_rows + min(room, len(numbers)), self._n_rows + len(numbers))
+        self._n_rows += len(numbers)
+        if len(rest):
+            kept = self.gathered()
+            place = self._draw.integers(0, rest + 1)
+            for row, i in zip((rest - rest[0] + len(numbers) - len(rest)).tolist(), place.tolist()):
+                if i < _SAMPLE_ROWS:
+                    kept.numbers[i] = numbers[row]
+                    for name, values in kept.texts.items():
+                        values[i] = texts[name][row]
+
+    def gathered(self) -> Gathered:
+        """Return the rows; from the first call on they are replaced, not added to."""
+        if self._kept is None:
+            if not self._numbers:
+                return Gathered(np.empty((0, 0)), {})
+            texts = {name: np.concatenate(parts) for name, parts in self._texts.items()}
+            self._kept = Gathered(np.concatenate(self._numbers), texts)
+            self._numbers = []
+        return self._kept

@@ -1,0 +1,198 @@
+"""The target of a table is what is to be learned: classes or numbers, a column of the table or a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.tables.cells import MISSING, ChoiceError, TableError, text_of
+from lowtide.tables.reading import is_table_name, open_table
+
+__all__ = [
+    "Kind",
+    "Target",
+    "Task",
+    "comparable",
+    "one_column",
+    "read_target",
+    "target_file",
+    "target_kind",
+    "target_values",
+]
+
+Array = NDArray[Any]
+Task = Literal["classification", "regression"]
+Kind = Literal["text", "whole", "number"]
+
+_MOST_WHOLE_NUMBERS = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """Values to learn.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    values : ndarray (n,)
+        Classes as texts or integers, or float64.
+    why : str
+        What the choice of the task rests on.
+    """
+
+    task: Task
+    values: Array
+    why: str
+
+
+def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
+    """Return the target of a column: text, truth values and few whole numbers are classes, other numbers are not.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them.
+    name : str
+        What to call the column in messages.
+    wish : {"classification", "regression"} or None
+        The task, when it was asked for.
+
+    Examples
+    --------
+    >>> read_target(np.array(["a", "b", "a"], dtype=object), "y").task
+    'classification'
+    >>> read_target(np.array([0.5, 1.25, 3.0]), "y").why
+    'numbers'
+    """
+    numbers = _numbers(cells)
+    _check_complete(cells, numbers, name)
+    if numbers is None:
+        if wish == "regression":
+            text = next(text for text in map(text_of, cells) if not _is_number(text))
+            raise TableError(f"target {name!r}: regression needs numbers, got {text!r}. Leave out --regression.")
+        return Target("classification", _texts(cells), "text" if cells.dtype.kind != "b" else "truth values")
+    whole = bool(np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53)
+    n_different = len(np.unique(numbers))
+    few = whole and n_different <= _MOST_WHOLE_NUMBERS and 2 * n_different <= len(numbers)
+    task: Task = wish or ("classification" if few else "regression")
+    why = f"{n_different} different whole numbers" if few else "numbers"
+    if task == "regression":
+        return Target(task, numbers, why)
+    return Target(task, numbers.astype(np.int64) if whole else _texts(cells), why)
+
+
+def target_kind(cells: Array, name: str, first_row: int = 1) -> Kind:
+    """Return what some cells of a target hold: texts, whole numbers, or other numbers.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them; every one must have a value.
+    name : str
+        What to call the column in messages.
+    first_row : int, default=1
+        The number of the first of these rows in the table.
+
+    Examples
+    --------
+    >>> target_kind(np.array(["1", "2"], dtype=object), "y"), target_kind(np.array([0.5]), "y")
+    ('whole', 'number')
+    """
+    numbers = _numbers(cells)
+    _check_complete(cells, numbers, name, first_row)
+    if numbers is None:
+        return "text"
+    return "whole" if np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53 else "number"
+
+
+def target_values(cells: Array, kind: Kind) -> Array:
+    """Return cells as a target of that kind, or of a wider one."""
+    if kind == "text":
+        return _texts(cells)
+    numbers = _numbers(cells)
+    if numbers is None:
+        raise TableError("a target must hold numbers in all rows, got text.")
+    return numbers.astype(np.int64) if kind == "whole" else numbers
+
+
+def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return true values as a model gives them, and which rows have one.
+
+    Parameters
+    ----------
+    cells : ndarray (n,)
+        As the file has them.
+    classes : ndarray or None
+        The model's classes; None for numbers.
+    """
+    texts = _texts(cells)
+    if classes is not None and classes.dtype.kind not in "biuf":
+        return texts, texts != ""
+    values = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    there = np.array([text.lower() not in MISSING for text in texts], dtype=bool)
+    # A class that is no number is wrong, not absent; a number that is none cannot be compared.
+    return values, there if classes is not None else there & np.isfinite(values)
+
+
+def target_file(target: str, columns: Sequence[str], file: str) -> Path | None:
+    """Return the file that a target names, None when it is a column, or should be one."""
+    path = Path(target)
+    if target in columns or not is_table_name(path):
+        return None
+    if not path.is_file():
+        problem = f"must name a column of {file} or a file, got {target!r}, which is neither."
+        raise ChoiceError("target", problem)
+    return path
+
+
+def one_column(path: Path, *, header: bool) -> NDArray[Any]:
+    """Return the values of the only column of a file, as the file has them."""
+    source = open_table(path, header=header)
+    if len(source.names) != 1:
+        raise TableError(f"{path.name}: a target file must have one column, got {len(source.names)}.")
+    blocks = [block.columns[0] for block in source.blocks()]
+    return np.concatenate(blocks) if blocks else np.empty(0)
+
+
+def _numbers(cells: Array) -> NDArray[np.float64] | None:
+    """Return numbers, NaN where there is nothing; None for truth values and when some cells are other text."""
+    if cells.dtype.kind == "b":
+        return None
+    if cells.dtype.kind in "iuf":
+        return cells.astype(np.float64)
+    texts = _texts(cells)
+    if not all(_is_number(text) or text.lower() in MISSING for text in texts):
+        return None
+    numbers = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    return None if np.isnan(numbers).all() else numbers
+
+
+def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str, first_row: int = 1) -> None:
+    """Raise when a row has nothing to learn."""
+    absent = _texts(cells) == "" if numbers is None else ~np.isfinite(numbers)
+    if absent.any():
+        row = int(np.argmax(absent))
+        text = text_of(cells[row])
+        got = repr(text) if text else "nothing"
+        more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
+        raise TableError(
+            f"target {name!r}: every row must have a value, got {got} in row {first_row + row}{more}. "
+            "Remove those rows."
+        )
+
+
+def _texts(cells: Array) -> Array:
+    return np.array([text_of(cell) for cell in cells.tolist()], dtype=str)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
