@@ -101,7 +101,7 @@ class DrawnSketch(DrawnEncoder):
 
     @cached_property
     def template(self) -> Codes:
-        """Codes of zero rows, with codebook and identity."""
+        """Codes of zero rows, with codebook and identity, and with norms where they are kept."""
         bits, k = self.steps.bits, self.n_components
         return Codes(
             np.empty((0, row_bytes(k, bits)), dtype=np.uint8),
@@ -110,6 +110,7 @@ class DrawnSketch(DrawnEncoder):
             codebook=linear_codebook(bits, k) if self.gamma is None else fourier_codebook(bits, k, self.gamma),
             fingerprint=self.fingerprint,
             side=self.side,
+            norms=np.empty(0, dtype=np.float32) if self.store_norms else None,
         )
 
     @property
