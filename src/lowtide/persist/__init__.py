@@ -1,19 +1,19 @@
 """Model files: encoders, learners and codes as safetensors with a JSON header; no pickle, no code run on load."""
 
-from lowtide.persist.description import describe
-from lowtide.persist.loading import from_bytes, load
-from lowtide.persist.metadata import check_metadata, read_metadata
-from lowtide.persist.saving import save, to_bytes
-from lowtide.persist.whole_file import PathLike, write_whole
+from lowtide.persist.files import check_metadata, describe, from_bytes, load, read_metadata, save, to_bytes
+from lowtide.persist.whole_file import PathLike, as_path, refused, sync_folder, write_whole
 
 __all__ = [
     "PathLike",
+    "as_path",
     "check_metadata",
     "describe",
     "from_bytes",
     "load",
     "read_metadata",
+    "refused",
     "save",
+    "sync_folder",
     "to_bytes",
     "write_whole",
 ]

@@ -1,9 +1,13 @@
 """The bytes of a file: safetensors whose metadata begin with the version of the format and a checksum.
 
     8 bytes      length of the text that follows, little-endian
-    text         {"__metadata__":{"lowtide":"1","sha256":"<64 digits>","header":"<JSON>"},"<array>":{...},...}, padded
-                 with spaces to a multiple of 8 bytes
+    text         {"__metadata__":{"lowtide":"2","sha256":"<64 digits>","header":"<JSON>"},"<part>/<array>":{...},...},
+                 padded with spaces to a multiple of 8 bytes
     arrays       little-endian, C order, one after the other, wide types first
+
+The header says what the file holds, and has a specification of each part:
+
+    {"kind":"RandomFeatures","parts":{"encoder":{"version":1,"spec":{...}},...},"writer":"lowtide ...","metadata":{...}}
 
 The sha256 is that of the whole file with the 64 digits replaced by zeros. It stands at a place that is found without
 reading any JSON, so nothing is interpreted before it is known to be what was written.
@@ -26,12 +30,10 @@ from lowtide.errors import FileFormatError, ParameterError
 
 __all__ = ["FORMAT", "Container", "check_start", "pack", "unpack"]
 
-FORMAT = "1"
+FORMAT = "2"
 # safetensors allows 100 MB. A third of that names a million columns, and is read in seconds.
 _LONGEST_TEXT = 1 << 25
-_START = re.compile(
-    rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})(?:\.[0-9]{1,6})?","sha256":"([0-9a-f]{64})","header":"'
-)
+_START = re.compile(rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})","sha256":"([0-9a-f]{64})","header":"')
 _MOST_AXES = 4
 # Bytes of a file that always hold the start.
 START_BYTES = 192
@@ -44,17 +46,7 @@ Bytes = bytes | memoryview
 
 @dataclass(frozen=True)
 class Container:
-    """What a file holds: its header, and its arrays as views of the bytes.
-
-    Attributes
-    ----------
-    sha256 : str
-    header : dict
-        As it was packed.
-    arrays : dict of ndarray
-    text_bytes : int
-        Everything before the arrays.
-    """
+    """What a file holds: its header as it was packed, its arrays as views of the bytes, and the size of all else."""
 
     sha256: str
     header: dict[str, Any]
@@ -103,16 +95,9 @@ def _text(header: dict[str, Any], table: dict[str, Any], sha256: str) -> bytes:
 
 
 def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
-    """Return version and checksum of a file that starts so, or refuse it before the rest is read.
+    """Return version and checksum of a file of n_bytes whose first `START_BYTES` are given, or refuse it.
 
-    Parameters
-    ----------
-    owner : str
-        The file, for messages.
-    start : bytes
-        Its first `START_BYTES`.
-    n_bytes : int
-        Its size.
+    The rest need not have been read. The owner is the file, for messages.
     """
     found = _START.match(start, 8)
     if found is None:
@@ -127,15 +112,7 @@ def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
 
 
 def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
-    """Return what the bytes of a file hold, once its checksum has been found right.
-
-    Parameters
-    ----------
-    owner : str
-        The file, for messages.
-    data : ndarray of uint8
-        The whole file; the arrays share its memory.
-    """
+    """Return what the bytes of a whole file hold, once its checksum has been found right; arrays share their memory."""
     start = data[:START_BYTES].tobytes()
     found = check_start(owner, start, len(data))
     begin, end = found.span(2)

@@ -1,4 +1,4 @@
-"""Files that are either complete or not there, and how they are read."""
+"""Write files that are either complete or not there, and read them with care."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lowtide.errors import FileAccessError, LowtideError
 from lowtide.persist.container import START_BYTES, Bytes, Container, check_start, unpack
 
-__all__ = ["PathLike", "read", "write_whole"]
+__all__ = ["PathLike", "as_path", "read", "refused", "sync_folder", "write_whole"]
 
 PathLike = str | os.PathLike[str]
 
@@ -32,7 +32,7 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     path : str or path-like
     pieces : iterable of bytes
     """
-    target = Path(os.path.realpath(_as_path(path)))
+    target = Path(os.path.realpath(as_path(path)))
     part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
     try:
         _write_durably(part, pieces, _mode_to_keep(target))
@@ -41,43 +41,37 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
         raise
     except OSError as error:
         remedy = "Choose a folder that exists, that you may write to and that has room."
-        raise _refused(f"{str(path)!r} must be writable", error, remedy) from error
+        raise refused(f"{str(path)!r} must be writable", error, remedy) from error
     finally:
         # Once renamed there is nothing under this name any more; otherwise nothing may stay.
         with contextlib.suppress(OSError):
             part.unlink()
-    with contextlib.suppress(OSError):  # the file is whole and in place; not every file system can sync a folder
-        _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def read(path: PathLike, *, mapped: bool = False) -> Container:
-    """Return what a file holds; `mapped` leaves the arrays in the file, to be read when they are used.
-
-    Parameters
-    ----------
-    path : str or path-like
-    mapped : bool, default=False
-    """
-    place = _as_path(path)
+    """Return what a file holds; `mapped` leaves the arrays in the file, to be read when they are used."""
+    place = as_path(path)
     owner = repr(str(place))
     try:
         data = _bytes_of(place, owner, mapped)
     except LowtideError:
         raise
     except (OSError, ValueError) as error:  # ValueError: the file shrank before it could be mapped
-        raise _refused(f"{owner} must be readable", error, "Check its name and its permissions.") from error
+        raise refused(f"{owner} must be readable", error, "Check its name and its permissions.") from error
     except MemoryError as error:
         raise FileAccessError(f"{owner} must fit into memory, got too large a file. Load it with mmap=True.") from error
     return unpack(owner, data)
 
 
-def _as_path(path: PathLike) -> Path:
+def as_path(path: PathLike, what: str = "file") -> Path:
+    """Return a path of a user's; `what` it should name is for messages."""
     try:
         text = os.fsdecode(path)
     except TypeError as error:
-        raise FileAccessError(f"path must be a text or a path, got {path!r}. Name a file.") from error
+        raise FileAccessError(f"path must be a text or a path, got {path!r}. Name a {what}.") from error
     if "\0" in text or not text:
-        raise FileAccessError(f"path must name a file, got {text!r}. Leave out the null character.")
+        raise FileAccessError(f"path must name a {what}, got {text!r}. Leave out the null character.")
     return Path(text)
 
 
@@ -104,13 +98,14 @@ def _write_durably(part: Path, pieces: Iterable[Bytes], mode: int | None) -> Non
         os.fsync(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename in the folder survive a crash."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def sync_folder(folder: Path) -> None:
+    """Make a new name in the folder survive a crash, where the file system can sync a folder."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _bytes_of(place: Path, owner: str, mapped: bool) -> NDArray[np.uint8]:
@@ -127,9 +122,9 @@ def _bytes_of(place: Path, owner: str, mapped: bool) -> NDArray[np.uint8]:
         return data[: stream.readinto(data.data)]
 
 
-def _refused(must: str, error: Exception, remedy: str) -> FileAccessError:
+def refused(must: str, error: Exception, remedy: str = "") -> FileAccessError:
     """Return what the system said, as a sentence, with its error number."""
     reason = getattr(error, "strerror", None) or str(error)
-    refusal = FileAccessError(f"{must}, got: {reason}. {remedy}")
+    refusal = FileAccessError(f"{must}, got: {reason}. {remedy}".rstrip())
     refusal.errno = getattr(error, "errno", None)
     return refusal
