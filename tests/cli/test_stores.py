@@ -15,8 +15,7 @@ from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
 import lowtide as lt
 from lowtide.cli.recipe import surveying
 from lowtide.cli.tables import csv_file
-from lowtide.store.format import layout
-from lowtide.store.writing import creation
+from lowtide.store import layout, writing
 
 
 @pytest.fixture(autouse=True)
@@ -103,17 +102,17 @@ _CHILD = """
 import os, signal, sys
 from lowtide.cli.main import main
 from lowtide.cli.tables import csv_file
-from lowtide.store.format import layout
-from lowtide.store.writing import writer
+from lowtide.store import layout
+from lowtide.store import writing
 
-commit = writer.commit
+commit = writing.commit
 
 def deadly(root, manifest):
     if manifest.n_rows > 64:
         os.kill(os.getpid(), signal.SIGKILL)
     commit(root, manifest)
 
-writer.commit = deadly
+writing.commit = deadly
 layout._CHUNK_BYTES, layout._SHARD_CHUNKS, csv_file._BLOCK_CELLS = 64, 2, 50
 main(sys.argv[1:])
 """
@@ -139,7 +138,7 @@ def test_encode_killed_while_the_store_is_made_begins_again(inside, monkeypatch)
         raise _Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(creation, "commit", stopping)
+        patch.setattr(writing, "commit", stopping)
         assert lowtide(*ENCODE).exit_code == 130
     assert (inside / "s.zarr" / "zarr.json").exists()
     assert lowtide(*ENCODE).exit_code == 0

@@ -16,7 +16,7 @@ from store.samples import LAYOUT, filled, fitted, rows
 
 import lowtide as lt
 from lowtide.errors import FileAccessError
-from lowtide.store.writing import lock, writer
+from lowtide.store import folder, writing
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -160,7 +160,7 @@ def test_lock_needs_no_room_on_the_disk(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(lock.os, "pwrite", full)
+    monkeypatch.setattr(folder.os, "pwrite", full)
     with (
         lt.CodeStore.open(tmp_path / "s.zarr", "a"),
         pytest.raises(FileAccessError, match="process unknown has it"),
@@ -177,7 +177,7 @@ def test_interrupted_append_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     with lt.CodeStore.open(tmp_path / "s.zarr", "a") as store:
         store.encoder  # noqa: B018
         with monkeypatch.context() as patch:
-            patch.setattr(lt.RandomFeatures, "_encode", interrupted)
+            patch.setattr(type(store.encoder.drawn_), "encode", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 store.append(rows()[:100], y=np.arange(100))
         assert store[:] == codes
@@ -202,7 +202,7 @@ def test_rows_count_when_the_interrupt_comes_after_their_commit(work, tmp_path, 
             "annotate": lambda: store.annotate({"a": 1}),
         }
         with monkeypatch.context() as patch:
-            patch.setattr(writer, "write_documents", interrupted)
+            patch.setattr(writing, "write_documents", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 calls[work]()
         assert store.n_rows == {"append": 200, "commit": 60, "annotate": 48}[work]

@@ -15,7 +15,7 @@ from store.samples import filled
 import lowtide as lt
 from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError
-from lowtide.store.format import Manifest
+from lowtide.store.manifest import Manifest
 
 MANIFEST = "lowtide/manifest.json"
 
@@ -75,7 +75,7 @@ def test_verify_names_every_damaged_place(tmp_path):
 def test_every_file_of_a_store_is_verified(tmp_path):
     filled(tmp_path / "s.zarr")
     files = [path for path in (tmp_path / "s.zarr").rglob("*") if path.is_file() and path.name != "lock"]
-    assert len(files) == 6 + 4 + 3
+    assert len(files) == 6 + 4 + 2
     for file in files:
         whole = file.read_bytes()
         for place in (0, len(whole) // 2, len(whole) - 1):
@@ -134,9 +134,7 @@ def test_writer_does_not_spread_damage(tmp_path):
             store.verify()
 
 
-@pytest.mark.parametrize(
-    "name", ["codes/c.0.0", MANIFEST, "lowtide/encoder.lowtide", "lowtide/template.lowtide", "codes"]
-)
+@pytest.mark.parametrize("name", ["codes/c.0.0", MANIFEST, "lowtide/encoder.lowtide", "codes"])
 def test_links_out_of_the_folder_are_not_followed(name, tmp_path):
     filled(tmp_path / "s.zarr")
     inside = tmp_path / "s.zarr" / name
@@ -157,71 +155,118 @@ def test_pipes_are_not_waited_for(tmp_path):
 def signed(content):
     """Return a manifest of any content, with the checksum that it must have."""
     body = json.dumps({name: value for name, value in content.items() if name not in ("format", "sha256")})
-    text = f'{{"format":{content.get("format", 1)},"sha256":"{"0" * 64}",{body[1:]}\n'
+    text = f'{{"format":{content.get("format", 2)},"sha256":"{"0" * 64}",{body[1:]}\n'
     return text.replace("0" * 64, hashlib.sha256(text.encode()).hexdigest(), 1).encode()
 
 
 WRONG = [
-    ("n_rows", -1),
-    ("n_rows", 62 + 24),
-    ("n_rows", 10**30),
-    ("n_rows", 61.0),
-    ("n_rows", "61"),
-    ("n_rows", True),
-    ("n_rows", None),
-    ("row_bytes", 0),
-    ("row_bytes", 12),
-    ("row_bytes", 24),
-    ("row_bytes", 1 << 27),
-    ("chunk_rows", 0),
-    ("chunk_rows", 1 << 32),
-    ("shard_chunks", 0),
-    ("shard_chunks", 1 << 21),
-    ("columns", []),
-    ("columns", {"../../etc": {"dtype": "int64", "categories": None}}),
-    ("columns", {"y/../..": {"dtype": "int64", "categories": None}}),
-    ("columns", {"codes": {"dtype": "int64", "categories": None}}),
-    ("columns", {"y": {"dtype": "O", "categories": None}}),
-    ("columns", {"y": {"dtype": ["int64"], "categories": None}}),
-    ("columns", {"y": {"dtype": "int64", "categories": ["a"]}}),
-    ("columns", {"y": {"dtype": "int32", "categories": ["a", "a"]}}),
-    ("columns", {"y": {"dtype": "int32", "categories": [1]}}),
-    ("columns", {"norms": {"dtype": "float32", "categories": None}}),
-    ("columns", {}),
-    ("checksums", {}),
-    ("checksums", {"codes": ["00000000"] * 2, "y": ["00000000"] * 3}),
-    ("checksums", {"codes": ["zz"] * 3, "y": ["00000000"] * 3}),
-    ("checksums", {"codes": 5, "y": 5}),
-    ("checksums", None),
-    ("files", {}),
-    ("files", {"lowtide/template.lowtide": "00"}),
-    ("files", {"lowtide/template.lowtide": "0" * 64}),
-    ("codes", {"bits": 2}),
-    ("codes", None),
-    ("metadata", 5),
-    ("format", 2),
+    ("rows", "n_rows", -1),
+    ("rows", "n_rows", 62 + 24),
+    ("rows", "n_rows", 10**30),
+    ("rows", "n_rows", 61.0),
+    ("rows", "n_rows", "61"),
+    ("rows", "n_rows", True),
+    ("rows", "n_rows", None),
+    ("template", "n_levels", 0),
+    ("template", "n_levels", 10**30),
+    ("template", "n_levels", 200),
+    ("template", "n_levels", 1 << 33),
+    ("template", "bits", 2),
+    ("template", "fingerprint", "00" * 15),
+    ("template", "side", None),
+    ("template", "scaled", True),
+    ("template", "times_norms", True),
+    ("layout", "chunk_rows", 0),
+    ("layout", "chunk_rows", 1 << 32),
+    ("layout", "shard_chunks", 0),
+    ("layout", "shard_chunks", 1 << 21),
+    ("columns", None, []),
+    ("columns", None, {"../../etc": {"dtype": "int64", "categories": None}}),
+    ("columns", None, {"y/../..": {"dtype": "int64", "categories": None}}),
+    ("columns", None, {"codes": {"dtype": "int64", "categories": None}}),
+    ("columns", None, {"y": {"dtype": "O", "categories": None}}),
+    ("columns", None, {"y": {"dtype": ["int64"], "categories": None}}),
+    ("columns", None, {"y": {"dtype": "int64", "categories": ["a"]}}),
+    ("columns", None, {"y": {"dtype": "int32", "categories": ["a", "a"]}}),
+    ("columns", None, {"y": {"dtype": "int32", "categories": [1]}}),
+    ("columns", None, {"norms": {"dtype": "float32", "categories": None}}),
+    ("columns", None, {}),
+    ("rows", "checksums", {}),
+    ("rows", "checksums", {"codes": ["00000000"] * 2, "y": ["00000000"] * 3}),
+    ("rows", "checksums", {"codes": ["zz"] * 3, "y": ["00000000"] * 3}),
+    ("rows", "checksums", {"codes": 5, "y": 5}),
+    ("rows", "checksums", None),
+    ("encoder", "sha256", "00"),
+    ("encoder", "sha256", "0" * 64),
+    ("encoder", "sha256", None),
+    ("template", None, {"bits": 2}),
+    ("template", None, None),
+    ("metadata", None, 5),
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG, ids=str)
-def test_manifest_that_does_not_fit_is_refused(name, value, tmp_path):
-    filled(tmp_path / "s.zarr")
-    place = tmp_path / "s.zarr" / MANIFEST
-    content = json.loads(place.read_bytes())
-    place.write_bytes(signed(content))
+@pytest.mark.parametrize(("part", "name", "value"), WRONG, ids=str)
+def test_manifest_that_does_not_fit_is_refused(part, name, value, tmp_path):
+    content = edited(tmp_path / "s.zarr")
     read_all(tmp_path / "s.zarr")
-    place.write_bytes(signed({**content, name: value}))
+    if name is None:
+        content["parts"][part]["spec"] = value
+    else:
+        content["parts"][part]["spec"][name] = value
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed(content))
     with pytest.raises(LowtideError):
         read_all(tmp_path / "s.zarr")
     with pytest.raises(LowtideError):
-        lt.CodeStore.open(tmp_path / "s.zarr", "a")
+        lt.CodeStore.open(tmp_path / "s.zarr", "a").encoder  # noqa: B018
+
+
+def edited(path):
+    """Return what the manifest of a filled store says, which reads the same once it is signed again."""
+    filled(path)
+    content = json.loads((path / MANIFEST).read_bytes())
+    (path / MANIFEST).write_bytes(signed(content))
+    return content
+
+
+@pytest.mark.parametrize("version", [0, 1, 3])
+def test_manifest_of_another_format_is_refused_by_its_number(version, tmp_path):
+    content = edited(tmp_path / "s.zarr")
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed({**content, "format": version}))
+    with pytest.raises(FileFormatError, match=f"must have format 2, got {version}"):
+        lt.CodeStore.open(tmp_path / "s.zarr")
+
+
+def test_manifest_with_a_part_that_is_not_known_is_refused_by_name(tmp_path):
+    content = edited(tmp_path / "s.zarr")
+    content["parts"]["rotations"] = {"version": 1, "spec": {}}
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed(content))
+    with pytest.raises(FileFormatError, match="part 'rotations' that this version of lowtide does not know"):
+        lt.CodeStore.open(tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize("name", ["layout", "template", "encoder", "columns", "rows", "metadata"])
+def test_manifest_with_a_part_of_a_newer_version_is_refused_by_name(name, tmp_path):
+    content = edited(tmp_path / "s.zarr")
+    content["parts"][name]["version"] += 1
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed(content))
+    with pytest.raises(FileFormatError, match=f"part '{name}' must be of version 1, got version 2"):
+        lt.CodeStore.open(tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize("name", ["layout", "template", "columns", "rows", "metadata"])
+def test_manifest_without_a_part_is_refused_by_name(name, tmp_path):
+    content = edited(tmp_path / "s.zarr")
+    del content["parts"][name]
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed(content))
+    with pytest.raises(FileFormatError, match=name):
+        lt.CodeStore.open(tmp_path / "s.zarr")
 
 
 def test_places_past_the_categories_are_refused(tmp_path):
     filled(tmp_path / "s.zarr", y=np.array(["a", "b", "c"] * 20 + ["a"]))
     place = tmp_path / "s.zarr" / MANIFEST
     content = json.loads(place.read_bytes())
-    content["columns"]["y"]["categories"] = ["a", "b"]
+    content["parts"]["columns"]["spec"]["y"]["categories"] = ["a", "b"]
     place.write_bytes(signed(content))
     with pytest.raises(FileFormatError, match="places of 2 categories"):
         _ = lt.CodeStore.open(tmp_path / "s.zarr").y
@@ -237,7 +282,7 @@ def test_encoder_of_other_codes_is_refused(tmp_path):
     place = tmp_path / "s.zarr" / MANIFEST
     content = json.loads(place.read_bytes())
     file = "lowtide/encoder.lowtide"
-    content["files"][file] = lt.persist.describe(tmp_path / "s.zarr" / file)["sha256"]
+    content["parts"]["encoder"]["spec"]["sha256"] = lt.persist.describe(tmp_path / "s.zarr" / file)["sha256"]
     place.write_bytes(signed(content))
     with pytest.raises(FileFormatError, match="must hold the encoder of its codes"):
         _ = lt.CodeStore.open(tmp_path / "s.zarr").encoder

@@ -16,8 +16,7 @@ from lowtide.errors import (
     FingerprintMismatchError,
     ParameterError,
 )
-from lowtide.store import is_unfinished
-from lowtide.store.writing import creation
+from lowtide.store import is_unfinished, writing
 
 ENCODERS = {
     "one bit": lambda: fitted(),
@@ -355,7 +354,7 @@ def test_create_with_columns_goes_on_where_one_was_interrupted(tmp_path, monkeyp
 
     assert not is_unfinished(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(creation, "commit", interrupted)
+        patch.setattr(writing, "commit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             lt.CodeStore.create(tmp_path / "s.zarr", fitted(), columns={"y": "int64"})
     assert is_unfinished(tmp_path / "s.zarr")
@@ -393,7 +392,7 @@ def test_append_refuses_more_texts_than_a_reader_takes(tmp_path, monkeypatch):
 
 def test_commit_refuses_a_manifest_that_no_reader_takes(tmp_path, monkeypatch):
     filled(tmp_path / "s.zarr", n=5)
-    monkeypatch.setattr("lowtide.store.writing.writer.LARGEST_TEXT", 2000)
+    monkeypatch.setattr("lowtide.store.writing.LARGEST_TEXT", 2000)
     with lt.CodeStore.open(tmp_path / "s.zarr", "a") as store:
         with pytest.raises(ParameterError, match="must take at most 2000 bytes, got"):
             store.annotate({"text": "a" * 2000})

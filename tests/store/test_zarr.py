@@ -9,7 +9,7 @@ from store.samples import LAYOUT, filled, fitted, rows
 
 import lowtide as lt
 from lowtide.checksum import crc32c
-from lowtide.store.format import Layout, StoredArray
+from lowtide.store.layout import StoredArray
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -82,7 +82,7 @@ def test_shard_is_what_the_guide_says_byte_by_byte():
     absent = [2**64 - 1, 2**64 - 1]
     assert np.frombuffer(index, "<u8").reshape(4, 2).tolist() == [[0, 28], [64, 28], absent, absent]
     assert data[-4:] == crc32c(index).to_bytes(4, "little")
-    assert len(data) == Layout(8, 3, 4).file_bytes(2)
+    assert len(data) == array.file_bytes(2)
 
 
 def test_store_of_an_earlier_lowtide_is_read(zarr):
@@ -95,7 +95,7 @@ def test_store_of_an_earlier_lowtide_is_read(zarr):
     assert np.array_equal(store.column("weight"), np.arange(21) / 4)
     assert store.metadata == {"made": "for the tests"}
     assert store.encoder.fingerprint_ == expected.fingerprint
-    assert json.loads((DATA / "store.zarr" / "lowtide" / "manifest.json").read_text())["format"] == 1
+    assert json.loads((DATA / "store.zarr" / "lowtide" / "manifest.json").read_text())["format"] == 2
     assert np.array_equal(zarr.open_array(DATA / "store.zarr" / "codes", mode="r")[:], expected.packed)
 
 

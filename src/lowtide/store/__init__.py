@@ -1,7 +1,7 @@
 """Codes on disk: a Zarr group with a manifest of lowtide's own, appended to atomically and read by memory map."""
 
-from lowtide.store.concatenated import ConcatenatedStores
+from lowtide.store.source import ConcatenatedStores
 from lowtide.store.store import CodeStore
-from lowtide.store.writing import ShardRecord, ShardWriter, is_unfinished
+from lowtide.store.writing import ShardRecord, ShardWriter, is_unfinished, template_of
 
-__all__ = ["CodeStore", "ConcatenatedStores", "ShardRecord", "ShardWriter", "is_unfinished"]
+__all__ = ["CodeStore", "ConcatenatedStores", "ShardRecord", "ShardWriter", "is_unfinished", "template_of"]

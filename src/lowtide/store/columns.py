@@ -1,4 +1,4 @@
-"""Columns beside the codes: numbers as they are, texts as places in a list."""
+"""Columns beside the codes are kept as numbers, texts as places in a list of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.errors import FileFormatError
-from lowtide.store.format import DTYPES, MOST_CATEGORIES, Column, is_column_name
+from lowtide.store.layout import DTYPES
+from lowtide.store.manifest import MOST_CATEGORIES, NORMS, Column, is_column_name
 
-__all__ = ["NORMS", "decode_column", "encode_columns"]
+__all__ = ["decode_column", "encode_columns"]
 
-# The lengths of the rows, where codes have them.
-NORMS = "norms"
 _OWNER = "CodeStore"
 
 

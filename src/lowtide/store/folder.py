@@ -1,17 +1,20 @@
-"""The folder of a store: its files are regular ones inside it, whatever a manifest or a link says."""
+"""The folder of a store holds regular files only, whatever a manifest or a link says, and has one writer at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import re
 import stat
+import weakref
 from pathlib import Path
-from typing import Any
 
+from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
-from lowtide.persist import PathLike, describe, load
-from lowtide.store.format import Manifest
+from lowtide.persist import PathLike, as_path, describe, load, refused, sync_folder
+from lowtide.store.manifest import Manifest
 
 __all__ = [
     "ENCODER",
@@ -19,22 +22,20 @@ __all__ = [
     "LARGEST_TEXT",
     "LOCK",
     "MANIFEST",
-    "TEMPLATE",
+    "WriterLock",
     "as_folder",
     "is_part",
-    "load_inside",
+    "load_encoder",
     "make_folder",
     "open_inside",
     "read_inside",
     "read_manifest",
-    "refused",
 ]
 
 # Files of lowtide's own are in a group of their own, where Zarr readers do not stumble over them.
 GROUP = "lowtide"
 MANIFEST = f"{GROUP}/manifest.json"
 ENCODER = f"{GROUP}/encoder.lowtide"
-TEMPLATE = f"{GROUP}/template.lowtide"
 LOCK = f"{GROUP}/lock"
 
 LARGEST_TEXT = 1 << 28
@@ -43,13 +44,7 @@ _PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 
 def as_folder(path: PathLike) -> Path:
     """Return the absolute place of a store, so that a later change of the working folder does not move it."""
-    try:
-        text = os.fsdecode(path)
-    except TypeError as error:
-        raise FileAccessError(f"path must be a text or a path, got {path!r}. Name a folder.") from error
-    if "\0" in text or not text:
-        raise FileAccessError(f"path must name a folder, got {text!r}.")
-    return Path(os.path.abspath(text))
+    return Path(os.path.abspath(as_path(path, "folder")))
 
 
 def make_folder(path: Path) -> None:
@@ -60,24 +55,12 @@ def make_folder(path: Path) -> None:
         path.mkdir()
     except OSError as error:
         raise refused(f"{str(path)!r} must be a folder that can be made", error) from error
-    with contextlib.suppress(OSError):  # not every file system can sync a folder
-        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def is_part(name: str) -> bool:
     """Whether a file is one that was never given its name."""
     return _PART.fullmatch(name) is not None
-
-
-def refused(must: str, error: OSError) -> FileAccessError:
-    """Return what the system said, with its error number."""
-    refusal = FileAccessError(f"{must}, got: {error.strerror or error}.")
-    refusal.errno = error.errno
-    return refusal
 
 
 def open_inside(root: Path, name: str) -> int:
@@ -116,23 +99,71 @@ def read_inside(root: Path, name: str) -> bytes:
     return data
 
 
-def load_inside(root: Path, name: str, sha256: str, kind: type | tuple[type, ...] | None = None) -> Any:
-    """Return the object of a model file of the store, the one that the manifest means."""
-    os.close(open_inside(root, name))
-    if describe(root / name)["sha256"] != sha256:
-        raise FileFormatError(f"{str(root / name)!r} must be the file that the manifest names, got another.")
-    return load(root / name, kind=kind)
+def load_encoder(root: Path, manifest: Manifest) -> Encoder | None:
+    """Return the encoder of a store, the one that the manifest means; None where it was made of codes."""
+    if manifest.encoder_sha256 is None:
+        return None
+    place = root / ENCODER
+    os.close(open_inside(root, ENCODER))
+    if describe(place)["sha256"] != manifest.encoder_sha256:
+        raise FileFormatError(f"{str(place)!r} must be the file that the manifest names, got another.")
+    encoder: Encoder = load(place, kind=Encoder)
+    own, template = encoder.drawn_.template, manifest.template
+    if own is None or own.with_codebook(template.codebook) != template.with_codebook(template.codebook):
+        raise FileFormatError(f"{str(root)!r} must hold the encoder of its codes, got another.")
+    return encoder
 
 
 def read_manifest(root: Path) -> Manifest:
     """Return what a store says of itself now."""
-    owner = repr(str(root / MANIFEST))
     try:
-        manifest = Manifest.from_bytes(owner, read_inside(root, MANIFEST))
+        return Manifest.from_bytes(repr(str(root / MANIFEST)), read_inside(root, MANIFEST))
     except FileNotFoundError as error:
         raise FileFormatError(
             f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
         ) from error
-    if TEMPLATE not in manifest.files:
-        raise FileFormatError(f"{owner} must name the template of the codes, got {sorted(manifest.files)}.")
-    return manifest
+
+
+class WriterLock:
+    """The right to write to a store, from here until `release`, or until the process ends, however it ends.
+
+    Readers take no notice of it.
+
+    Parameters
+    ----------
+    root : Path
+    """
+
+    def __init__(self, root: Path) -> None:
+        place = root / LOCK
+        try:
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            raise _busy(
+                root, error.errno, f"got: {error.strerror}. Check the permissions of {str(place)!r}."
+            ) from error
+        self.release = weakref.finalize(self, _release, descriptor, os.getpid())
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            busy = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() if busy else ""
+            self.release()
+            why = f"process {holder or 'unknown'} has it" if busy else f"got: {error.strerror}"
+            raise _busy(root, error.errno, f"{why}. Wait for it, or open the store for reading.") from error
+        with contextlib.suppress(OSError):  # whose it is helps others; on a full disk they are told less
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+def _release(descriptor: int, owner: int) -> None:
+    """Give the lock up; in a process that was forked meanwhile, only its copy of the descriptor."""
+    if os.getpid() == owner:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def _busy(root: Path, number: int | None, why: str) -> FileAccessError:
+    refusal = FileAccessError(f"{str(root)!r} must have one writer at a time; {why}")
+    refusal.errno = number
+    return refusal

@@ -1,10 +1,10 @@
-"""Rows of codes by number, from a store or into one."""
+"""Rows of codes by number, read from one store or from several."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,19 @@ from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["CodedRows", "StoredRows", "coded_rows"]
+__all__ = ["ConcatenatedStores", "StoredRows", "coded_rows"]
 
 
 class StoredRows(ABC):
-    """Codes that are read when they are asked for: what `Codes` offers of rows, without their arithmetic."""
+    """Codes that are read when they are asked for: what `Codes` offers of rows, without their arithmetic.
 
-    _template: Codes
+    Attributes
+    ----------
+    template : Codes
+        Zero rows: bits, codebook and identity of all rows.
+    """
+
+    template: Codes
 
     @property
     @abstractmethod
@@ -41,37 +47,42 @@ class StoredRows(ABC):
     @property
     def shape(self) -> tuple[int, int]:
         """Decoded shape, (n_rows, n_features)."""
-        return self.n_rows, self._template.shape[1]
+        return self.n_rows, self.template.shape[1]
 
     @property
     def bits(self) -> int:
         """Bits a level of the quantizer."""
-        return self._template.bits
+        return self.template.bits
 
     @property
     def n_levels(self) -> int:
         """Levels stored a row."""
-        return self._template.n_levels
+        return self.template.n_levels
 
     @property
     def codebook(self) -> NDArray[np.float32]:
         """Value of each level."""
-        return self._template.codebook
+        return self.template.codebook
 
     @property
     def scale(self) -> NDArray[np.float32] | None:
         """Factors of the decoded columns, or None for ones."""
-        return self._template.scale
+        return self.template.scale
 
     @property
     def fingerprint(self) -> bytes:
-        """Which encoder made the codes, 16 bytes."""
-        return self._template.fingerprint
+        """Which frequencies made the codes, 16 bytes."""
+        return self.template.fingerprint
+
+    @property
+    def side(self) -> bytes:
+        """Which quantizer made the codes, 16 bytes."""
+        return self.template.side
 
     @property
     def nbytes(self) -> int:
         """Packed bytes of all rows."""
-        return self.n_rows * int(self._template.packed.shape[1])
+        return self.n_rows * int(self.template.packed.shape[1])
 
     @property
     def y(self) -> NDArray[Any]:
@@ -122,40 +133,108 @@ def _row_numbers(key: Any, n_rows: int) -> NDArray[np.intp]:
     return np.where(numbers < 0, numbers + n_rows, numbers)
 
 
-class CodedRows(Protocol):
-    """Rows on their way into a store."""
+def coded_rows(X: Any, encoder: Any, template: Codes) -> tuple[int, Callable[[int, int], Codes]]:
+    """Return how many rows X has and what codes some of them: codes like the template, or rows to be encoded.
 
-    @property
-    def n_rows(self) -> int:
-        """How many."""
-
-    def codes(self, begin: int, end: int) -> Codes:
-        """Return some of them, coded."""
-
-
-def coded_rows(X: Any, encoder: Any, template: Codes) -> CodedRows:
-    """Return what can be appended to codes like the template: codes, or rows that the encoder will encode."""
+    Parameters
+    ----------
+    X : Codes, StoredRows, or rows that the encoder takes
+    encoder : a fitted encoder, or None
+    template : Codes of zero rows
+    """
     if isinstance(X, (Codes, StoredRows)):
-        return _Coded(X, template)
+        concatenate([template, X[:0]])  # one encoder, codebook, scale, and norms or none
+        return X.n_rows, lambda begin, end: X[begin:end]
     if encoder is None:
         must = "rows must come as Codes, since the store was made without an encoder"
         raise fail("CodeStore", must, type(X).__name__, "Encode them first.")
-    return _Raw(encoder, encoder._rows(X))
+    rows, drawn = encoder.check_rows(X), encoder.drawn_
+    return int(rows.shape[0]), lambda begin, end: drawn.encode(rows[begin:end])
 
 
-class _Coded:
-    def __init__(self, source: Codes | StoredRows, template: Codes) -> None:
-        concatenate([template, source[:0]])  # one encoder, codebook, scale, and norms or none
-        self._source, self.n_rows = source, source.n_rows
+class ConcatenatedStores(StoredRows):
+    """The rows of several stores, one after the other, by reference: a `CodeSource` like each of them.
 
-    def codes(self, begin: int, end: int) -> Codes:
-        return self._source[begin:end]
+    Parameters
+    ----------
+    stores : sequence of CodeStore
+        Of one encoder, one codebook and the same columns. Their rows are those that each has now.
+    """
+
+    def __init__(self, stores: Sequence[Any]) -> None:
+        self.stores = tuple(stores)
+        if not self.stores or not all(isinstance(store, StoredRows) for store in self.stores):
+            kinds = sorted({type(store).__name__ for store in self.stores}) or "an empty sequence"
+            raise fail("CodeStore.concatenate", "give one or more stores", kinds)
+        concatenate([store[:0] for store in self.stores])
+        columns = {tuple(sorted(store.columns)) for store in self.stores}
+        if len(columns) > 1:
+            raise fail("CodeStore.concatenate", "all stores must have the same columns", sorted(columns))
+        for name in self.stores[0].columns:
+            kinds = sorted({store.column_types[name] for store in self.stores})
+            if "texts" in kinds and len(kinds) > 1:
+                must = f"column {name} must hold texts in all stores, or numbers in all"
+                raise fail("CodeStore.concatenate", must, kinds)
+        self.template = self.stores[0].template
+        self._starts = np.cumsum([0, *(store.n_rows for store in self.stores)])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all stores."""
+        return int(self._starts[-1])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.stores[0].columns)
+
+    @property
+    def column_types(self) -> dict[str, str]:
+        """What each column holds: numpy's name of its type, or "texts"."""
+        kinds = [store.column_types for store in self.stores]
+        return {
+            name: "texts" if kinds[0][name] == "texts" else np.result_type(*(kind[name] for kind in kinds)).name
+            for name in self.columns
+        }
+
+    @property
+    def encoder(self) -> Any:
+        """The fitted encoder, or None when no store has one."""
+        return next((store.encoder for store in self.stores if store.encoder is not None), None)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column, array (n_rows,).
+
+        Parameters
+        ----------
+        name : str
+        """
+        return np.concatenate([store.column(name)[:n] for store, n in zip(self.stores, np.diff(self._starts).tolist())])
+
+    def _block(self, begin: int, end: int) -> Codes:
+        parts = [
+            store[max(0, begin - first) : min(end, last) - first]
+            for store, first, last in zip(self.stores, self._starts[:-1].tolist(), self._starts[1:].tolist())
+            if begin < last and end > first
+        ]
+        return parts[0] if len(parts) == 1 else concatenate(parts or [self.template])
+
+    def _take(self, index: NDArray[np.intp]) -> Codes:
+        which = np.searchsorted(self._starts, index, side="right") - 1
+        order = np.argsort(which, kind="stable")
+        parts = [store[index[which == i] - self._starts[i]] for i, store in enumerate(self.stores)]
+        return concatenate(parts)[np.argsort(order, kind="stable")]
+
+    def __reduce__(self) -> tuple[Callable[..., ConcatenatedStores], tuple[Any, ...]]:
+        return _reopened, (self.stores, self._starts)
+
+    def __repr__(self) -> str:
+        n, n_features = self.shape
+        return f"ConcatenatedStores({len(self.stores)} stores, {n} x {n_features}, bits={self.bits})"
 
 
-class _Raw:
-    def __init__(self, encoder: Any, rows: Any) -> None:
-        self._encoder, self._rows, self.n_rows = encoder, rows, int(rows.shape[0])
-
-    def codes(self, begin: int, end: int) -> Codes:
-        codes: Codes = self._encoder._encode(self._rows[begin:end])
-        return codes
+def _reopened(stores: Sequence[Any], starts: NDArray[np.intp]) -> ConcatenatedStores:
+    """Return stores that may have grown in the meantime, with the rows they had: a row keeps its number."""
+    found = ConcatenatedStores(stores)
+    found._starts = starts
+    return found

@@ -1,4 +1,4 @@
-"""Codes on disk."""
+"""A code store keeps packed codes in a folder, with columns beside them."""
 
 from __future__ import annotations
 
@@ -17,28 +17,23 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, stored_bits
+from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
-from lowtide.persist import PathLike, check_metadata
-from lowtide.store.columns import NORMS, decode_column, encode_columns
-from lowtide.store.concatenated import ConcatenatedStores
-from lowtide.store.folder import ENCODER, TEMPLATE, as_folder, load_inside, read_manifest, refused
-from lowtide.store.format import CODES, Manifest
+from lowtide.persist import PathLike, check_metadata, refused
+from lowtide.store.columns import decode_column, encode_columns
+from lowtide.store.folder import WriterLock, as_folder, load_encoder, read_manifest
+from lowtide.store.layout import CODES
+from lowtide.store.manifest import NORMS, Manifest
 from lowtide.store.reading import ArrayReader, damage_of
-from lowtide.store.source import StoredRows, coded_rows
+from lowtide.store.source import ConcatenatedStores, StoredRows, coded_rows
 from lowtide.store.writing import (
-    Piece,
     ShardRecord,
     ShardWriter,
-    WriterLock,
     adopted,
-    append_pieces,
+    append_rows,
     commit,
     create_store,
-    description,
     discard_uncommitted,
-    pieces_of,
-    shard_writer,
-    values_of,
     write_documents,
 )
 
@@ -62,7 +57,9 @@ class CodeStore(StoredRows):
         Committed rows, as of `open` or the last `append` of this object.
     shape : tuple of int
         Decoded shape, (n_rows, n_features).
-    bits, n_levels, codebook, fingerprint, scale : as in `Codes`
+    bits, n_levels, codebook, fingerprint, side, scale : as in `Codes`
+    template : Codes
+        Zero rows, with the bits, codebook and identity of all.
     encoder : the fitted encoder, or None
     columns : tuple of str
         Names of the columns.
@@ -185,12 +182,7 @@ class CodeStore(StoredRows):
     def _of(cls, root: Path, mode: str, manifest: Manifest, lock: WriterLock | None) -> Self:
         store = object.__new__(cls)
         store.path, store.mode, store.discarded = root, mode, ()
-        store._lock, store._one_thread, store._manifest = lock, threading.Lock(), manifest
-        template = load_inside(root, TEMPLATE, manifest.files[TEMPLATE], Codes)
-        known = manifest.codes == description(template) and template.packed.shape == (0, manifest.row_bytes)
-        if not known or (template.norms is not None) != (NORMS in manifest.columns):
-            raise FileFormatError(f"{str(root)!r} must have a template of its codes, got one of others.")
-        store._template = template
+        store._lock, store._one_thread, store.template = lock, threading.Lock(), manifest.template
         store._use(manifest)
         return store
 
@@ -204,7 +196,7 @@ class CodeStore(StoredRows):
 
     def _check_padding(self, rows: NDArray[np.uint8]) -> None:
         """Refuse rows with bits past their last level, which counting would take for features."""
-        template = self._template
+        template = self.template
         if template.n_levels * stored_bits(template.bits) % 64:
             Codes(
                 rows,
@@ -215,25 +207,19 @@ class CodeStore(StoredRows):
             )
 
     @cached_property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encoder | None:
         """The fitted encoder, or None when the store was made of codes."""
-        sha256 = self._manifest.files.get(ENCODER)
-        if sha256 is None:
-            return None
-        encoder = load_inside(self.path, ENCODER, sha256)
-        if getattr(encoder, "fingerprint_", None) != self.fingerprint:
-            raise FileFormatError(f"{str(self.path)!r} must hold the encoder of its codes, got another.")
-        return encoder
+        return load_encoder(self.path, self._manifest)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
-        return tuple(name for name in self._manifest.columns if name != NORMS)
+        return tuple(self._manifest.own_columns)
 
     @property
     def column_types(self) -> dict[str, str]:
         """What each column holds: numpy's name of its type, or "texts". Nothing is read."""
-        columns = {name: self._manifest.columns[name] for name in self.columns}
+        columns = self._manifest.own_columns
         return {name: "texts" if column.categories is not None else column.dtype for name, column in columns.items()}
 
     @property
@@ -254,7 +240,7 @@ class CodeStore(StoredRows):
     @property
     def shard_rows(self) -> int:
         """Rows in one file."""
-        return self._manifest.layout.shard_rows
+        return self._manifest.shard_rows
 
     @contextmanager
     def _writing(self) -> Iterator[Manifest]:
@@ -289,19 +275,15 @@ class CodeStore(StoredRows):
         """
         given = columns if y is None else {"y": y, **columns}
         with self._writing() as manifest:
-            rows = coded_rows(X, self.encoder, self._template)
-            known = {name: column for name, column in manifest.columns.items() if name != NORMS}
-            norms = {name: column for name, column in manifest.columns.items() if name == NORMS}
+            n_new, codes_of = coded_rows(X, self.encoder, self.template)
+            known = manifest.own_columns
             free = manifest.n_rows == 0 and not known
-            new, stored = encode_columns(given, None if free else known, rows.n_rows)
-            if rows.n_rows == 0:
+            new, stored = encode_columns(given, None if free else known, n_new)
+            if n_new == 0:
                 return
+            norms = {NORMS: manifest.columns[NORMS]} if NORMS in manifest.columns else {}
             manifest = replace(manifest, columns={**norms, **new})
-            pieces = (
-                Piece(shard, values_of(rows.codes(begin, end), stored, begin, end))
-                for shard, begin, end in pieces_of(manifest, rows.n_rows)
-            )
-            self._use(append_pieces(self.path, manifest, rows.n_rows, pieces))
+            self._use(append_rows(self.path, manifest, n_new, codes_of, stored))
 
     def shard_writer(self) -> ShardWriter:
         """Return what writes whole shards after the last one, from any process; `commit` then makes them count.
@@ -309,7 +291,7 @@ class CodeStore(StoredRows):
         The rows so far must fill their shards, and columns must have been given to `create`.
         """
         with self._writing() as manifest:
-            return shard_writer(self.path, manifest, self._template)
+            return ShardWriter.of(self.path, manifest)
 
     def commit(self, records: Sequence[ShardRecord]) -> None:
         """Take shards that a `shard_writer` has written, all at once.
@@ -351,11 +333,11 @@ class CodeStore(StoredRows):
 
     def _block(self, begin: int, end: int) -> Codes:
         norms = self._readers[NORMS].rows(begin, end) if NORMS in self._readers else None
-        return self._template.with_rows(self._readers[CODES].rows(begin, end), norms)
+        return self.template.with_rows(self._readers[CODES].rows(begin, end), norms)
 
     def _take(self, index: NDArray[np.intp]) -> Codes:
         norms = self._readers[NORMS].take(index) if NORMS in self._readers else None
-        return self._template.with_rows(self._readers[CODES].take(index), norms)
+        return self.template.with_rows(self._readers[CODES].take(index), norms)
 
     def verify(self) -> None:
         """Read everything that is committed now and compare it with its checksums.
@@ -370,9 +352,7 @@ class CodeStore(StoredRows):
         # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
         while found and manifest != (newer := read_manifest(self.path)):
             manifest, found = newer, [str(error) for error in damage_of(self.path, newer, self._check_padding)]
-        load_inside(self.path, TEMPLATE, manifest.files[TEMPLATE], Codes)
-        if ENCODER in manifest.files:
-            load_inside(self.path, ENCODER, manifest.files[ENCODER])
+        load_encoder(self.path, manifest)
         if found:
             more = f" And {len(found) - _MOST_NAMED} more." if len(found) > _MOST_NAMED else ""
             raise FileFormatError(" ".join(found[:_MOST_NAMED]) + more)

@@ -1,4 +1,14 @@
-"""One Zarr array of a store: its name, its type and the files it is in."""
+"""Where a row is in the files of a store: rows in chunks, chunks in shards, one shard a file.
+
+A shard of a Zarr array (`sharding_indexed`) holds its chunks and, at the end, an index of their places:
+
+    chunk 0      chunk_rows rows, then their crc32c in 4 bytes, then zeros to a multiple of 64 bytes
+    chunk 1 ...
+    index        offset and length of each of the shard_chunks chunks, 8 bytes each, little-endian; all bits set for a
+                 chunk that is not there; then the crc32c of the index
+
+A chunk is always whole: the rows after the last one are zeros. Only the last shard of an array lacks chunks.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +21,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
-from lowtide.store.format.layout import SUM_BYTES, Layout
 
-__all__ = ["CODES", "DTYPES", "StoredArray", "group_document"]
+__all__ = ["CODES", "DTYPES", "LARGEST_CHUNK", "SUM_BYTES", "StoredArray", "default_rows", "group_document"]
 
 CODES = "codes"
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 }
+SUM_BYTES = 4
+LARGEST_CHUNK = 1 << 40
+# Rows of every chunk begin at a multiple of this: of 8 for the ops, of 64 for the processor.
+_ALIGNMENT = 64
+# Small enough to stay in a core's cache between its checksum and its use, large enough to outweigh a call.
+_CHUNK_BYTES = 1 << 20
+_SHARD_CHUNKS = 32
+_MOST_CHUNK_ROWS = 1 << 16
 _CHECKED = {"name": "crc32c"}
 _LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array of rows, sharded: the packed codes (n, row bytes), or a column (n,).
+    """An array of rows in sharded files: the packed codes (n, row bytes), or a column (n,).
 
     Attributes
     ----------
@@ -36,7 +53,10 @@ class StoredArray:
         As Zarr names it.
     width : int or None
         Entries a row; None for a column.
-    chunk_rows, shard_chunks : int
+    chunk_rows : int
+        Rows a chunk: what one checksum covers.
+    shard_chunks : int
+        Chunks a shard at most: what one file holds.
     """
 
     name: str
@@ -46,13 +66,52 @@ class StoredArray:
     shard_chunks: int
 
     @property
-    def layout(self) -> Layout:
-        """Where rows are in the files."""
-        return Layout(DTYPES[self.dtype].itemsize * (self.width or 1), self.chunk_rows, self.shard_chunks)
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return DTYPES[self.dtype].itemsize * (self.width or 1)
+
+    @property
+    def shard_rows(self) -> int:
+        """Rows of a full shard."""
+        return self.chunk_rows * self.shard_chunks
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of the rows of a chunk."""
+        return self.chunk_rows * self.row_bytes
+
+    @property
+    def stride(self) -> int:
+        """Bytes from the beginning of a chunk to that of the next."""
+        return -(-(self.chunk_bytes + SUM_BYTES) // _ALIGNMENT) * _ALIGNMENT
+
+    def n_chunks(self, n_rows: int) -> int:
+        """Return the chunks that some rows from the beginning of a shard take."""
+        return -(-n_rows // self.chunk_rows)
+
+    def n_shards(self, n_rows: int) -> int:
+        """Return the shards that all rows take."""
+        return -(-n_rows // self.shard_rows)
+
+    def rows_in(self, shard: int, n_rows: int) -> int:
+        """Return how many of all rows a shard holds."""
+        return max(0, min(n_rows - shard * self.shard_rows, self.shard_rows))
 
     def file(self, shard: int) -> str:
         """Return the name of a shard's file in the store."""
         return f"{self.name}/c.{shard}" + (".0" if self.width is not None else "")
+
+    def file_bytes(self, n_chunks: int) -> int:
+        """Return the size of a shard with that many chunks."""
+        return n_chunks * self.stride + 16 * self.shard_chunks + SUM_BYTES
+
+    def index(self, n_chunks: int) -> bytes:
+        """Return the index of a shard whose first chunks are there."""
+        places = np.full((self.shard_chunks, 2), np.iinfo(np.uint64).max, dtype="<u8")
+        places[:n_chunks, 0] = np.arange(n_chunks, dtype=np.uint64) * np.uint64(self.stride)
+        places[:n_chunks, 1] = self.chunk_bytes + SUM_BYTES
+        text = places.tobytes()
+        return text + crc32c(text).to_bytes(SUM_BYTES, "little")
 
     def values(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         """Return bytes of whole rows as rows."""
@@ -61,14 +120,13 @@ class StoredArray:
 
     def pieces(self, parts: Sequence[NDArray[Any]]) -> Iterator[bytes | memoryview]:
         """Yield the bytes of a shard with the rows of the parts, one after the other."""
-        layout = self.layout
         rows = [_as_bytes(part, DTYPES[self.dtype]) for part in parts]
-        n_chunks = layout.n_chunks(sum(map(len, rows)) // layout.row_bytes)
-        for data in _cut(rows, layout.chunk_bytes):
-            rest = layout.stride - layout.chunk_bytes - SUM_BYTES
+        n_chunks = self.n_chunks(sum(map(len, rows)) // self.row_bytes)
+        for data in _cut(rows, self.chunk_bytes):
+            rest = self.stride - self.chunk_bytes - SUM_BYTES
             yield data.data
             yield crc32c(data).to_bytes(SUM_BYTES, "little") + bytes(rest)
-        yield layout.index(n_chunks)
+        yield self.index(n_chunks)
 
     def checksum(self, parts: Sequence[NDArray[Any]], before: int = 0) -> int:
         """Return the crc32c of rows, continued from those before them."""
@@ -86,16 +144,14 @@ class StoredArray:
             "index_codecs": [_LITTLE, _CHECKED],
             "index_location": "end",
         }
+        grid = {"name": "regular", "configuration": {"chunk_shape": [self.shard_rows, *trailing]}}
         return _text(
             {
                 "zarr_format": 3,
                 "node_type": "array",
                 "shape": [n_rows, *trailing],
                 "data_type": self.dtype,
-                "chunk_grid": {
-                    "name": "regular",
-                    "configuration": {"chunk_shape": [self.layout.shard_rows, *trailing]},
-                },
+                "chunk_grid": grid,
                 "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
                 "fill_value": False if self.dtype == "bool" else 0,
                 "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
@@ -103,6 +159,12 @@ class StoredArray:
                 "dimension_names": ["row", "byte"][: 1 + len(trailing)],
             }
         )
+
+
+def default_rows(row_bytes: int) -> tuple[int, int]:
+    """Return rows a chunk, a power of two near a megabyte, and chunks a shard."""
+    rows = max(1, min(_CHUNK_BYTES // row_bytes, _MOST_CHUNK_ROWS))
+    return 1 << (rows.bit_length() - 1), _SHARD_CHUNKS
 
 
 def group_document(attributes: dict[str, Any]) -> bytes:

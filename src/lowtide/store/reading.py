@@ -1,0 +1,225 @@
+"""Rows are read from memory-mapped shards, each chunk once its checksum has been found right."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.checksum import crc32c
+from lowtide.errors import CodeLayoutError, FileFormatError
+from lowtide.store.folder import open_inside, read_inside
+from lowtide.store.layout import CODES, DTYPES, SUM_BYTES, StoredArray
+from lowtide.store.manifest import Manifest
+
+__all__ = ["ArrayReader", "MappedShard", "RowCheck", "damage_of"]
+
+# Mapped pages count as the process's own memory: four shards of 32 MB are enough for a scan and its neighbors.
+_MOST_MAPPED = 4
+
+RowCheck = Callable[[NDArray[Any]], object]
+
+
+class MappedShard:
+    """One shard of one array.
+
+    Its size and its index are compared with what they must be when it is mapped; a chunk's checksum when the chunk is
+    first asked for. What was verified stays so for as long as the shard is mapped.
+
+    Parameters
+    ----------
+    root : Path
+    array : StoredArray
+    shard : int
+    n_rows : int
+        Committed rows in the shard. The file may have more: rows that the next commit will add.
+    check : callable, optional
+        Given the rows of each chunk once; raises CodeLayoutError for rows that cannot be codes.
+    """
+
+    def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
+        self._root, self._array, self._shard, self._check = root, array, shard, check
+        try:
+            descriptor = open_inside(root, array.file(shard))
+        except FileNotFoundError as error:
+            raise self._damage("must be there, got no such file") from error
+        try:
+            size = os.fstat(descriptor).st_size
+            # From the size alone: the layout leaves no choice, and what the index says is compared, not followed.
+            n_chunks, rest = divmod(size - array.file_bytes(0), array.stride)
+            if rest or not array.n_chunks(n_rows) <= n_chunks <= array.shard_chunks:
+                raise self._damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
+            self._map = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        finally:
+            os.close(descriptor)
+        self._bytes = np.frombuffer(self._map, dtype=np.uint8)
+        self._verified = bytearray(n_chunks)
+        if self._bytes[n_chunks * array.stride :].tobytes() != array.index(n_chunks):
+            raise self._damage("must have the index of its chunks at its end, got a damaged one")
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks in the file."""
+        return len(self._verified)
+
+    def chunk(self, i: int) -> NDArray[Any]:
+        """Return all rows of a chunk, read-only, in the file."""
+        array = self._array
+        begin = i * array.stride
+        rows = self._bytes[begin : begin + array.chunk_bytes]
+        if not self._verified[i]:
+            rest = self._bytes[begin + array.chunk_bytes : begin + array.stride].tobytes()
+            if rest != crc32c(rows).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
+                raise self._damage("must have the checksum it was written with: it is damaged", chunk=i)
+            self._check_rows(i, self._array.values(rows))
+            self._verified[i] = 1
+        return self._array.values(rows)
+
+    def _check_rows(self, i: int, rows: NDArray[Any]) -> None:
+        """Refuse rows that were written with a right checksum, but not by us."""
+        try:
+            if self._check is not None:
+                self._check(rows)
+        except CodeLayoutError as error:
+            raise self._damage(f"must hold packed codes: {error}", chunk=i) from error
+
+    def foreign(self) -> FileFormatError:
+        """Return the error of a shard that is whole, but of other rows than were committed."""
+        return self._damage("must hold the rows that were committed, got others with checksums of their own")
+
+    def _damage(self, what: str, chunk: int | None = None) -> FileFormatError:
+        """Return the error that names the shard, and the chunk and its rows."""
+        array, place = self._array, f"shard {self._shard}"
+        if chunk is not None:
+            first = self._shard * array.shard_rows + chunk * array.chunk_rows
+            place += f", chunk {chunk} (rows {first} to {first + array.chunk_rows - 1})"
+        file = self._array.file(self._shard)
+        return FileFormatError(f"{str(self._root)!r}: {self._array.name}, {place}, file {file} {what}.")
+
+
+class ArrayReader:
+    """Committed rows of an array; may be used by several threads.
+
+    Parameters
+    ----------
+    root : Path
+    array : StoredArray
+    n_rows : int
+        Committed rows.
+    check : callable, optional
+        See `MappedShard`.
+    """
+
+    def __init__(self, root: Path, array: StoredArray, n_rows: int, check: RowCheck | None = None) -> None:
+        self._root, self._array, self.n_rows, self._check = root, array, n_rows, check
+        self._mapped: OrderedDict[int, MappedShard] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        """Return rows [begin, end): in the file when they are in one chunk, copied together otherwise."""
+        size = self._array.chunk_rows
+        first, last = begin // size, max(begin, end - 1) // size
+        if begin >= end:
+            return self._empty(0)
+        if first == last:
+            return self._chunk(first)[begin - first * size : end - first * size]
+        out = self._empty(end - begin)
+        for chunk in range(first, last + 1):
+            low, high = max(begin, chunk * size), min(end, (chunk + 1) * size)
+            out[low - begin : high - begin] = self._chunk(chunk)[low - chunk * size : high - chunk * size]
+        return out
+
+    def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows by their numbers, each from 0 to n_rows - 1, in any order; a chunk is visited once."""
+        out = self._empty(len(index))
+        chunks = index // self._array.chunk_rows
+        order = np.argsort(chunks, kind="stable")
+        borders = np.flatnonzero(np.diff(chunks[order], prepend=-1))
+        for places in np.split(order, borders[1:]) if len(order) else ():
+            chunk = int(chunks[places[0]])
+            out[places] = self._chunk(chunk)[index[places] - chunk * self._array.chunk_rows]
+        return out
+
+    def damage(self, checksums: tuple[int, ...]) -> Iterator[Exception]:
+        """Yield what is wrong, chunk by chunk; then each shard's rows are compared with the manifest's checksum."""
+        array = self._array
+        for shard, expected in enumerate(checksums):
+            n_rows = array.rows_in(shard, self.n_rows)
+            try:
+                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
+            except Exception as error:
+                yield error
+                continue
+            before, whole = 0, True
+            for i in range(mapped.n_chunks):
+                try:
+                    rows = mapped.chunk(i)[: max(0, n_rows - i * array.chunk_rows)]
+                    before = self._array.checksum([rows], before)
+                except Exception as error:
+                    whole = False
+                    yield error
+            if whole and before != expected:
+                yield mapped.foreign()
+
+    def _empty(self, n_rows: int) -> NDArray[Any]:
+        width = self._array.width
+        shape = (n_rows,) if width is None else (n_rows, width)
+        return np.empty(shape, DTYPES[self._array.dtype])
+
+    def _chunk(self, chunk: int) -> NDArray[Any]:
+        shard, i = divmod(chunk, self._array.shard_chunks)
+        return self._shard(shard).chunk(i)
+
+    def _shard(self, shard: int) -> MappedShard:
+        with self._lock:
+            mapped = self._mapped.pop(shard, None)
+            if mapped is None:
+                n_rows = self._array.rows_in(shard, self.n_rows)
+                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
+            self._mapped[shard] = mapped
+            # What is dropped stays mapped for as long as someone holds its rows.
+            while len(self._mapped) > _MOST_MAPPED:
+                self._mapped.popitem(last=False)
+            return mapped
+
+
+def damage_of(root: Path, manifest: Manifest, check: RowCheck | None = None) -> Iterator[Exception]:
+    """Yield an error for each shard, chunk or description that is not what was written; reads every byte once."""
+    for array in manifest.arrays.values():
+        reader = ArrayReader(root, array, manifest.n_rows, check if array.name == CODES else None)
+        yield from reader.damage(manifest.checksums[array.name])
+    for name, expected in manifest.documents().items():
+        try:
+            found = json.loads(read_inside(root, name))
+            if not _agree(found, json.loads(expected), manifest):
+                yield FileFormatError(f"{str(root)!r}: {name} must describe the committed rows to Zarr readers.")
+        except FileNotFoundError:
+            yield FileFormatError(f"{str(root)!r}: {name} must be there, got no such file.")
+        except (ValueError, RecursionError) as error:
+            yield FileFormatError(f"{str(root)!r}: {name} must be JSON, got: {str(error)[:100]}.")
+        except OSError as error:
+            yield error
+
+
+def _agree(found: Any, expected: Any, manifest: Manifest) -> bool:
+    """Whether a description is the expected one, or that of the commit before: the manifest comes first."""
+    if found == expected:
+        return True
+    if not isinstance(found, dict) or "shape" not in expected:
+        return False
+    shape, attributes = found.get("shape"), found.get("attributes")
+    if not isinstance(shape, list) or shape[:1] != [manifest.n_rows_before] or not isinstance(attributes, dict):
+        return False
+    now, before = expected["attributes"].get("categories", []), attributes.get("categories", [])
+    lagging = {**expected, "shape": [manifest.n_rows_before, *expected["shape"][1:]], "attributes": attributes}
+    return bool(
+        found == lagging and before == now[: len(before)] and attributes.keys() == expected["attributes"].keys()
+    )
