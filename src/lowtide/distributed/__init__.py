@@ -8,9 +8,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("lowtide.distributed needs Dask: pip install 'lowtide[distributed]'.") from error
 
-from lowtide.distributed.collection import CodeCollection
-from lowtide.distributed.encoding import encode
+from lowtide.distributed.collection import CodeCollection, encode, predict
 from lowtide.distributed.fitting import fit
-from lowtide.distributed.prediction import predict
 
 __all__ = ["CodeCollection", "encode", "fit", "predict"]

@@ -1,7 +1,9 @@
-"""Codes that a cluster makes when they are asked for."""
+"""Rows of a Dask collection as codes, as a store and as predictions, a partition at a time."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +12,153 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from dask.delayed import Delayed
+from numpy.typing import NDArray
 
-from lowtide.codes import Codes, concatenate
-from lowtide.distributed.writing import write_store
+from lowtide._checks import check_option, fail
+from lowtide.codes import Codes, CodeSource, concatenate
+from lowtide.distributed.cluster import Shipped, connected
+from lowtide.encoders import Encoder
 from lowtide.persist import PathLike
-from lowtide.store import CodeStore
+from lowtide.store import CodeStore, ShardRecord, ShardWriter, template_of
 
-__all__ = ["CodeCollection"]
+__all__ = [
+    "CodeCollection",
+    "RowRange",
+    "encode",
+    "predict",
+    "ranges_of",
+    "row_partitions",
+    "split_like",
+    "values_a_row",
+]
+
+_METHODS = ("predict", "decision_function", "predict_proba", "transform")
+# Rows of a store that make one chunk of predictions, at least.
+_CHUNK_ROWS = 1 << 16
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """Rows [begin, end) of codes in memory or on disk, read block by block; a store travels as its path."""
+
+    source: Any
+    begin: int
+    end: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.end - self.begin
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+        return self.n_rows, int(self.source.shape[1])
+
+    def blocks(self, size: int) -> Iterator[Codes]:
+        """Yield the rows in order, at most `size` of them at a time."""
+        for begin in range(self.begin, self.end, size):
+            yield self.source[begin : min(begin + size, self.end)]
+
+
+def partitions_of(owner: str, X: Any) -> list[Delayed]:
+    """Return the partitions of a Dask array, whole rows each, or of a Dask data frame or series."""
+    if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
+        raise fail(owner, "must be a Dask array, data frame or series", type(X).__name__)
+    whole = X.rechunk(dict.fromkeys(range(1, X.ndim), -1)) if isinstance(X, da.Array) else X
+    return list(np.ravel(whole.to_delayed()))
+
+
+def row_partitions(owner: str, X: Any) -> list[Delayed]:
+    """Return the partitions of rows by columns, a Dask array or data frame."""
+    parts = partitions_of(owner, X)
+    if X.ndim != 2:
+        raise fail(owner, "must be 2-D, rows by columns", f"{X.ndim}-D", "Make one column X[:, None] or X[[name]].")
+    return parts
+
+
+def split_like(owner: str, values: Any, X: Any, n_partitions: int) -> Sequence[Any]:
+    """Return values a row in the partitions that the rows have; None for none at all."""
+    if values is None:
+        return [None] * n_partitions
+    known = isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any()
+    if not dask.is_dask_collection(values):
+        if not known:
+            raise fail(owner, "must be a Dask collection where the sizes of partitions are not known", "an array")
+        array = values_a_row(owner, values, X.shape[0])
+        return np.split(array, np.cumsum(X.chunks[0])[:-1])
+    if known and isinstance(values, da.Array) and not np.isnan(values.chunks[0]).any():
+        if values.shape[0] != X.shape[0]:
+            raise fail(owner, f"must have a value a row, {X.shape[0]}", values.shape[0])
+        values = values.rechunk({0: X.chunks[0]})
+    parts = partitions_of(owner, values)
+    if len(parts) != n_partitions:
+        raise fail(owner, f"must have the partitions of X, {n_partitions}", len(parts), "Repartition one of them.")
+    return parts
+
+
+def values_a_row(owner: str, values: Any, n_rows: int) -> Array:
+    """Return values as an array, one a row."""
+    array = np.asarray(values)
+    if array.ndim == 0 or len(array) != n_rows:
+        got = array.item() if array.ndim == 0 else len(array)
+        raise fail(owner, f"must have a value a row, {n_rows}", got)
+    return array
+
+
+def ranges_of(source: CodeSource, n_parts: int) -> list[tuple[int, int]]:
+    """Return at most n_parts ranges of about equal size, of no rows one; of a store, whole shards each."""
+    unit = int(getattr(source, "shard_rows", 1))
+    n_units = max(1, -(-source.n_rows // unit))
+    borders = np.linspace(0, n_units, min(n_parts, n_units) + 1).astype(int) * unit
+    borders[-1] = source.n_rows
+    return list(zip(borders[:-1].tolist(), borders[1:].tolist()))
+
+
+def encode(encoder: Encoder, X: Any) -> CodeCollection:
+    """Return the codes of a Dask array or data frame, lazily, a partition at a time.
+
+    Parameters
+    ----------
+    encoder : a fitted encoder with a coded side
+        Travels to the workers as its specification, some kilobytes for a Hadamard projection.
+    X : dask.array.Array (n, n_features) or dask.dataframe.DataFrame
+
+    Returns
+    -------
+    CodeCollection
+
+    Notes
+    -----
+    The same bits as `encoder.encode` gives in one process, on the Hadamard path, whatever the partitions. Codes take
+    1/32 of the bytes of as many float32 features, so `persist` keeps in memory what the rows would not fit.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> from lowtide.distributed import encode
+    >>> X = np.random.default_rng(0).standard_normal((1000, 20))
+    >>> encoder = lt.RandomFeatures(n_components=256, random_state=0).fit(X)
+    >>> codes = encode(encoder, da.from_array(X, chunks=(250, 20)))
+    >>> codes.compute(scheduler="synchronous") == encoder.encode(X)
+    True
+    """
+    template = template_of("encode", encoder)
+    # The bytes are one node of the graph that all partitions share.
+    shipped = delayed(Shipped(encoder), pure=False, traverse=False)
+    make = delayed(_encoded, pure=False)
+    parts = tuple(make(part, shipped) for part in row_partitions("encode: X", X))
+    return CodeCollection(parts, template, encoder, X)
+
+
+def _encoded(rows: Any, shipped: Shipped) -> Codes:
+    """Return the codes of one partition."""
+    codes: Codes = shipped.thing.encode(rows)
+    return codes
 
 
 @dataclass(frozen=True)
@@ -27,20 +169,20 @@ class CodeCollection:
     ----------
     parts : tuple of Delayed
         Codes of each partition, in row order.
-    no_codes : Codes
-        Zero rows: bits, codebook, fingerprint.
+    template : Codes
+        Zero rows: bits, codebook and identity of all.
     encoder : the fitted encoder
     rows : the Dask collection that is encoded
     """
 
     parts: tuple[Delayed, ...]
-    no_codes: Codes
+    template: Codes
     encoder: Any
     rows: Any
 
     def compute(self, **options: Any) -> Codes:
         """Return all codes in this process; options as of `dask.compute`."""
-        return concatenate([self.no_codes, *dask.compute(*self.parts, **options)])
+        return concatenate([self.template, *dask.compute(*self.parts, **options)])
 
     def persist(self, **options: Any) -> CodeCollection:
         """Return the same codes, made now and kept by the workers; options as of `dask.persist`."""
@@ -77,12 +219,28 @@ class CodeCollection:
         CodeStore, open for reading
         """
         given = columns if y is None else {"y": y, **columns}
-        layout = {"chunk_rows": chunk_rows, "shard_chunks": shard_chunks, "metadata": metadata}
-        return write_store(self.parts, self.encoder, self.rows, path, given, client=client, **layout)
+        layout: dict[str, Any] = {"chunk_rows": chunk_rows, "shard_chunks": shard_chunks, "metadata": metadata}
+        types = {name: _type_of(name, values) for name, values in given.items()}
+        n = len(self.parts)
+        split = {name: split_like(f"to_store: {name}", values, self.rows, n) for name, values in given.items()}
+        with connected(client) as opened:
+            sizes = _sizes(opened, self.rows)
+            if not sum(sizes):
+                raise fail("to_store", "rows must be at least one", "0 rows")
+            with CodeStore.create(path, self.encoder, columns=types, **layout) as store:
+                futures = opened.compute(_tasks(store.shard_writer(), self.parts, split, sizes))
+                try:
+                    store.commit(opened.gather(futures))
+                except BaseException:
+                    # The folder was made here: what is in it has no rows, and would be in the way of another try.
+                    opened.cancel(futures)
+                    shutil.rmtree(store.path, ignore_errors=True)
+                    raise
+        return CodeStore.open(path)
 
     def to_dask_array(self) -> da.Array:
         """Return the packed rows as a Dask array of uint8, (n, row bytes)."""
-        width = self.no_codes.packed.shape[1]
+        width = self.template.packed.shape[1]
         sizes = self.rows.chunks[0] if isinstance(self.rows, da.Array) else [np.nan] * len(self.parts)
         packed = delayed(_packed)
         arrays = [da.from_delayed(packed(part), (size, width), np.uint8) for part, size in zip(self.parts, sizes)]
@@ -91,3 +249,119 @@ class CodeCollection:
 
 def _packed(codes: Codes) -> Any:
     return codes.packed
+
+
+def _type_of(name: str, values: Any) -> str:
+    dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
+    # A data frame has types of its own beside those of numpy, for texts and for numbers that may be missing.
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        remedy = "Give numbers for texts, and astype('int64') or the like for types of a data frame."
+        raise fail("to_store", f"{name} must hold numbers or truth values", str(dtype), remedy)
+    return str(dtype.name)
+
+
+def _sizes(client: Any, rows: Any) -> list[int]:
+    """Return the rows of each partition; where a collection does not know them they are counted."""
+    if isinstance(rows, da.Array) and not np.isnan(rows.chunks[0]).any():
+        return [int(size) for size in rows.chunks[0]]
+    count = delayed(len, pure=False)
+    return list(client.gather(client.compute([count(part) for part in partitions_of("to_store: X", rows)])))
+
+
+def _tasks(writer: ShardWriter, parts: tuple[Any, ...], columns: dict[str, Any], sizes: list[int]) -> list[Any]:
+    """Return a task a shard, of the partitions that have its rows."""
+    write = delayed(_written, pure=False)
+    shared = delayed(writer, pure=False, traverse=False)
+    borders = np.cumsum([0, *sizes])
+    tasks = []
+    for index, begin in enumerate(range(0, int(borders[-1]), writer.shard_rows)):
+        end = min(begin + writer.shard_rows, int(borders[-1]))
+        used = range(np.searchsorted(borders, begin, "right") - 1, int(np.searchsorted(borders, end)))
+        cuts = [
+            (max(begin, int(borders[i])) - int(borders[i]), min(end, int(borders[i + 1])) - int(borders[i]))
+            for i in used
+        ]
+        values = {name: [column[i] for i in used] for name, column in columns.items()}
+        tasks.append(write(shared, index, [parts[i] for i in used], values, cuts))
+    return tasks
+
+
+def _written(
+    writer: ShardWriter, index: int, codes: list[Codes], columns: dict[str, list[Any]], cuts: list[tuple[int, int]]
+) -> ShardRecord:
+    """Write one shard; a task that is repeated writes the same bytes."""
+    for name, each in columns.items():
+        for part, values in zip(codes, each):
+            if len(part) != len(values):
+                must = f"{name} must have a value a row of each partition, {len(part)}"
+                raise fail("to_store", must, len(values), "Repartition one of them.")
+    rows = concatenate([part[low:high] for part, (low, high) in zip(codes, cuts)])
+    values = {
+        name: np.concatenate([np.asarray(part)[low:high] for part, (low, high) in zip(each, cuts)])
+        for name, each in columns.items()
+    }
+    return writer.write(index, rows, **values)
+
+
+def predict(model: Any, X: Any, *, method: str = "predict") -> da.Array:
+    """Return a model's predictions, lazily: a Dask array with a chunk a partition.
+
+    Parameters
+    ----------
+    model : a fitted learner of lowtide
+        Travels as the bytes of its file, weights in float64.
+    X : dask array (n, n_features) or data frame, CodeCollection, or CodeStore
+    method : {"predict", "decision_function", "predict_proba", "transform"}, default="predict"
+
+    Returns
+    -------
+    dask.array.Array, (n,) or (n, k)
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_digits
+    >>> import lowtide as lt
+    >>> from lowtide.distributed import predict
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = lt.KernelClassifier(n_components=256, random_state=0).fit(X, y)
+    >>> labels = predict(model, da.from_array(X, chunks=(600, 64)))
+    >>> labels.chunks
+    ((600, 600, 597),)
+    >>> bool((labels.compute(scheduler="synchronous") == model.predict(X)).all())
+    True
+    """
+    check_option("predict", "method", method, _METHODS)
+    if not hasattr(model, method):
+        raise fail("predict", f"model must have the method {method}", type(model).__name__)
+    parts, sizes, one_row = _parts(X)
+    like = getattr(model, method)(one_row)
+    shipped = delayed(Shipped(model), pure=False, traverse=False)
+    run = delayed(_predicted, pure=False)
+    arrays = [
+        da.from_delayed(run(part, shipped, method), (size, *like.shape[1:]), like.dtype)
+        for part, size in zip(parts, sizes)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _parts(X: Any) -> tuple[list[Any], list[float], Any]:
+    """Return the parts of the rows, the size of each (NaN when not known), and one row or codes of none."""
+    if isinstance(X, CodeCollection):
+        parts, (_, sizes, _) = list(X.parts), _parts(X.rows)
+        return parts, sizes, X.template
+    if isinstance(X, da.Array):
+        parts = row_partitions("predict: X", X)
+        return parts, list(X.chunks[0]), np.zeros((1, X.shape[1]), X.dtype)
+    if dask.is_dask_collection(X):
+        found = row_partitions("predict: X", X)
+        return found, [np.nan] * len(found), X._meta_nonempty
+    if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
+        ranges = ranges_of(X, max(1, X.n_rows // _CHUNK_ROWS))
+        return [RowRange(X, *each) for each in ranges], [high - low for low, high in ranges], X[:0]
+    need = "X must be a Dask array or data frame, a CodeCollection or a CodeStore"
+    raise fail("predict", need, type(X).__name__, "Rows in memory are predicted by the model itself.")
+
+
+def _predicted(rows: Any, shipped: Shipped, method: str) -> Any:
+    return getattr(shipped.thing, method)(rows)

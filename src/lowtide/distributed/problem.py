@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
-from lowtide.distributed.tree import merged
+from lowtide.distributed.cluster import merged
 from lowtide.learners import Problem, source_problem
 
 __all__ = ["RemoteProblem"]
