@@ -212,7 +212,7 @@ def test_codes_of_the_encoder_are_not_taken_for_rows(encoder):
 
 def test_expected_kernel_asks_for_rows():
     encoder = fitted(n_components=9)
-    with pytest.raises(ParameterError, match="X must be rows"):
+    with pytest.raises(ParameterError, match="raw rows on both sides"):
         encoder.expected_kernel(X, encoder.encode(X))
 
 
