@@ -1,5 +1,7 @@
 """An encoder that breaks its contract in one way fails its suite, with a sentence about that way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ class Anonymous(RandomFeatures):
 
     def fit(self, X, y=None, sample_weight=None):
         super().fit(X, y, sample_weight)
-        self.fingerprint_ = bytes(16)  # in the way of the drawn value's own
+        vars(self.drawn_)["fingerprint"] = bytes(16)  # before the drawn value has worked out its own
         return self
 
 
@@ -43,6 +45,15 @@ class Loud(RandomFeatures):
         return super().transform(X) * np.float32(1.2)
 
 
+class Misnamed(RandomFeatures):
+    """Says that its frequencies are those of another kernel."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.drawn_ = replace(self.drawn_, kernel=Gaussian(2 * self.drawn_.kernel.bandwidth))
+        return self
+
+
 class Batchy(RandomFeatures):
     """Features that depend on the rows around them."""
 
@@ -56,7 +67,8 @@ class Batchy(RandomFeatures):
         (Doubled, "transform must give float32"),
         (Anonymous, "another seed must give another fingerprint"),
         (Restless, "same seed must give the same fingerprint"),
-        (Loud, "within 6 standard errors"),
+        (Loud, "kernel_estimate must be the product of the sides"),
+        (Misnamed, "within 6 standard errors"),
         (Batchy, "a row alone must give its features"),
     ],
 )

@@ -13,16 +13,16 @@ from lowtide.testing import check_projection
 class TooLong(Iid):
     """Frequencies 10% too long."""
 
-    def _draw(self, kernel, n_features, n_frequencies, rng):
-        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        drawn = super().lay_out(kernel, n_features, n_frequencies, rng)
         return replace(drawn, matrix=drawn.matrix * np.float32(1.1))
 
 
 class OneBlock(Iid):
     """Claims orthogonality that it does not have."""
 
-    def _draw(self, kernel, n_features, n_frequencies, rng):
-        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        drawn = super().lay_out(kernel, n_features, n_frequencies, rng)
         sizes = tuple(min(n_features, n_frequencies - i) for i in range(0, n_frequencies, n_features))
         return replace(drawn, blocks=Blocks("free", n_features, sizes))
 
@@ -30,15 +30,15 @@ class OneBlock(Iid):
 class Unseeded(Orthogonal):
     """Ignores the generator."""
 
-    def _draw(self, kernel, n_features, n_frequencies, rng):
-        return super()._draw(kernel, n_features, n_frequencies, np.random.default_rng())
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        return super().lay_out(kernel, n_features, n_frequencies, np.random.default_rng())
 
 
 class TooFew(Iid):
     """One frequency short."""
 
-    def _draw(self, kernel, n_features, n_frequencies, rng):
-        return super()._draw(kernel, n_features, max(1, n_frequencies - 1), rng)
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        return super().lay_out(kernel, n_features, max(1, n_frequencies - 1), rng)
 
 
 class TakesAll(Orthogonal):
@@ -46,7 +46,7 @@ class TakesAll(Orthogonal):
 
     def draw(self, kernel, n_features, n_frequencies, rng):
         if kernel.law in self.laws:
-            return self._draw(kernel, n_features, n_frequencies, rng)
+            return self.lay_out(kernel, n_features, n_frequencies, rng)
         return Iid().draw(kernel, n_features, n_frequencies, rng)
 
 
@@ -58,11 +58,25 @@ class Shifted(DenseProjection):
         return super().weights() + np.float32(0.05)
 
 
+class Forgetful(Iid):
+    """Does not look at what a file kept."""
+
+    def from_arrays(self, n_features, n_frequencies, arrays):
+        return self.lay_out(Gaussian(), n_features, n_frequencies, np.random.default_rng(1))
+
+
+class Trusting(Iid):
+    """Takes whatever a file kept."""
+
+    def from_arrays(self, n_features, n_frequencies, arrays):
+        return DenseProjection(arrays["matrix"], Blocks("iid", n_features, (1,) * n_frequencies))
+
+
 class WrongWeights(Iid):
     """Draws `Shifted`."""
 
-    def _draw(self, kernel, n_features, n_frequencies, rng):
-        drawn = super()._draw(kernel, n_features, n_frequencies, rng)
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        drawn = super().lay_out(kernel, n_features, n_frequencies, rng)
         return Shifted(drawn.matrix, drawn.blocks)
 
 
@@ -75,6 +89,8 @@ class WrongWeights(Iid):
         (TooFew(), "n_frequencies must be that of the draw"),
         (TakesAll(), "must refuse"),
         (WrongWeights(), "features must be cosines"),
+        (Forgetful(), "restore must give the frequencies whose arrays were kept"),
+        (Trusting(), "restore must refuse matrix of another shape"),
         (Gaussian(), "must derive from lowtide.projections.Projection"),
     ],
     ids=lambda v: type(v).__name__,

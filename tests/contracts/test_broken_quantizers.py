@@ -7,7 +7,7 @@ import pytest
 
 from lowtide.kernels import Gaussian
 from lowtide.maps import Cosine, CosSin
-from lowtide.quantizers import LloydMax, Phase
+from lowtide.quantizers import LloydMax, Phase, Stochastic
 from lowtide.testing import check_quantizer
 
 
@@ -58,6 +58,13 @@ class Wandering(Altered):
         return {"borders": drawn.borders + np.float32(1e-4 * np.random.default_rng().random())}
 
 
+class Forgetful(Stochastic):
+    """Takes a seed of its own in place of the kept one."""
+
+    def restore(self, feature_map, arrays):
+        return self.draw(feature_map, np.random.default_rng(1))
+
+
 class OneShift(Altered):
     """Leaves the sine without a level."""
 
@@ -73,6 +80,7 @@ class OneShift(Altered):
         (Moved(2), r"moments\(\).* must be what decoded levels have"),
         (ShortBook(2), r"codebook must have 2\^bits entries"),
         (Wandering(2), "same generator must draw the same"),
+        (Forgetful(2), "restore must give the quantizer whose arrays were kept"),
         (OneShift(2), "every component a value"),
         (Gaussian(), "must derive from lowtide.quantizers.Quantizer"),
     ],

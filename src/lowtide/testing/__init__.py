@@ -1,13 +1,9 @@
 """The contract of each stage as a check: two lines test a new part. Nothing in lowtide imports this package."""
 
-from lowtide.testing.encoder import check_encoder
-from lowtide.testing.feature_map import check_feature_map
-from lowtide.testing.kernel import check_kernel
-from lowtide.testing.learner import check_learner
-from lowtide.testing.measure_kernel import check_measure_kernel
-from lowtide.testing.projection import check_projection
-from lowtide.testing.quantizer import check_quantizer
-from lowtide.testing.spec import check_spec
+from lowtide.testing.claims import check_spec
+from lowtide.testing.estimators import check_encoder, check_learner
+from lowtide.testing.kernels import check_kernel, check_measure_kernel
+from lowtide.testing.stages import check_feature_map, check_projection, check_quantizer
 
 __all__ = [
     "check_encoder",
