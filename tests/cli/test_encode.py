@@ -6,7 +6,7 @@ import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv
 
 import lowtide as lt
-from lowtide.cli.tables import csv_file
+from lowtide.tables import reading
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def standardized():
 
 def test_encode_with_a_model_writes_the_codes_that_it_reads(monkeypatch):
     model = fitted()
-    monkeypatch.setattr(csv_file, "_BLOCK_CELLS", 50)
+    monkeypatch.setattr(reading, "_TEXT_CELLS", 50)
     result = lowtide("encode", "flowers.csv", "--model", "m.lowtide", "-o", "c.lowtide", "--json")
     codes = lt.load("c.lowtide")
     assert codes == model.features_.encode(standardized())

@@ -47,9 +47,19 @@ def test_export_c_of_an_encoder_has_no_decision(inside):
     assert "--check" in refused.stderr
 
 
-def test_export_c_of_a_standardized_table_says_what_rows_must_be():
+def test_export_c_of_a_standardized_table_does_the_scaling_itself(inside):
     lowtide("fit", "flowers.csv", "--target", "species", "-o", "scaled.lowtide", *FAST)
-    assert "(x - mean) / scale" in lowtide("export-c", "scaled.lowtide", "-o", ".").stderr
+    result = lowtide("export-c", "scaled.lowtide", "-o", ".", "--check", "flowers.csv", "--json")
+    assert result.stderr == ""
+    expected = lt.device.export_c(lt.load("scaled.lowtide"), name="scaled", rows=flowers()[0])
+    assert (inside / "scaled.c").read_text() == expected.source
+    assert json.loads(result.stdout)["agreement"] == expected.agreement
+
+
+def test_export_c_of_an_encoder_says_what_rows_must_be():
+    options = ("-o", "c.lowtide", "--save-encoder", "e.lowtide", "--drop", "species")
+    lowtide("encode", "flowers.csv", *options)
+    assert "are taken standardized by the encoder" in lowtide("export-c", "e.lowtide", "-o", ".").stderr
 
 
 def test_export_c_does_not_replace_files_unless_told_to():

@@ -4,11 +4,11 @@ import os
 import numpy as np
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
-from lowtide.tables import Target
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
 from lowtide.cli.fit import Training, split
+from lowtide.tables import Target
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def interrupted(folder, blocked, *arguments):
     ("command", "blocked"),
     [
         (("fit", "flowers.csv", "--target", "species", "-o", "out.lowtide"), ("lowtide", "KernelClassifier", "fit")),
-        (("predict", "m.lowtide", "flowers.csv", "-o", "out.csv"), ("lowtide", "KernelClassifier", "predict")),
+        (("predict", "m.lowtide", "flowers.csv", "-o", "out.csv"), ("lowtide.learners", "Decision", "predict")),
     ],
 )
 def test_interrupt_leaves_no_file_and_no_traceback(tmp_path, command, blocked):

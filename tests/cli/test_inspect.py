@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 import pytest
-from cli.samples import FAST, flower_csv, lowtide, rent_csv
+from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv
 
 import lowtide as lt
 from lowtide.cli.inspect import expected_errors
@@ -71,8 +71,8 @@ def test_inspect_says_what_is_in_a_regressor(inside):
 
 
 def test_inspect_of_a_model_from_python_counts_its_columns():
-    model = fitted()
-    lt.save(model, "plain.lowtide")
+    X, y = flowers()
+    lt.save(lt.KernelClassifier(n_components=64, random_state=0).fit(X, y), "plain.lowtide")
     said = lowtide("inspect", "plain.lowtide").stdout
     assert "4 columns, as they are" in said
 

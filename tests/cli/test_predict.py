@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv, rent_csv, write_csv
-from lowtide.tables import csv_file, npy_file, number_matrix, open_table
 
 import lowtide as lt
 from lowtide.cli.predict import check_can_write, write_table
+from lowtide.tables import number_matrix, open_table, reading
 
 PARTS = [
     {"prediction": np.array(["a, b", "c"]), "share": np.array([0.123456789, 1e-9])},
@@ -34,12 +34,7 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def expected_rows():
-    X, _ = flowers()
-    return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def test_predict_prints_what_the_model_says_of_standardized_rows(made):
+def test_predict_prints_what_the_model_says_of_the_rows(made):
     result = lowtide("predict", made / "f.lowtide", made / "flowers.csv", "--probabilities", "--scores")
     assert result.exit_code == 0
     rows, model = read_csv(result.stdout), lt.load(made / "f.lowtide")
@@ -47,20 +42,21 @@ def test_predict_prints_what_the_model_says_of_standardized_rows(made):
         "prediction",
         *(f"{kind}_{name}" for kind in ("probability", "score") for name in model.classes_),
     ]
-    Z = expected_rows()
-    assert [row["prediction"] for row in rows] == model.predict(Z).tolist()
+    X, _ = flowers()
+    assert [row["prediction"] for row in rows] == model.predict(X).tolist()
     shares = np.array([[float(row[f"probability_{name}"]) for name in model.classes_] for row in rows])
     scores = np.array([[float(row[f"score_{name}"]) for name in model.classes_] for row in rows])
     # Six digits are written.
-    assert np.allclose(shares, model.predict_proba(Z), rtol=1e-5)
-    assert np.allclose(scores, model.decision_function(Z), rtol=1e-5, atol=1e-8)
+    assert np.allclose(shares, model.predict_proba(X), rtol=1e-5)
+    assert np.allclose(scores, model.decision_function(X), rtol=1e-5, atol=1e-8)
 
 
 def test_predict_scores_where_the_target_is_there(made):
     result = lowtide("predict", made / "f.lowtide", made / "flowers.csv", "-o", "out.csv", "--json")
     content = json.loads(result.stdout)
     model = lt.load(made / "f.lowtide")
-    assert content["score"]["value"] == np.mean(model.predict(expected_rows()) == flowers()[1])
+    X, y = flowers()
+    assert content["score"]["value"] == np.mean(model.predict(X) == y)
     assert (content["rows"], content["output"], content["columns"]) == (90, "out.csv", None)
     said = lowtide("predict", made / "f.lowtide", made / "flowers.csv")
     assert said.stderr.startswith("Score: accuracy ")
@@ -84,7 +80,7 @@ def test_predict_does_not_depend_on_order_of_columns_blocks_or_format(made, insi
     np.save("t.npy", X)
     for name in ("t.csv", "t.parquet", "t.npy"):
         assert lowtide("predict", made / "f.lowtide", name, "--scores").stdout == reference
-    monkeypatch.setattr(csv_file, "_BLOCK_CELLS", 20)
+    monkeypatch.setattr(reading, "_TEXT_CELLS", 20)
     assert lowtide("predict", made / "f.lowtide", "t.csv", "--scores").stdout == reference
 
 
@@ -128,7 +124,7 @@ def test_predict_takes_a_model_that_was_saved_from_python(inside):
 
 
 def test_predict_scores_with_a_target_file(inside, monkeypatch):
-    monkeypatch.setattr(npy_file, "_BLOCK_CELLS", 40)
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 40)
     X, y = flowers()
     np.save("X.npy", X)
     np.save("y.npy", y)

@@ -13,9 +13,8 @@ import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
 
 import lowtide as lt
-from lowtide.cli.recipe import surveying
-from lowtide.cli.tables import csv_file
 from lowtide.store import layout, writing
+from lowtide.tables import Recipe, reading, surveying
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +23,7 @@ def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(layout, "_CHUNK_BYTES", 64)
     monkeypatch.setattr(layout, "_SHARD_CHUNKS", 2)
-    monkeypatch.setattr(csv_file, "_BLOCK_CELLS", 50)
+    monkeypatch.setattr(reading, "_TEXT_CELLS", 50)
     flower_csv(tmp_path / "flowers.csv")
     return tmp_path
 
@@ -101,9 +100,8 @@ def test_interrupted_encode_goes_on_where_it_stopped_with_the_same_bytes(n_commi
 _CHILD = """
 import os, signal, sys
 from lowtide.cli.main import main
-from lowtide.cli.tables import csv_file
-from lowtide.store import layout
-from lowtide.store import writing
+from lowtide.store import layout, writing
+from lowtide.tables import reading
 
 commit = writing.commit
 
@@ -113,7 +111,7 @@ def deadly(root, manifest):
     commit(root, manifest)
 
 writing.commit = deadly
-layout._CHUNK_BYTES, layout._SHARD_CHUNKS, csv_file._BLOCK_CELLS = 64, 2, 50
+layout._CHUNK_BYTES, layout._SHARD_CHUNKS, reading._TEXT_CELLS = 64, 2, 50
 main(sys.argv[1:])
 """
 
@@ -164,7 +162,7 @@ def test_inspect_reads_no_rows_of_a_store(monkeypatch):
 @pytest.mark.parametrize(("name", "message"), [("no/s.zarr", "folder that exists"), ("f.zarr", "must name a store")])
 def test_encode_refuses_a_place_for_no_store_before_it_reads(name, message, inside, monkeypatch):
     (inside / "f.zarr").write_text("mine")
-    monkeypatch.setattr(csv_file.CsvFile, "blocks", lambda self: pytest.fail("no row must be read"))
+    monkeypatch.setattr(reading.CsvFile, "blocks", lambda self: pytest.fail("no row must be read"))
     for options in ((), ("--force",)):
         result = lowtide("encode", "flowers.csv", "-o", name, "--target", "species", *options)
         assert result.exit_code == 2
@@ -264,12 +262,13 @@ def test_survey_of_a_table_larger_than_its_sample_keeps_the_moments_of_all_rows(
     rent_csv(inside / "rents.csv")
     arguments = ("encode", "rents.csv", "--target", "rent", "--one-hot", "city", "--drop", "since", "--components", 64)
     lowtide(*arguments, "-o", "s.zarr")
-    found = lt.CodeStore.open("s.zarr").metadata["table"]
+    found = Recipe.from_json(lt.CodeStore.open("s.zarr").metadata["table"])
     table = pd.read_csv("rents.csv")
-    assert found["categories"] == {"city": ["Bern", "Oslo"]}
+    assert [some.values for some in found.categories] == [("Bern", "Oslo")]
     numbers = table[["area", "balcony"]].astype(float)
-    assert np.allclose(found["mean"], numbers.mean(), rtol=1e-12)
-    assert np.allclose(found["scale"], numbers.std(ddof=0), rtol=1e-12)
+    steps = {name: values[:2] for name, (values,) in found.steps}
+    assert np.allclose(steps["subtract"], numbers.mean(), rtol=1e-12)
+    assert np.allclose(steps["divide"], numbers.std(ddof=0), rtol=1e-12)
 
 
 def test_fit_on_a_store_learns_what_fit_on_the_table_learns():

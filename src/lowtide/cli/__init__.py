@@ -1,3 +1,3 @@
-"""The `lowtide` command: parse, call the library, print. One file a command, none loaded before it is asked for."""
+"""The `lowtide` command: parse, call the library, print. A file a command, none loaded before it is asked for."""
 
 __all__: list[str] = []

@@ -12,12 +12,13 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import (
+    FittedTable,
+    choose_columns,
     encoder_summary,
     load_encoder,
     make_encoder,
-    recipe_in,
-    save_with_recipe,
     store_metadata,
+    write_encoder,
 )
 from lowtide.cli.terminal import (
     EncoderOptions,
@@ -26,6 +27,7 @@ from lowtide.cli.terminal import (
     bytes_in_words,
     check_folder_above,
     check_new,
+    column_options,
     counted,
     encoder_options,
     npy_pieces,
@@ -39,7 +41,7 @@ from lowtide.errors import FileFormatError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowtide.tables import Block, Kind, TableRecipe
+    from lowtide.tables import Block, Kind
 
 __all__ = ["Encoding", "StoreEncoding", "encode"]
 
@@ -78,6 +80,7 @@ Examples:
 @table_options
 @voice_options
 @click.pass_context
+@column_options
 def encode(
     context: click.Context,
     data: Path,
@@ -143,52 +146,40 @@ def _check_options(context: click.Context, model: Path | None, bits: int | None)
 
 @dataclass(frozen=True)
 class Encoding:
-    """A fitted encoder and the recipe of its table."""
+    """Encode a table into one file, with a fitted encoder and what is done to its table before."""
 
     encoder: Any
-    recipe: TableRecipe
+    table: FittedTable
 
     @classmethod
     def of_model(cls, path: Path) -> Self:
-        """Return that of a model or encoder file."""
-        return cls(*load_encoder(path))._with_codes()
+        """Take the encoder of a model or encoder file."""
+        encoder, table = load_encoder(path)
+        return cls(_coded(encoder), table)
 
     @classmethod
     def of_table(cls, data: Path, table: TableOptions, options: EncoderOptions, voice: Voice) -> Self:
-        """Make a new one of a table."""
+        """Make a new encoder of a table."""
         source = lt.tables.open_table(data, header=table.header)
-        choice = lt.tables.choose_columns(source, target=None, one_hot=table.one_hot, drop=table.drop)
-        if source.unnamed:
-            voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
+        choice = choose_columns(source, None, table, voice)
         with voice.working(f"reading {source.file}") as report:
             rows = lt.tables.gather(source, choice, report)
-        recipe = lt.tables.TableRecipe.learn(choice, rows.numbers, rows.texts, standardize=table.scale)
+        recipe = lt.tables.learn_recipe(choice, rows.numbers, rows.texts, standardize=table.scale)
         with voice.hearing():
-            encoder = make_encoder(options, len(rows.numbers)).fit(recipe.matrix(rows.numbers, rows.texts))
-        return cls(encoder, recipe)._with_codes()
-
-    def _with_codes(self) -> Self:
-        if not self.encoder._has_codes:
-            raise lt.tables.TableError("codes need a coded side, 1 to 8 bits a feature, got an encoder with bits=none.")
-        return self
+            encoder = make_encoder(options, len(rows.numbers)).fit(rows.matrix(recipe, choice))
+        return cls(_coded(encoder), FittedTable(recipe, choice))
 
     def run(self, data: Path, *, header: bool, voice: Voice) -> lt.Codes:
         """Encode a table block by block: only codes are there as a whole."""
         source = lt.tables.open_table(data, header=header)
-        alignment = lt.tables.align(self.recipe, source)
-        for note in alignment.notes:
-            voice.note(note)
+        names = self.table.align(source, voice)
         parts, n_rows = [], 0
         with voice.working(f"encoding {source.file}") as report:
             for block in source.blocks():
-                parts.append(self.encoder.encode(self.recipe.rows(block.renamed(alignment.names))))
+                parts.append(self.encoder.encode(self.table.rows(block, names)))
                 n_rows += block.n_rows
                 report(n_rows)
-        if not parts:
-            import numpy as np
-
-            parts = [self.encoder.encode(np.empty((0, self.encoder.n_features_in_)))]
-        return lt.concatenate(parts)
+        return lt.concatenate(parts) if parts else self.encoder.drawn_.required_template
 
     def write(self, codes: lt.Codes, place: Path, kept: Path | None) -> None:
         """Write the codes, or their bytes, and the encoder where it is wanted."""
@@ -197,7 +188,7 @@ class Encoding:
         else:
             lt.save(codes, place)
         if kept is not None:
-            save_with_recipe(self.encoder, kept, self.recipe)
+            write_encoder(self.encoder, kept, self.table)
 
     def summary(self, codes: lt.Codes, output: Path, kept: Path | None) -> str:
         """Say what was written."""
@@ -230,7 +221,7 @@ class Encoding:
 
 
 class StoreEncoding:
-    """A table on its way into a store.
+    """Encode a table into a store, shard by shard: a run that was killed goes on where it stopped.
 
     Parameters
     ----------
@@ -259,7 +250,7 @@ class StoreEncoding:
         self._source = lt.tables.open_table(data, header=table.header)
         self._output, self._model, self._voice = output, model, voice
         self._options, self._table = encoder, table
-        self._target = None if target is None else lt.tables.find_column(self._source, target, "--target")
+        self._target = None if target is None else lt.tables.find_column(self._source, target, "target")
         status = data.stat()
         # A run goes on with a store only when all of this is as it was.
         self._request: dict[str, Any] = {
@@ -306,37 +297,29 @@ class StoreEncoding:
     def _created(self) -> lt.CodeStore:
         kind: Kind | None = None
         if self._model is not None:
-            encoder, recipe = load_encoder(self._model)
+            encoder, table = load_encoder(self._model)
             if self._target is not None:
                 with self._voice.working(f"reading {self._source.file}") as report:
                     kind = lt.tables.target_survey(self._source, self._target, report)
         else:
-            encoder, recipe, kind = self._learned()
-        if not encoder._has_codes:
-            raise lt.tables.TableError("codes need a coded side, 1 to 8 bits a feature, got an encoder with bits=none.")
-        metadata = store_metadata(recipe, {"request": self._request, "done": False}, kind, self._target)
-        return lt.CodeStore.create(self._output, encoder, metadata=metadata)
+            encoder, table, kind = self._learned()
+        metadata = store_metadata(table, {"request": self._request, "done": False}, kind, self._target)
+        return lt.CodeStore.create(self._output, _coded(encoder), metadata=metadata)
 
-    def _learned(self) -> tuple[Any, TableRecipe, Kind | None]:
+    def _learned(self) -> tuple[Any, FittedTable, Kind | None]:
         """Make an encoder and a recipe in one pass over the table."""
-        source, table = self._source, self._table
-        choice = lt.tables.choose_columns(source, target=self._target, one_hot=table.one_hot, drop=table.drop)
-        if source.unnamed:
-            self._voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
+        source, standardize, seed = self._source, self._table.scale, self._options.seed
+        choice = choose_columns(source, self._target, self._table, self._voice)
         with self._voice.working(f"reading {source.file}") as report:
-            found = lt.tables.survey(source, choice, standardize=table.scale, seed=self._options.seed, report=report)
+            found = lt.tables.survey(source, choice, standardize=standardize, seed=seed, report=report)
         with self._voice.hearing():
             encoder = make_encoder(self._options, found.n_rows).fit(found.sample)
-        return encoder, found.recipe, found.kind
+        return encoder, FittedTable(found.recipe, choice), found.kind
 
     def run(self, store: lt.CodeStore) -> None:
         """Encode what the store does not have yet, a commit a shard."""
-        recipe = recipe_in(store.metadata)
-        if recipe is None:
-            raise FileFormatError(f"{str(self._output)!r} must have the recipe of its table, got none.")
-        alignment = lt.tables.align(recipe, self._source)
-        for note in alignment.notes:
-            self._voice.note(note)
+        table = FittedTable.of(store.encoder, store.metadata)
+        names = table.align(self._source, self._voice)
         pending, n_rows = _Pending(store), 0
         with self._voice.working(f"encoding {self._source.file}") as report:
             for block in self._source.blocks():
@@ -344,7 +327,7 @@ class StoreEncoding:
                 done = self.resumed_rows - (n_rows - block.n_rows)
                 if done < block.n_rows:
                     new = block.after(max(0, done))
-                    codes = store.encoder.encode(recipe.rows(new.renamed(alignment.names)))
+                    codes = store.encoder.encode(table.rows(new, names))
                     pending.add(codes, self._targets(new, store))
                 report(n_rows)
         if n_rows < self.resumed_rows:
@@ -418,6 +401,13 @@ class _Pending:
         self._store.append(codes[:n_rows], None if targets is None else targets[:n_rows])
         self._codes = [codes[n_rows:]]
         self._targets = [] if targets is None else [targets[n_rows:]]
+
+
+def _coded(encoder: Any) -> Any:
+    """Return an encoder that has a coded side, or refuse it."""
+    if not encoder.drawn_.has_codes:
+        raise lt.tables.TableError("codes need a coded side, 1 to 8 bits a feature, got an encoder with bits=none.")
+    return encoder
 
 
 def _progress(metadata: dict[str, Any]) -> Any:

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 import lowtide as lt
-from lowtide.cli.models import load_encoder
+from lowtide.cli.models import FittedTable, load_encoder
 from lowtide.cli.terminal import Voice, bytes_in_words, sheet, voice_options
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from lowtide.device import DeviceCode
-    from lowtide.tables import TableRecipe
 
 __all__ = ["Export", "export_c"]
 
@@ -107,26 +103,23 @@ class Export:
         voice: Voice,
     ) -> Self:
         """Make the C of a model or an encoder in a file."""
-        encoder, recipe = load_encoder(path)
+        encoder, table = load_encoder(path)
         thing = lt.load(path)
-        if recipe.scale:
-            voice.note(
-                "the model's table is standardized: rows on the device must be (x - mean) / scale as in the model, "
-                "which 'lowtide inspect' and lt.persist.read_metadata show. Fit with --no-scale for rows as they are."
-            )
-        if getattr(thing, "scale_", None) is not None:
-            problem = "must hold a model whose columns have one length scale, got one a column."
-            raise click.BadParameter(problem, param_hint="'MODEL'")
         decides = weights != "none" and hasattr(thing, "predict")
         if check is not None and not decides:
             raise click.BadParameter("needs a model and weights for its decision.", param_hint="'--check'")
+        if not decides and not table.recipe.is_identity:
+            voice.note(
+                f"columns are taken {table.how} by the encoder: rows on the device must be what the table's recipe "
+                "makes of them, which lt.persist.read_metadata shows. Encode with --no-scale for rows as they are."
+            )
         made = lt.device.export_c(
             thing if decides else encoder,
             name=lt.device.name_from(path.stem) if name is None else name,
             weights=weights if decides else None,  # type: ignore[arg-type]
             input=input,  # type: ignore[arg-type]
             favor=favor,  # type: ignore[arg-type]
-            rows=None if check is None else _rows(check, recipe, voice),
+            rows=None if check is None else _rows(check, table, voice),
         )
         return cls(made, weights if decides else None)
 
@@ -176,12 +169,18 @@ class Export:
         }
 
 
-def _rows(path: Path, recipe: TableRecipe, voice: Voice) -> NDArray[np.float64]:
-    """Return the rows of a table as the model takes them."""
+def _rows(path: Path, table: FittedTable, voice: Voice) -> Any:
+    """Return the columns of a table that the model takes, as its recipe takes them."""
     import numpy as np
 
-    source = lt.tables.open_table(path, header=True)
-    alignment = lt.tables.align(recipe, source)
-    for note in alignment.notes:
-        voice.note(note)
-    return np.concatenate([recipe.rows(block.renamed(alignment.names)) for block in source.blocks()])
+    source, recipe = lt.tables.open_table(path, header=True), table.recipe
+    names = table.align(source, voice)
+    columns: dict[str, list[Any]] = {name: [] for name in recipe.columns}
+    for block in source.blocks():
+        renamed = block.renamed(names)
+        numbers = lt.tables.number_matrix(renamed, recipe.numeric, "reuse", recipe.filled)
+        for name, parts in columns.items():
+            is_number = name in recipe.numeric
+            parts.append(numbers[:, recipe.numeric.index(name)] if is_number else renamed.texts(name))
+    whole = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return whole if recipe.categories else np.column_stack(list(whole.values()))

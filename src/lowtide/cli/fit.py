@@ -11,15 +11,16 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import (
+    FittedTable,
     Score,
+    choose_columns,
     encoder_summary,
     make_encoder,
     make_learner,
     name_of_y,
-    recipe_in,
-    save_with_recipe,
     score,
     stored_target,
+    write_model,
 )
 from lowtide.cli.terminal import (
     EncoderOptions,
@@ -29,6 +30,7 @@ from lowtide.cli.terminal import (
     amount,
     bytes_in_words,
     check_new,
+    column_options,
     counted,
     encoder_options,
     options_beside,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lowtide.tables import Choice, Gathered, TableRecipe, Target, Task
+    from lowtide.tables import Choice, Gathered, Target, Task
 
     Index = NDArray[np.intp]
 
@@ -97,6 +99,7 @@ Examples:
 @table_options
 @voice_options
 @click.pass_context
+@column_options
 def fit(
     context: click.Context,
     data: Path,
@@ -236,11 +239,7 @@ class Training(Lesson):
         start = time.perf_counter()
         source = lt.tables.open_table(data, header=table.header)
         aside = lt.tables.target_file(target, source.names, source.file)
-        choice = lt.tables.choose_columns(
-            source, target=None if aside else target, one_hot=table.one_hot, drop=table.drop
-        )
-        if source.unnamed:
-            voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
+        choice = choose_columns(source, None if aside else target, table, voice)
         with voice.working(f"reading {source.file}") as report:
             rows = lt.tables.gather(source, choice, report)
             cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
@@ -258,16 +257,16 @@ class Training(Lesson):
         start = time.perf_counter()
         values = self.learnable()
         some = self.rows.take(self.train) if len(self.held) else self.rows
-        recipe = lt.tables.TableRecipe.learn(self.choice, some.numbers, some.texts, standardize=standardize)
+        recipe = lt.tables.learn_recipe(self.choice, some.numbers, some.texts, standardize=standardize)
         held = self.rows.take(self.held)
         with voice.hearing():
-            learner.fit(recipe.matrix(some.numbers, some.texts), values)
+            learner.fit(some.matrix(recipe, self.choice), values)
         learner.verbose = 0
         seconds = time.perf_counter() - start
-        predicted = learner.predict(recipe.matrix(held.numbers, held.texts))
+        predicted = learner.predict(held.matrix(recipe, self.choice))
         classes = self.target.task == "classification"
         result = score(self.target.values[self.held], predicted, classes=classes)
-        return Outcome(self, learner, recipe, result, seconds)
+        return Outcome(self, learner, FittedTable(recipe, self.choice), result, seconds)
 
 
 @dataclass
@@ -326,23 +325,23 @@ class StoreTraining(Lesson):
         if len(self.held):
             predicted = learner.predict(lt.learners.SelectedSource(self.store, held))
             result = score(self.target.values[held], predicted, classes=self.target.task == "classification")
-        recipe = recipe_in(self.store.metadata) or lt.tables.TableRecipe.of_model(self.encoder)
-        return Outcome(self, learner, recipe, result, seconds)
+        return Outcome(self, learner, FittedTable.of(self.encoder, self.store.metadata), result, seconds)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fitted model with its recipe, and its score on the rows held out, if any."""
+    """A fitted model with the table it was fitted on, and its score on the rows held out, if any."""
 
     training: Training | StoreTraining
     learner: Any
-    recipe: TableRecipe
+    table: FittedTable
     score: Score | None
     fit_seconds: float
 
     def save(self, path: Path) -> None:
-        """Write the model file."""
-        save_with_recipe(self.learner, path, self.recipe, self.score.sentence("held out") if self.score else "")
+        """Write the model file; the model in it takes rows of the table."""
+        self.learner.decision_ = self.learner.decision_.with_recipe(self.table.recipe)
+        write_model(self.learner, path, self.table, self.score.sentence("held out") if self.score else "")
 
     def summary(self, output: Path) -> str:
         """Say what was read, learned and written."""
@@ -360,14 +359,12 @@ class Outcome:
         )
 
     def _columns(self) -> str:
-        recipe = self.recipe
+        numeric, categories = self.table.recipe.numeric, self.table.n_categories
         parts = []
-        if recipe.numeric:
-            how = "standardized" if recipe.scale else "as they are"
-            parts.append(f"{counted(len(recipe.numeric), 'column')} of numbers ({how})")
-        if recipe.categories:
-            n_categories = sum(map(len, recipe.categories.values()))
-            parts.append(f"{counted(len(recipe.categories), 'column')} of {n_categories} categories")
+        if numeric:
+            parts.append(f"{counted(len(numeric), 'column')} of numbers ({self.table.how})")
+        if categories:
+            parts.append(f"{counted(len(categories), 'column')} of {sum(categories.values())} categories")
         return ", ".join(parts)
 
     def _task(self) -> str:
@@ -390,7 +387,7 @@ class Outcome:
 
     def to_json(self, output: Path) -> dict[str, Any]:
         """Return the same as plain values."""
-        training, learner, recipe = self.training, self.learner, self.recipe
+        training, learner, table = self.training, self.learner, self.table
         encoder = learner.features_
         return {
             "model": str(output),
@@ -400,9 +397,9 @@ class Outcome:
                 "rows": len(training.target.values),
                 "train_rows": len(training.train),
                 "held_out_rows": len(training.held),
-                "numeric": list(recipe.numeric),
-                "standardized": bool(recipe.scale),
-                "one_hot": {name: len(known) for name, known in recipe.categories.items()},
+                "numeric": list(table.recipe.numeric),
+                "standardized": table.how == "standardized",
+                "one_hot": table.n_categories,
                 "target": training.target_name,
             },
             "task": training.target.task,

@@ -1,7 +1,8 @@
-"""`lowtide inspect` says what is in a file or a store, how large its parts are, and how exact its kernel is."""
+"""`lowtide inspect` says what is in a file or a store and how exact its kernel is; `lowtide verify` checks it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Self
 import click
 
 import lowtide as lt
-from lowtide.cli.models import encoder_of, encoder_summary, recipe_in, score_in
+from lowtide.cli.models import FittedTable, encoder_of, encoder_summary, score_in
 from lowtide.cli.terminal import Voice, amount, bytes_in_words, counted, sheet, voice_options
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "expected_errors",
     "inspect",
     "sizes_by_part",
+    "verify",
 ]
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -29,11 +31,10 @@ _PAIRS = {"codes x full": ("codes", "full"), "codes x codes": ("codes", "codes")
 _FAR = 1e-4  # a kernel value that counts as 0
 _STEPS = 64
 
-# By the last word of an array's name, or by the one before for what a projection calls its own.
+# By the words of an array's name: that of its part, or its own.
 _PARTS = {
+    "decision": "weights",
     "weights": "weights",
-    "weights_scale": "weights",
-    "intercept": "weights",
     "projection": "frequencies",
     "offset": "dither",
     "left_offset": "dither",
@@ -61,9 +62,31 @@ def inspect(file: Path, voice: Voice) -> None:
     voice.result("inspect", found.to_json())
 
 
+@click.command(short_help="Compare a store or a file with its checksums.")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@voice_options
+def verify(path: Path, voice: Voice) -> None:
+    """Read all of a store (.zarr) or of a model, encoder or code file, and compare it with its checksums.
+
+    Ends with 1 and names every damaged shard and chunk when something is not what was written. Nothing is changed.
+    """
+    if path.is_dir():
+        store = lt.CodeStore.open(path)
+        store.verify()
+        n_shards = -(-store.n_rows // store.shard_rows)
+        found = {"path": str(path), "kind": "store", "rows": store.n_rows, "shards": n_shards, "bytes": store.nbytes}
+        what = f"{counted(store.n_rows, 'row')} in {counted(n_shards, 'shard')}, {bytes_in_words(store.nbytes)}"
+    else:
+        content = lt.persist.describe(path)
+        found = {"path": str(path), "kind": content["kind"], "bytes": content["bytes"]}
+        what = f"{content['kind']}, {bytes_in_words(content['bytes'])}"
+    voice.say(f"{path} is as it was written: {what}.")
+    voice.result("verify", found)
+
+
 @dataclass(frozen=True)
 class Inspection:
-    """What a file says of itself, the object in it, and the error of its kernel values."""
+    """Summarize a model, encoder or code file: what it says of itself, and the error of its kernel values."""
 
     file: Path
     content: dict[str, Any]
@@ -72,7 +95,7 @@ class Inspection:
 
     @classmethod
     def of(cls, file: Path) -> Self:
-        """Look into a file."""
+        """Read a file."""
         content = lt.persist.describe(file)
         thing = lt.load(file, mmap=True)
         encoder = encoder_of(thing)
@@ -90,7 +113,7 @@ class Inspection:
                 ("classes", lt.tables.listed(thing.classes_.tolist(), most=12) if hasattr(thing, "classes_") else ""),
                 ("table", self._table()),
                 ("score", score_in(content["metadata"])),
-                ("features", self._features(encoder)),
+                ("features", "" if encoder is None else encoder_summary(encoder)),
                 ("projection", self._projection(encoder)),
                 ("fingerprint", self._fingerprint()),
                 ("bytes", ", ".join(sizes)),
@@ -112,25 +135,17 @@ class Inspection:
 
     def _table(self) -> str:
         """Say which columns a table must have."""
-        recipe = recipe_in(self.content["metadata"])
-        if recipe is None:
-            n_columns = getattr(self.thing, "n_features_in_", None)
-            return "" if n_columns is None else f"{counted(n_columns, 'column')}, as they are"
-        parts = []
-        if recipe.numeric:
-            how = "standardized" if recipe.scale else "as they are"
-            parts.append(f"numbers {lt.tables.listed(recipe.numeric)} ({how})")
-        parts += [f"categories {name!r} ({len(known)})" for name, known in recipe.categories.items()]
-        if recipe.target is not None:
-            parts.append(f"target {recipe.target!r}")
-        return ", ".join(parts)
-
-    @staticmethod
-    def _features(encoder: Any) -> str:
-        """Say what the features are; those without a kernel of one distance show their parameters."""
-        if encoder is None:
+        if not hasattr(self.thing, "n_features_in_"):
             return ""
-        return encoder_summary(encoder) if _is_radial(encoder) else " ".join(repr(encoder).split())
+        table = FittedTable.of(self.thing, self.content["metadata"])
+        recipe = table.recipe
+        if recipe.is_identity and table.choice.target is None:
+            return f"{counted(len(recipe.columns), 'column')}, as they are"
+        parts = [f"numbers {lt.tables.listed(recipe.numeric)} ({table.how})"] if recipe.numeric else []
+        parts += [f"categories {name!r} ({n})" for name, n in table.n_categories.items()]
+        if table.choice.target is not None:
+            parts.append(f"target {table.choice.target!r}")
+        return ", ".join(parts)
 
     @staticmethod
     def _projection(encoder: Any) -> str:
@@ -140,8 +155,8 @@ class Inspection:
         return f"{encoder.projection}, {encoder.feature_map} map{seed}"
 
     def _fingerprint(self) -> str:
-        spec = self.content["spec"]
-        return str(spec["fingerprint"]) if isinstance(spec, dict) and "fingerprint" in spec else ""
+        thing = getattr(self.thing, "decision_", getattr(self.thing, "drawn_", self.thing))
+        return str(thing.fingerprint.hex())
 
     def to_json(self) -> dict[str, Any]:
         """Return the file's own description, its sizes by part and the errors."""
@@ -152,7 +167,7 @@ class Inspection:
         encoder, thing = encoder_of(self.thing), self.thing
         own = {
             "file": str(self.file),
-            "fingerprint": self._fingerprint() or None,
+            "fingerprint": self._fingerprint(),
             "classes": thing.classes_.tolist() if hasattr(thing, "classes_") else None,
             "gamma": getattr(encoder, "gamma_", None),
             "bytes_by_part": sizes_by_part(self.content),
@@ -168,7 +183,7 @@ def _is_radial(encoder: Any) -> bool:
 
 @dataclass(frozen=True)
 class StoreInspection:
-    """A store and where it is."""
+    """Summarize a store without reading its rows."""
 
     path: Path
     store: lt.CodeStore
@@ -239,14 +254,13 @@ def sizes_by_part(content: dict[str, Any]) -> dict[str, int]:
 
     Examples
     --------
-    >>> arrays = {"weights": {"bytes": 8}, "features.projection.signs": {"bytes": 24}}
+    >>> arrays = {"decision/weights": {"bytes": 8}, "encoder/projection.signs": {"bytes": 24}}
     >>> sizes_by_part({"arrays": arrays, "header_bytes": 100})
     {'frequencies': 24, 'weights': 8, 'header': 100}
     """
     sizes: dict[str, int] = {}
     for name, entry in content["arrays"].items():
-        words = name.split(".")
-        part = next((_PARTS[word] for word in words if word in _PARTS), "other")
+        part = next((_PARTS[word] for word in re.split(r"[/.]", name) if word in _PARTS), "other")
         sizes[part] = sizes.get(part, 0) + int(entry["bytes"])
     return {**dict(sorted(sizes.items(), key=lambda item: -item[1])), "header": int(content["header_bytes"])}
 
@@ -284,11 +298,11 @@ def expected_errors(encoder: Any) -> list[ErrorCurve]:
     wanted = [0.0 if value == 1.0 else reach if value == 0.0 else _distance(encoder, value) for value in KERNEL_VALUES]
     distances = np.array([*wanted, *np.linspace(0.0, reach, _STEPS)])
     # A step along one axis has the same length in every norm.
-    rows = np.zeros((len(distances), encoder.n_features_in_))
+    rows = np.zeros((len(distances), encoder.drawn_.n_features))
     rows[:, 0] = distances
     curves = []
     for name, sides in _PAIRS.items():
-        if "codes" in sides and encoder.quantizer_ is None:
+        if "codes" in sides and not encoder.drawn_.has_codes:
             continue
         _, std = encoder.kernel_estimate(rows[:1] * 0.0, rows, sides=sides, return_std=True, normalize=True)
         errors = dict(zip(KERNEL_VALUES, std[0].tolist()))
@@ -301,7 +315,7 @@ def _distance(encoder: Any, value: float) -> float:
     import numpy as np
     from scipy.optimize import brentq
 
-    d = encoder.n_features_in_
+    d = encoder.drawn_.n_features
 
     def gap(distance: float) -> float:
         return float(encoder.kernel_.radial(np.array(distance), d)) - value

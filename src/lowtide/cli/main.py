@@ -23,7 +23,7 @@ COMMANDS = {
     "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
     "serve": "lowtide.cli.serve:serve",
-    "verify": "lowtide.cli.verify:verify",
+    "verify": "lowtide.cli.inspect:verify",
     "versions": "lowtide.cli.main:versions",
 }
 

@@ -1,25 +1,26 @@
-"""Build, load, describe and score the models behind the commands."""
+"""Build, keep, load, describe and score the models behind the commands."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 import lowtide as lt
-from lowtide.cli.terminal import EncoderOptions, amount, counted
+from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, amount, counted
 from lowtide.errors import FileFormatError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowtide.tables import TableRecipe, Task
+    from lowtide.tables import Block, Choice, Recipe, Source, Task
 
 __all__ = [
+    "FittedTable",
     "Score",
-    "bytes_per_row",
+    "choose_columns",
     "encoder_of",
     "encoder_summary",
     "load_encoder",
@@ -27,16 +28,89 @@ __all__ = [
     "make_encoder",
     "make_learner",
     "name_of_y",
-    "recipe_in",
-    "save_with_recipe",
     "score",
     "score_in",
     "store_metadata",
     "stored_target",
+    "write_encoder",
+    "write_model",
 ]
 
 _MOST_COMPONENTS = 4096
-_ENTRY, _SCORE = "table", "score"
+# What a file's metadata call the recipe, where there is no decision to keep it, the columns at fit, and the score.
+_RECIPE, _COLUMNS, _SCORE = "table", "fitted_on", "score"
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """Know the table that a model was fitted on, so that the same is done to others.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        What its rows go through before they are encoded.
+    choice : Choice
+        All its columns, and the part that each of them played.
+    """
+
+    recipe: Recipe
+    choice: Choice
+
+    @classmethod
+    def of(cls, thing: Any, metadata: dict[str, Any]) -> Self:
+        """Return the table of a model or an encoder; one saved from Python takes its columns as they are.
+
+        Parameters
+        ----------
+        thing : learner or encoder
+        metadata : dict
+            What was saved beside it.
+        """
+        decision = getattr(thing, "decision_", None)
+        recipe = cls.recipe_in(metadata) if decision is None else decision.recipe
+        if recipe is None:
+            names = getattr(thing, "feature_names_in_", None) if decision is None else decision.columns
+            recipe = lt.tables.Recipe.plain(thing.n_features_in_ if names is None else names)
+        return cls(recipe, lt.tables.Choice.of_recipe(recipe, metadata.get(_COLUMNS)))
+
+    @staticmethod
+    def recipe_in(metadata: dict[str, Any]) -> Recipe | None:
+        """Return the recipe in the metadata of a store or an encoder, None when there is none."""
+        return lt.tables.Recipe.from_json(metadata[_RECIPE]) if _RECIPE in metadata else None
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Return what a store or an encoder file keeps of it."""
+        return {_RECIPE: self.recipe.to_json(), _COLUMNS: self.choice.to_json()}
+
+    def align(self, source: Source, voice: Voice) -> tuple[str, ...]:
+        """Return what this table calls the columns of another one, and say what is special about them."""
+        found = lt.tables.align(self.recipe, source, self.choice)
+        for note in found.notes:
+            voice.note(note)
+        return found.names
+
+    def rows(self, block: Block, names: tuple[str, ...]) -> NDArray[Any]:
+        """Return the rows that the encoder takes of a block whose columns are called `names`."""
+        return lt.tables.block_rows(self.recipe, block.renamed(names))
+
+    @property
+    def how(self) -> str:
+        """Say what is done to the numbers."""
+        steps = [name for name, *_ in self.recipe.steps]
+        return "standardized" if steps == ["subtract", "divide"] else ", ".join(steps) or "as they are"
+
+    @property
+    def n_categories(self) -> dict[str, int]:
+        """How many categories each column of them has."""
+        return {self.recipe.columns[some.column]: len(some.values) for some in self.recipe.categories}
+
+
+def choose_columns(source: Source, target: str | None, options: TableOptions, voice: Voice) -> Choice:
+    """Return the part that each column of a table plays, as options have it."""
+    choice = lt.tables.choose_columns(source, target=target, one_hot=options.one_hot, drop=options.drop)
+    if source.unnamed:
+        voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
+    return choice
 
 
 def make_encoder(options: EncoderOptions, n_rows: int) -> lt.RandomFeatures:
@@ -70,14 +144,19 @@ def make_learner(encoder: lt.RandomFeatures, task: Task, *, loss: str | None, C:
     return lt.KernelRegressor(encoder, alpha="auto" if C == "auto" else 0.5 / C, **shared)
 
 
-def save_with_recipe(model: Any, path: Path, recipe: TableRecipe, score: str = "") -> None:
-    """Write a model or an encoder, what was done to the table before, and how well it did in words."""
-    lt.save(model, path, metadata={_ENTRY: recipe.to_json(), _SCORE: score})
+def write_model(model: Any, path: Path, table: FittedTable, score: str = "") -> None:
+    """Write a model that takes rows of its table as they are, and how well it did in words."""
+    lt.save(model, path, metadata={_COLUMNS: table.choice.to_json(), _SCORE: score})
 
 
-def store_metadata(recipe: TableRecipe, progress: Any, kind: str | None, target: str | None) -> dict[str, Any]:
+def write_encoder(encoder: Any, path: Path, table: FittedTable) -> None:
+    """Write an encoder, and beside it what is done to a table before."""
+    lt.save(encoder, path, metadata=table.to_metadata())
+
+
+def store_metadata(table: FittedTable, progress: Any, kind: str | None, target: str | None) -> dict[str, Any]:
     """Return what a store keeps of its table: recipe, target, and how far a run has come."""
-    return {_ENTRY: recipe.to_json(), "target": {"name": target, "kind": kind}, "encode": progress}
+    return {**table.to_metadata(), "target": {"name": target, "kind": kind}, "encode": progress}
 
 
 def stored_target(store: lt.CodeStore, target: str) -> str:
@@ -91,18 +170,18 @@ def name_of_y(store: lt.CodeStore) -> str:
     return str((isinstance(about, dict) and about.get("name")) or "y")
 
 
-def load_model(path: Path) -> tuple[Any, TableRecipe]:
-    """Return a learner and its recipe; one saved from Python has none and takes its columns as they are."""
+def load_model(path: Path) -> tuple[Any, FittedTable]:
+    """Return a learner and the table that it was fitted on."""
     thing = _load(path)
     if not hasattr(thing, "predict"):
         raise FileFormatError(
             f"{str(path)!r} must hold a model, got {type(thing).__name__}. 'lowtide fit' writes models."
         )
-    return thing, _recipe_of(path, thing)
+    return thing, FittedTable.of(thing, lt.persist.read_metadata(path))
 
 
-def load_encoder(path: Path) -> tuple[Any, TableRecipe]:
-    """Return the encoder of a file, or of the model in it, and its recipe."""
+def load_encoder(path: Path) -> tuple[Any, FittedTable]:
+    """Return the encoder of a file, or of the model in it, and the table that it was fitted on."""
     thing = _load(path)
     encoder = encoder_of(thing)
     if encoder is None:
@@ -110,7 +189,13 @@ def load_encoder(path: Path) -> tuple[Any, TableRecipe]:
             f"{str(path)!r} must hold an encoder or a model with one, got {type(thing).__name__}. 'lowtide fit' and "
             "'lowtide encode --save-encoder' write them."
         )
-    return encoder, _recipe_of(path, thing)
+    table = FittedTable.of(thing, lt.persist.read_metadata(path))
+    if table.recipe.n_features != encoder.drawn_.n_features:
+        needed = encoder.drawn_.n_features
+        raise FileFormatError(
+            f"{str(path)!r} must hold a recipe for {needed} columns, got one for {table.recipe.n_features}."
+        )
+    return encoder, table
 
 
 def encoder_of(thing: Any) -> Any:
@@ -127,25 +212,10 @@ def _load(path: Path) -> Any:
     return lt.load(path)
 
 
-def recipe_in(metadata: dict[str, Any]) -> TableRecipe | None:
-    """Return the recipe in a file's metadata, None when it was saved without."""
-    return lt.tables.TableRecipe.from_json(metadata[_ENTRY]) if _ENTRY in metadata else None
-
-
 def score_in(metadata: dict[str, Any]) -> str:
     """Return the score in a file's metadata; a text that could move the cursor of a terminal is none."""
     text = metadata.get(_SCORE, "")
     return text if isinstance(text, str) and text.isprintable() else ""
-
-
-def _recipe_of(path: Path, thing: Any) -> TableRecipe:
-    """Return the recipe beside a model; it must make as many columns as the model takes."""
-    recipe = recipe_in(lt.persist.read_metadata(path)) or lt.tables.TableRecipe.of_model(thing)
-    if recipe.n_features != thing.n_features_in_:
-        raise FileFormatError(
-            f"{str(path)!r} must hold a recipe for {thing.n_features_in_} columns, got one for {recipe.n_features}."
-        )
-    return recipe
 
 
 @dataclass(frozen=True)
@@ -214,21 +284,11 @@ def encoder_summary(encoder: Any) -> str:
     encoder : Encoder, fitted
         Those without a kernel of one distance show their parameters.
     """
-    if not hasattr(encoder, "quantizer_") or not hasattr(encoder, "kernel_") or not hasattr(encoder, "gamma_"):
+    if not isinstance(encoder, lt.RandomFeatures):
         return " ".join(repr(encoder).split())
+    drawn, template = encoder.drawn_, encoder.drawn_.template
     gamma = "" if encoder.gamma_ is None else f" with gamma {amount(encoder.gamma_)}"
     kernel = encoder.kernel if isinstance(encoder.kernel, str) else repr(encoder.kernel_)
-    width = "as float32"
-    if encoder.quantizer_ is not None:
-        width = f"of {counted(encoder.quantizer_.bits, 'bit')}"
-    size = counted(bytes_per_row(encoder), "byte")
-    return f"{kernel} kernel{gamma}, {counted(encoder.n_components, 'component')} {width}: {size} a row"
-
-
-def bytes_per_row(encoder: Any) -> int:
-    """Return what a row takes: packed where there is a coded side, else as float32."""
-    import numpy as np
-
-    if encoder.quantizer_ is None:
-        return 4 * int(encoder.n_components)
-    return int(encoder.encode(np.zeros((1, encoder.n_features_in_))).nbytes)
+    width = "as float32" if encoder.quantizer_ is None else f"of {counted(encoder.quantizer_.bits, 'bit')}"
+    size = counted(4 * drawn.n_outputs if template is None else template.packed.shape[1], "byte")
+    return f"{kernel} kernel{gamma}, {counted(drawn.n_outputs, 'component')} {width}: {size} a row"

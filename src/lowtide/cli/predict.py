@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 import lowtide as lt
-from lowtide.cli.models import Score, load_model, score, stored_target
-from lowtide.cli.terminal import Voice, bytes_in_words, check_new, counted, npy_pieces, voice_options
+from lowtide.cli.models import FittedTable, Score, load_model, score, stored_target
+from lowtide.cli.terminal import Voice, bytes_in_words, check_new, column_options, counted, npy_pieces, voice_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowtide.tables import Source, TableRecipe
+    from lowtide.learners import Decision
+    from lowtide.tables import Source
 
     Array = NDArray[Any]
     Columns = dict[str, Array]
@@ -60,6 +61,7 @@ Examples:
     "--no-header", "header", is_flag=True, flag_value=False, default=True, help="The first line of a CSV file is a row."
 )
 @voice_options
+@column_options
 def predict(
     model: Path,
     data: Path,
@@ -107,42 +109,45 @@ def _check_output(output: Path | None, *, force: bool, several: bool) -> Path | 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A model, and the columns that were asked of it."""
+    """Answer for rows of tables, and for codes, with the decision of a model file."""
 
-    model: Any
-    recipe: TableRecipe
+    decision: Decision
+    table: FittedTable
     probabilities: bool = False
     scores: bool = False
 
     @classmethod
     def load(cls, path: Path, *, probabilities: bool, scores: bool) -> Self:
         """Return the model of a file; only classes have probabilities and scores."""
-        model, recipe = load_model(path)
-        for option, wanted in (("--probabilities", probabilities), ("--scores", scores)):
-            method = {"--probabilities": "predict_proba", "--scores": "decision_function"}[option]
-            if wanted and not hasattr(model, method):
+        model, table = load_model(path)
+        decision = model.decision_
+        for option, wanted in (("probabilities", probabilities), ("scores", scores)):
+            if wanted and (option not in decision.outputs or decision.task == "regression"):
                 problem = f"needs a model that has them, got a {type(model).__name__}. Leave it out."
-                raise click.BadParameter(problem, param_hint=f"'{option}'")
-        return cls(model, recipe, probabilities, scores)
-
-    @property
-    def classes(self) -> Any:
-        """Classes of the model, None when it predicts numbers."""
-        return getattr(self.model, "classes_", None)
+                raise click.BadParameter(problem, param_hint=f"'--{option}'")
+        return cls(decision, table, probabilities, scores)
 
     def columns(self, rows: Any) -> Columns:
-        """Return the prediction of rows, or of codes, and what else was asked for."""
-        found: Columns = {"prediction": self.model.predict(rows)}
-        if self.probabilities:
-            shares = self.model.predict_proba(rows)
-            found |= {f"probability_{name}": shares[:, j] for j, name in enumerate(self.classes)}
+        """Return the prediction of rows that the encoder takes, or of codes, and what else was asked for."""
+        decision, classes = self.decision, self.decision.classes
+        found: Columns = {"prediction": decision.predict(rows, checked=True)}
+        if self.probabilities and classes is not None:
+            shares = decision.probabilities(rows, checked=True)
+            found |= {f"probability_{name}": shares[:, j] for j, name in enumerate(classes)}
         if self.scores:
-            values = self.model.decision_function(rows)
-            if values.ndim == 1:
-                found[f"score_{self.classes[1]}"] = values
+            values = decision.values(rows, checked=True)
+            if classes is None or values.ndim == 1:
+                found["score" if classes is None else f"score_{classes[1]}"] = values
             else:
-                found |= {f"score_{name}": values[:, j] for j, name in enumerate(self.classes)}
+                found |= {f"score_{name}": values[:, j] for j, name in enumerate(classes)}
         return found
+
+    def no_rows(self) -> Any:
+        """Return zero rows of what the decision takes."""
+        import numpy as np
+
+        encoder = self.decision.encoder
+        return self.decision.template if encoder is None else np.empty((0, encoder.n_features))
 
 
 def _codes_in(data: Path) -> Any:
@@ -199,18 +204,16 @@ class Prediction:
 
     def _find_target(self, source: Source, target: str | None, header: bool) -> None:
         """Settle where true values come from: a column of the table, or a file."""
-        self._alignment = lt.tables.align(self._predictor.recipe, source)
-        for note in self._alignment.notes:
-            self._voice.note(note)
+        self._names = self._predictor.table.align(source, self._voice)
         if target is None:
-            known = self._predictor.recipe.target
-            self.target_name = known if self._alignment.has(known) else None
+            known = self._predictor.table.choice.target
+            self.target_name = known if known in self._names else None
             return
         path = lt.tables.target_file(target, source.names, source.file)
         if path is not None:
             self._own_truth = lt.tables.one_column(path, header=header)
         else:
-            self.target_name = lt.tables.find_column(source, target, "--target")
+            self.target_name = lt.tables.find_column(source, target, "target")
 
     def parts(self) -> Iterator[Columns]:
         """Yield predictions in the order of the rows, at least once."""
@@ -222,9 +225,7 @@ class Prediction:
                 self._said.append(columns["prediction"])
             yield columns
         if self.n_rows == 0:
-            import numpy as np
-
-            yield self._predictor.columns(np.empty((0, self._predictor.model.n_features_in_)))
+            yield self._predictor.columns(self._predictor.no_rows())
         if self._own_truth is not None and len(self._own_truth) != self.n_rows:
             raise lt.tables.TableError(
                 f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(self._own_truth)}."
@@ -238,16 +239,16 @@ class Prediction:
                 yield codes, self._truth_of(self.n_rows, len(codes))
             return
         assert self._source is not None
-        recipe, names = self._predictor.recipe, self._alignment.names
+        table, names = self._predictor.table, self._names
         for block in self._source.blocks():
             renamed = block.renamed(names)
             cells = self._truth_of(self.n_rows, block.n_rows)
             if cells is None and self.target_name is not None:
                 within = renamed if self.target_name in names else block
                 cells = within.column(self.target_name)
-            for name, texts in recipe.unseen(renamed).items():
+            for name, texts in lt.tables.unseen_categories(table.recipe, renamed).items():
                 self._unseen.setdefault(name, Counter()).update(texts)
-            yield recipe.rows(renamed), cells
+            yield table.rows(block, names), cells
 
     def _truth_of(self, start: int, n_rows: int) -> Array | None:
         """Return the true values of rows from a file of their own."""
@@ -280,7 +281,7 @@ class Prediction:
 
         if not self._truth:
             return None
-        classes = self._predictor.classes
+        classes = self._predictor.decision.classes
         truth, there = lt.tables.comparable(np.concatenate(self._truth), classes)
         if there.any() and not there.all():
             self._voice.note(f"{counted(int((~there).sum()), 'row')} without a true value left out of the score.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import lowtide
+from lowtide.errors import LowtideError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,7 @@ __all__ = [
     "check_folder_above",
     "check_new",
     "check_writable",
+    "column_options",
     "counted",
     "encoder_options",
     "npy_pieces",
@@ -305,6 +307,22 @@ def table_options(command: Command) -> Command:
 def voice_options(command: Command) -> Command:
     """Give a command --json and --quiet, as one argument `voice`."""
     return _bundled(command, _VOICE, "voice", Voice)
+
+
+def column_options(command: Command) -> Command:
+    """Let a command end with a usage error of the option that chose columns which cannot be."""
+
+    @functools.wraps(command)
+    def with_usage_errors(*values: Any, **options: Any) -> Any:
+        try:
+            return command(*values, **options)
+        except LowtideError as error:
+            if not isinstance(error, lowtide.tables.ChoiceError):
+                raise
+            hint = "DATA" if error.parameter == "data" else f"--{error.parameter.replace('_', '-')}"
+            raise click.BadParameter(error.problem, param_hint=f"'{hint}'") from error
+
+    return with_usage_errors
 
 
 def _bundled(command: Command, options: tuple[Any, ...], argument: str, kind: Callable[..., Any]) -> Command:
