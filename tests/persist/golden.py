@@ -1,12 +1,19 @@
-"""Golden files: written once, read for good. Run as a script to add files of a new format; never rewrite old ones."""
+"""Golden files and a golden store, which pin the formats. Run as a script to record them anew when a format changes.
+
+From version 0.1.0 on they stay as they are, and are read for good.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import lowtide as lt
 from lowtide.encoders import Encoder
@@ -16,6 +23,8 @@ EXPECTED = DATA / "files.json"
 
 # Rows with few digits, so that JSON and any reader hold them exactly.
 ROWS = np.round(np.random.default_rng(11).standard_normal((30, 5)) * 64) / 64
+# The same as a table with a column of texts.
+TABLE = {"tide": np.array(["ebb", "flood", "slack"], dtype=object)[np.arange(30) % 3], "depth": ROWS[:, 0]}
 
 
 def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -53,8 +62,23 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             lt.AsymmetricLSSVC(lt.AsymmetricFeatures(**asymmetric), system="ask_ls").fit(ROWS, names),
             {},
         ),
+        "classifier_recipe": (_pipeline(), {}),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
+
+
+def _pipeline() -> Any:
+    """Return a pipeline of columns that are scaled and told apart, and a classifier of them."""
+    import pandas as pd
+
+    columns = make_column_transformer((StandardScaler(), ["depth"]), (OneHotEncoder(), ["tide"]))
+    model = make_pipeline(columns, lt.KernelClassifier(n_components=64, random_state=5))
+    return model.fit(pd.DataFrame(TABLE), np.arange(30) % 2)
+
+
+def table_or_rows(thing: Any) -> Any:
+    """Return what a model predicts of: rows of the table where it has a recipe."""
+    return TABLE if thing.decision_.recipe is not None else ROWS
 
 
 def seen(thing: Any) -> dict[str, Any]:
@@ -65,30 +89,47 @@ def seen(thing: Any) -> dict[str, Any]:
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}
         if thing.norms is not None:
             found |= {"norms": thing.norms.tolist(), "times_norms": thing.is_times_norms}
-        return found | {"fingerprint": thing.fingerprint.hex(), "packed": thing.packed.tobytes().hex()}
+        found |= {"fingerprint": thing.fingerprint.hex(), "side": thing.side.hex()}
+        return found | {"packed": thing.packed.tobytes().hex()}
     if isinstance(thing, lt.AsymmetricFeatures):
-        found |= {"fingerprint_right": thing.fingerprint_right_.hex(), "form": thing.form_}
+        found |= {"side_right": thing.side_right_.hex(), "form": thing.form_}
         found["packed_right"] = thing.encode_right(ROWS).packed.tobytes().hex()
     if isinstance(thing, Encoder):
-        found |= {"fingerprint": thing.fingerprint_.hex(), "packed": thing.encode(ROWS).packed.tobytes().hex()}
+        found |= {"fingerprint": thing.fingerprint_.hex(), "side": thing.side_.hex()}
+        found["packed"] = thing.encode(ROWS).packed.tobytes().hex()
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
     if isinstance(thing, (lt.KernelClassifier, lt.AsymmetricLSSVC)):
-        found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(ROWS).tolist()}
-        return found | {"predicted": thing.predict(ROWS).tolist()}
+        X = table_or_rows(thing)
+        found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(X).tolist()}
+        return found | {"predicted": thing.predict(X).tolist()}
     if isinstance(thing, lt.CodePCA):
         return found | {"embedding": thing.transform(ROWS).tolist(), "variance": thing.explained_variance_.tolist()}
     return found | {"predicted": thing.predict(ROWS).tolist()}
 
 
+def write_store(path: Path) -> None:
+    """Write the golden store: three commits of 21 rows in all, with norms and texts, in shards of eight rows."""
+    rows = np.round(np.random.default_rng(12).standard_normal((21, 6)) * 64) / 64
+    encoder = lt.Sketch(30, bits=2, store_norms=True, random_state=0).fit(rows)
+    texts, weight = np.array(["red", "blue"])[np.arange(21) % 2], np.arange(21) / 4
+    layout = {"chunk_rows": 4, "shard_chunks": 2, "metadata": {"made": "for the tests"}}
+    with lt.CodeStore.create(path, encoder, **layout) as store:
+        for begin, end in ((0, 7), (7, 8), (8, 21)):
+            store.append(rows[begin:end], y=texts[begin:end], weight=weight[begin:end])
+    (path / "lowtide" / "lock").unlink()
+    lt.save(encoder.encode(rows), DATA / "store_codes.lowtide")
+
+
 def main() -> None:
-    """Write the files that are not there yet, and what they must show when they are read."""
-    expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {"rows": ROWS.tolist(), "files": {}}
+    """Write all files, and what they must show when they are read."""
+    expected: dict[str, Any] = {"rows": ROWS.tolist(), "files": {}}
     for name, (thing, options) in golden_objects().items():
         path = DATA / f"{name}.lowtide"
-        if not path.exists():
-            lt.save(thing, path, **options)
-            expected["files"][name] = seen(lt.load(path))
+        lt.save(thing, path, **options)
+        expected["files"][name] = seen(lt.load(path))
     EXPECTED.write_text(json.dumps(expected, indent=1) + "\n")
+    shutil.rmtree(DATA / "store.zarr", ignore_errors=True)
+    write_store(DATA / "store.zarr")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def sealed(text: bytes, data: bytes = b"") -> bytes:
 
 def forged(header: Any, table: dict[str, Any], data: bytes = b"") -> bytes:
     """Return a file with any header and any table of arrays, and the right checksum."""
-    metadata = {"lowtide": "1", "sha256": "0" * 64, "header": json.dumps(header)}
+    metadata = {"lowtide": "2", "sha256": "0" * 64, "header": json.dumps(header)}
     return sealed(json.dumps({"__metadata__": metadata, **table}, separators=(",", ":")).encode(), data)
 
 

@@ -1,4 +1,4 @@
-"""Files of format 1 that were written once must be read for good, to the bits and the predictions they had then."""
+"""Golden files pin the format: they are read to the bits and the predictions they had when they were written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from persist.golden import DATA, EXPECTED, seen
+from persist.golden import DATA, EXPECTED, seen, table_or_rows
 
 import lowtide as lt
 from lowtide.persist import describe
@@ -17,8 +17,8 @@ ROWS = np.array(STORED["rows"])
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_golden_file_is_of_format_1(name):
-    assert describe(DATA / f"{name}.lowtide")["format"] == "1"
+def test_golden_file_is_of_format_2(name):
+    assert describe(DATA / f"{name}.lowtide")["format"] == 2
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -43,9 +43,9 @@ def test_golden_encoder_has_its_features_to_rounding(name):
 def test_golden_asymmetric_encoder_has_its_features_to_rounding(name):
     encoder = lt.load(DATA / f"{name}.lowtide")
     # As above, in turns; frequencies of this seed stay below 1.5 turns a unit.
-    bound = (
-        encoder._column_scale.max() * (64 + 2) * 2.0**-24 * 2 * np.pi * (1.5 * np.abs(ROWS[:3]).sum(axis=1).max() + 1)
-    )
+    drawn = encoder.drawn_
+    scale = max(np.sqrt(2 * block.mass / n) for block, n in zip(drawn.blocks, drawn.block_columns))
+    bound = scale * (64 + 2) * 2.0**-24 * 2 * np.pi * (1.5 * np.abs(ROWS[:3]).sum(axis=1).max() + 1)
     np.testing.assert_allclose(encoder.transform(ROWS[:3]), FILES[name]["features"], rtol=0, atol=bound)
 
 
@@ -54,6 +54,7 @@ def test_golden_asymmetric_encoder_has_its_features_to_rounding(name):
     [
         ("classifier", "scores", "decision_function"),
         ("classifier_sketch", "scores", "decision_function"),
+        ("classifier_recipe", "scores", "decision_function"),
         ("regressor_int8", "predicted", "predict"),
         ("code_pca", "embedding", "transform"),
     ],
@@ -61,8 +62,9 @@ def test_golden_asymmetric_encoder_has_its_features_to_rounding(name):
 def test_golden_model_has_its_scores_to_rounding(name, key, method):
     model = lt.load(DATA / f"{name}.lowtide")
     expected = FILES[name][key]
-    found = getattr(model, method)(ROWS)
-    codes = model.features_.encode(ROWS)
+    X = table_or_rows(model)
+    found = getattr(model, method)(X)
+    codes = model.decision_.encode(X)
     features = np.abs(np.asarray(lt.fourier_codes(codes, 0.5) if "sketch" in name else codes, dtype=np.float64))
     # One rounding a term of a float64 sum, of weights that are in the file; the codebook is float32.
     bound = (features @ np.abs(model.coef_.T)).max() * (2.0**-24 + model.coef_.shape[1] * 2.0**-52)

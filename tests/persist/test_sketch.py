@@ -12,6 +12,7 @@ from persist.golden import DATA, EXPECTED
 from persist.samples import rows
 
 import lowtide as lt
+from lowtide.encoders import DrawnSketch
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 
 SKETCHES = {
@@ -103,7 +104,7 @@ def test_model_of_scaled_codes_comes_back(tmp_path):
 
 def test_file_of_a_sketch_that_would_encode_otherwise_is_refused(tmp_path, monkeypatch):
     lt.save(sketch(), tmp_path / "s.lowtide")
-    monkeypatch.setattr(lt.Sketch, "_fingerprint", lambda self: bytes(16))
+    monkeypatch.setattr(DrawnSketch, "fingerprint", property(lambda self: bytes(16)))
     with pytest.raises(FileFormatError, match="fingerprint must be"):
         lt.load(tmp_path / "s.lowtide")
 
