@@ -60,10 +60,13 @@ __all__ = ["__version__", *_HOME, *_SUBPACKAGES]
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import lowtide` alone loads nothing heavy."""
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _SUBPACKAGES:
-        return import_module(f"lowtide.{name}")
-    raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _SUBPACKAGES:
+        value = import_module(f"lowtide.{name}")
+    else:
+        raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
+    globals()[name] = value  # the next time it is simply there
+    return value
 
 
 def __dir__() -> list[str]:

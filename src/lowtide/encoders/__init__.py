@@ -2,8 +2,7 @@
 
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
 from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
-from lowtide.encoders.drawn import DrawnEncoder, drawn_from_state
-from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.encoder import DrawnEncoder, Encoder, drawn_from_state
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures

@@ -14,18 +14,19 @@ from sklearn.utils import check_random_state
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
-from lowtide.encoders.drawn import (
+from lowtide.encoders.encoder import (
     Arrays,
     DrawnEncoder,
+    Encoder,
     arrays_of,
     count_levels,
     fingerprint,
     kept_offset,
     prefixed,
     quantizer_identity,
+    resolve_quantizer,
 )
-from lowtide.encoders.encoder import Encoder, resolve_quantizer
-from lowtide.encoders.estimation import Pair, LaidBlock, Rule, Side, feature_pair
+from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
     check_within_float32,
     dense_rows,
@@ -45,34 +46,17 @@ __all__ = ["AsymmetricFeatures", "DrawnAsymmetric"]
 
 @dataclass(frozen=True, eq=False)
 class DrawnAsymmetric(DrawnEncoder):
-    """Drawn blocks of a kernel's measure: the layout of each, the dither, and the phases of the left side.
-
-    Parameters
-    ----------
-    kernel : MeasureKernel
-        With masses where they had to be fitted; blocks follow from it in closed form.
-    form : {"blocks", "phase"}
-    layout : Projection
-        The layout of blocks whose law it can carry.
-    projections : tuple of DrawnProjection
-        One a block.
-    offset, left_offset : ndarray of float32 (n_frequencies,)
-        Dither of the right side in turns, and that of the left side with the phases added.
-    quantizer_spec, quantizer : Quantizer and DrawnQuantizer, or None for no coded sides
-    n_components : int
-        Columns of either side.
-    n_features : int
-    """
+    """Drawn blocks of a kernel's measure: the layout of each, the dither, and the phases of the left side."""
 
     kind: ClassVar[str] = "AsymmetricFeatures"
-    kernel: MeasureKernel
+    kernel: MeasureKernel  # with masses where they had to be fitted; blocks follow from it in closed form
     form: str
-    layout: Projection
-    projections: tuple[DrawnProjection, ...]
-    offset: NDArray[np.float32]
-    left_offset: NDArray[np.float32]
+    layout: Projection  # of the blocks whose law it can carry
+    projections: tuple[DrawnProjection, ...]  # one a block
+    offset: NDArray[np.float32]  # dither of the right side, in turns
+    left_offset: NDArray[np.float32]  # that of the left side, with the phases added
     quantizer_spec: Quantizer | None
-    quantizer: DrawnQuantizer | None
+    quantizer: DrawnQuantizer | None  # None for no coded sides
     n_components: int
     n_features: int
 
@@ -216,7 +200,7 @@ class DrawnAsymmetric(DrawnEncoder):
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of the left and the right side say of their product."""
-        rules = {"full": Rule(CosSin()), "codes": Rule(CosSin(), self.quantizer_spec)}
+        rules = {"full": Rule(CosSin()), "codes": Rule(CosSin(), self.quantizer_spec, self.quantizer)}
         left, right = (rules[side] for side in sides)
         parts = tuple(
             LaidBlock(block, projection.blocks, n)

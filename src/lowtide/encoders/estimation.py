@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,13 +16,22 @@ from lowtide.encoders.rows import dense_rows
 from lowtide.kernels import Kernel, MeasureBlock, distances
 from lowtide.maps import FeatureMap, Moments
 from lowtide.projections import Blocks
-from lowtide.quantizers import Quantizer
+from lowtide.quantizers import DrawnQuantizer, Quantizer
 from lowtide.theory import Curve, PairMoments, covariance, kernel_reach
 
 if TYPE_CHECKING:
-    from lowtide.encoders.drawn import DrawnEncoder
+    from lowtide.encoders.encoder import DrawnEncoder
 
-__all__ = ["Pair", "LaidBlock", "Rule", "Side", "distance_estimate", "expected_kernel", "feature_pair", "kernel_estimate"]
+__all__ = [
+    "LaidBlock",
+    "Pair",
+    "Rule",
+    "Side",
+    "distance_estimate",
+    "expected_kernel",
+    "feature_pair",
+    "kernel_estimate",
+]
 
 Side = Literal["full", "codes"]
 Floats = NDArray[np.float64]
@@ -123,16 +132,15 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule from phases to values: a feature map, or a quantizer of it."""
+    """A rule from phases to values: a feature map, or a quantizer of it, which moments do not tell from its draws."""
 
     feature_map: FeatureMap
     quantizer: Quantizer | None = None
+    drawn: DrawnQuantizer | None = field(default=None, compare=False)
 
     def moments(self) -> Moments:
         """Return the Fourier coefficients of the values and of their products."""
-        if self.quantizer is None:
-            return self.feature_map.moments()
-        return self.quantizer.draw(self.feature_map, np.random.default_rng(0)).moments()
+        return self.feature_map.moments() if self.drawn is None else self.drawn.moments()
 
 
 class LaidBlock(NamedTuple):

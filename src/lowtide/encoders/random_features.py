@@ -13,18 +13,19 @@ from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
-from lowtide.encoders.drawn import (
+from lowtide.encoders.encoder import (
     Arrays,
     DrawnEncoder,
+    Encoder,
     arrays_of,
     count_levels,
     fingerprint,
     kept_offset,
     prefixed,
     quantizer_identity,
+    resolve_quantizer,
 )
-from lowtide.encoders.encoder import Encoder, resolve_quantizer
-from lowtide.encoders.estimation import Pair, LaidBlock, Rule, Side, feature_pair
+from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
     check_weight,
     check_within_float32,
@@ -54,39 +55,20 @@ class DrawnFeatures(DrawnEncoder):
 
     Hadamard layouts are kept in files as signs and lengths, dense ones as W, and both with the dither. Quantizers
     without randomness are made again from their spec.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With its scale.
-    gamma : float or None
-        The resolved gamma; None when the kernel came as an object.
-    layout : Projection
-        The spec of `projection`.
-    projection : DrawnProjection
-    offset : ndarray of float32 (n_frequencies,)
-        Dither in turns.
-    feature_map : FeatureMap
-    quantizer_spec, quantizer : Quantizer and DrawnQuantizer, or None for no coded side
-    n_components : int
-        Columns of either side.
-    n_features : int
-    seed : int or None
-        What the streams of all stages follow from; None where it is not known.
     """
 
     kind: ClassVar[str] = "RandomFeatures"
-    kernel: Kernel
-    gamma: float | None
-    layout: Projection
+    kernel: Kernel  # with its scale
+    gamma: float | None  # None when the kernel came as an object
+    layout: Projection  # the spec of `projection`
     projection: DrawnProjection
-    offset: NDArray[np.float32]
+    offset: NDArray[np.float32]  # dither in turns, a number a frequency
     feature_map: FeatureMap
     quantizer_spec: Quantizer | None
-    quantizer: DrawnQuantizer | None
+    quantizer: DrawnQuantizer | None  # None for no coded side
     n_components: int
     n_features: int
-    seed: int | None = None
+    seed: int | None = None  # what the streams of all stages follow from, where it is known
 
     def transform(self, rows: Any) -> NDArray[np.float32]:
         """Return sqrt(2/m) cos of every phase (and its sine), float32 (n, n_components)."""
@@ -158,7 +140,10 @@ class DrawnFeatures(DrawnEncoder):
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product."""
-        rules = {"full": Rule(self.feature_map), "codes": Rule(self.feature_map, self.quantizer_spec)}
+        rules = {
+            "full": Rule(self.feature_map),
+            "codes": Rule(self.feature_map, self.quantizer_spec, self.quantizer),
+        }
         (block,) = self.kernel.measures(self.n_features)
         part = LaidBlock(block, self.projection.blocks, self.n_components)
         return feature_pair((part,), rules[sides[0]], rules[sides[1]], self.n_features)

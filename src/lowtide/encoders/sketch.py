@@ -21,8 +21,7 @@ from lowtide.encoders.codebooks import (
     scaled_kernel,
     warn_of_bias,
 )
-from lowtide.encoders.drawn import Arrays, DrawnEncoder, arrays_of, fingerprint, prefixed
-from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, prefixed
 from lowtide.encoders.estimation import Pair, Side, product
 from lowtide.encoders.rows import (
     check_within_float32,
@@ -46,28 +45,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DrawnSketch(DrawnEncoder):
-    """Drawn projections and the quantizer of their levels, read as linear features or as those of one gamma.
-
-    Parameters
-    ----------
-    layout : Projection
-        The spec of `projection`.
-    projection : DrawnProjection
-    steps : LineSteps
-        Levels and borders of the quantizer, which follow from its bits.
-    gamma : float or None
-        None for linear features, else the Fourier features of that gamma. It changes no level.
-    store_norms : bool
-        Whether codes keep the lengths of rows.
-    n_features : int
-    """
+    """Drawn projections and the quantizer of their levels, read as linear features or as those of one gamma."""
 
     kind: ClassVar[str] = "Sketch"
-    layout: Projection
+    layout: Projection  # the spec of `projection`
     projection: DrawnProjection
-    steps: LineSteps
-    gamma: float | None
-    store_norms: bool
+    steps: LineSteps  # levels and borders of the quantizer, which follow from its bits
+    gamma: float | None  # None for linear features; it changes no level
+    store_norms: bool  # whether codes keep the lengths of rows
     n_features: int
 
     def transform(self, rows: Any) -> Array:

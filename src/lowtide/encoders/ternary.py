@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.codes import Codes, row_bytes
-from lowtide.encoders.drawn import Arrays, DrawnEncoder, fingerprint
-from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint
 from lowtide.encoders.estimation import Pair, Side
 from lowtide.encoders.rows import (
     check_weight,
@@ -54,34 +53,16 @@ _LEAST_VARIANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class DrawnTernary(DrawnEncoder):
-    """Drawn signs of columns, and thresholds on their sums.
-
-    Parameters
-    ----------
-    target : Activation
-    gamma : float or None
-        Of target "rbf"; None for the others.
-    match : TernaryMatch
-        The map that was solved for.
-    tau : float
-        Mean squared length of centered, scaled training rows.
-    mean : ndarray of float64 (n_features,)
-    sparsity : float
-    seed : int
-        What W follows from, in raw words.
-    projection : SparseTernaryProjection
-    thresholds : Thresholds
-    n_features : int
-    """
+    """Drawn signs of columns, and thresholds on their sums."""
 
     kind: ClassVar[str] = "TernaryFeatures"
     target: Activation
-    gamma: float | None
-    match: TernaryMatch
-    tau: float
+    gamma: float | None  # of target "rbf"
+    match: TernaryMatch  # the map that was solved for
+    tau: float  # mean squared length of centered, scaled training rows
     mean: Floats
     sparsity: float
-    seed: int
+    seed: int  # what W follows from, in raw words
     projection: SparseTernaryProjection
     thresholds: Thresholds
     n_features: int
