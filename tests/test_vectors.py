@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lowtide import theory
+from lowtide import kernels, theory
 from lowtide.kernels import CoshGaussian, Gaussian, Kernel, Laplace, MeasureKernel, ShiftGaussian, SinhGaussian
 from lowtide.maps import Normal
 from lowtide.quantizers import lloyd_max_distortion, lloyd_max_normal
@@ -58,27 +58,29 @@ def estimator_variance(kernel: Kernel, s: float) -> dict[str, float]:
 
 def mean_lipschitz(f: str) -> float:
     if f.startswith("lm_arcsine_b"):
-        return theory.lipschitz_lloyd_max(int(f.removeprefix("lm_arcsine_b")))
-    return {
-        "q": theory.lipschitz_steps([1, -1]),
-        "cos": theory.lipschitz_cosine(),
-        "exp_i": theory.lipschitz_exponential(),
-    }[f]
+        return theory.mean_lipschitz("lloyd_max", bits=int(f.removeprefix("lm_arcsine_b")))
+    return theory.mean_lipschitz({"q": [1, -1], "cos": "cosine", "exp_i": "exponential"}[f])
 
 
-def _printed_lipschitz(*names: str) -> tuple[float, ...]:
+def _printed_lipschitz(*names: str) -> tuple[float, float]:
     """The paper takes the valid bound 1 for the cosine."""
-    return tuple({"q": theory.lipschitz_steps([1, -1]), "cos": 1.0, "exp": 1.0}[name] for name in names)
+    f, g = ({"q": theory.mean_lipschitz([1, -1]), "cos": 1.0, "exp": 1.0}[name] for name in names)
+    return f, g
 
 
 def uniform_paper(d: int, eps: float, f: str, g: str, sigma: float) -> float:
-    return theory.uniform_features_printed(eps, d, _printed_lipschitz(f, g), mean_projection=1 / sigma)
+    return theory.uniform_features(eps, d, _printed_lipschitz(f, g), mean_projection=1 / sigma)
 
 
 def uniform_corrected(d: int, eps: float, f: str, g: str, sigma: float) -> float:
     kernel = Gaussian(sigma)
     constants = kernel.mean_projection(d), kernel.mean_frequency_norm(d)
-    return theory.uniform_features_corrected(eps, d, _printed_lipschitz(f, g), *constants)
+    return theory.uniform_features(eps, d, _printed_lipschitz(f, g), *constants)
+
+
+def cor3_paper(d: int, eps: float, sigma: float) -> float:
+    """The one-bit estimate is pi/2 times a product of features of sup-norm 1."""
+    return theory.uniform_features(2 * eps / math.pi, d, _printed_lipschitz("q", "cos"), mean_projection=1 / sigma)
 
 
 def orf_constants(d: int) -> dict[str, float | None]:
@@ -168,7 +170,7 @@ def thm2_corrected(b: int, gamma: float, rho: float) -> dict[str, float]:
 
 
 def prop1_LQ(b: int, gamma: float) -> float:  # noqa: N802  (the file's name)
-    return theory.sketch_lipschitz_printed(b, sklearn_gamma(gamma))
+    return theory.sketch_lipschitz(b, sklearn_gamma(gamma), printed=True)
 
 
 def thm3_k(b: int, gamma: float, d: int, eps: float) -> float:
@@ -189,7 +191,7 @@ def ask_masses(kind: str, s: float) -> dict[str, float]:
 
 
 def gauss_trig_segment(s: float, a: float, b: float) -> dict[str, float]:
-    value = theory.gauss_trig_segment(s, a, b)
+    value = kernels.gauss_trig_segment(s, a, b)
     return {"cos": value.real, "sin": value.imag}
 
 
@@ -217,13 +219,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lm_arcsine": lm_arcsine,
     "universal_Qk": theory.universal_Qk,
     "triangle_wave": theory.triangle_wave,
-    "kappa_qq_gaussian": theory.kappa_qq_gaussian,
-    "kappa_qq_laplace": theory.kappa_qq_laplace,
-    "gamma_q_cos_gaussian": lambda s: theory.gamma_q_cos(Gaussian(), s, ANY),
+    "kappa_qq_gaussian": lambda s: theory.kappa_qq(Gaussian(), s, ANY),
+    "kappa_qq_laplace": lambda s: theory.kappa_qq(Laplace(), s, ANY),
+    "gamma_q_cos_gaussian": lambda s: theory.distance_map("q_cos", Gaussian(), s, ANY),
     "gamma_q_cos_inverse_gaussian": theory.gamma_q_cos_inverse_gaussian,
     "gamma_q_cos_inverse_slope": theory.gamma_q_cos_inverse_slope,
-    "gamma_cos_cos_gaussian": lambda s: theory.gamma_cos_cos(Gaussian(), s, ANY),
-    "gamma_q_q_gaussian": lambda s: theory.gamma_q_q(Gaussian(), s, ANY),
+    "gamma_cos_cos_gaussian": lambda s: theory.distance_map("cos_cos", Gaussian(), s, ANY),
+    "gamma_q_q_gaussian": lambda s: theory.distance_map("q_q", Gaussian(), s, ANY),
     "estimator_variance_gaussian": lambda s: estimator_variance(Gaussian(), s),
     "estimator_variance_laplace": lambda s: estimator_variance(Laplace(), s),
     "phase_quantiser_F1": lambda M_: theory.phase_F1(M_),
@@ -231,16 +233,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "hoeffding_m_real_pair": lambda eps, delta: theory.pair_features(eps, delta),
     "uniform_m_unit_ball_paper": uniform_paper,
     "uniform_m_unit_ball_corrected": uniform_corrected,
-    "cor3_m_unit_ball_paper": lambda d, eps, sigma: theory.corollary3_features_printed(eps, d, 1 / sigma),
+    "cor3_m_unit_ball_paper": cor3_paper,
     "lm_gauss": lm_gauss,
-    "qrp_rff_mean": lambda b, gamma, rho: theory.sketch_kernel(b, sklearn_gamma(gamma), rho),
-    "qrp_rff_variance_per_feature": lambda b, gamma, rho: theory.sketch_variance(b, sklearn_gamma(gamma), rho),
+    "qrp_rff_mean": lambda b, gamma, rho: theory.fourier_moments(b, sklearn_gamma(gamma)).mean(rho),
+    "qrp_rff_variance_per_feature": lambda b, gamma, rho: theory.fourier_moments(b, sklearn_gamma(gamma)).variance(rho),
     "thm2_corrected": thm2_corrected,
     "prop1_LQ": prop1_LQ,
     "thm3_k_paper": thm3_k,
     "stocq_variance_per_feature": lambda b, s: theory.stochastic_codes_variance(b, Gaussian(), s, ANY),
     "rff_variance_per_feature": rff_variance_per_feature,
-    "bessel_kernel": lambda d, z: theory.normalized_bessel(d, z),
+    "bessel_kernel": lambda d, z: kernels.normalized_bessel(d, z),
     "orf_variance": lambda d, p, z: theory.orf_variance(d, p, z),
     "orf_variance_blocks": lambda d, p, z: theory.orf_variance(d, p, z),
     "rff_variance": lambda p, z: theory.rff_variance(p, z),
@@ -253,8 +255,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trf_scaled": lambda tau, **named: trf_scaled(activation(named["activation"], named.get("par")), tau),
     "ask_kernel": lambda kind, sigma, v, delta: ASYMMETRIC[kind](v, sigma).at(delta),
     "ask_masses": ask_masses,
-    "E_abs_cos": theory.mean_abs_cos,
-    "E_abs_sin": theory.mean_abs_sin,
+    "E_abs_cos": kernels.mean_abs_cos,
+    "E_abs_sin": kernels.mean_abs_sin,
     "gauss_trig_segment": gauss_trig_segment,
     "ask_beta_d": lambda d: theory.measure_beta(d),
     "ask_uniform_M": ask_uniform,

@@ -25,7 +25,7 @@ def fitted(kernel: lt.kernels.MeasureKernel, X: Floats, M: int, rng: np.random.G
         wave = np.exp(1j * X @ block.frequencies.sample(rng, 1, M))
         mean = wave @ wave.conj().T / M
         grams[names[block.turn]] = sign * mean.imag if block.turn == 0.25 else mean.real
-    masses = lt.theory.fit_masses(kernel.gram(X), **grams, value_at_zero=float(kernel.at(np.zeros(1))))
+    masses = lt.kernels.fit_masses(kernel.gram(X), **grams, value_at_zero=float(kernel.at(np.zeros(1))))
     return np.array([masses.positive, masses.negative, masses.imaginary])
 
 

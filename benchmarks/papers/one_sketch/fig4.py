@@ -42,7 +42,8 @@ def judge_theorem_1(run: Run, estimates: dict[tuple[int, float], Floats]) -> Non
         parts = []
         for gamma in GAMMAS:
             g = sklearn_gamma(gamma)
-            mean, variance = (f(bits, g, CORRELATIONS) for f in (lt.theory.sketch_kernel, lt.theory.sketch_variance))
+            moments = lt.theory.fourier_moments(bits, g)
+            mean, variance = moments.mean(CORRELATIONS), moments.variance(CORRELATIONS)
             parts.append((estimates[bits, gamma] - mean) / np.sqrt(variance / run.settings["projections"]))
         scores.append(np.concatenate(parts, axis=1))
     S = np.concatenate(scores)
@@ -77,7 +78,7 @@ def judge_bias(run: Run) -> None:
 def judge_theorem_2(run: Run) -> None:
     cases = list(itertools.product(BITS, BOUND_GAMMAS, BOUND_CORRELATIONS))
     bounds = [lt.theory.sketch_bounds(b, sklearn_gamma(g), rho) for b, g, rho in cases]
-    means = [float(lt.theory.sketch_kernel(b, sklearn_gamma(g), rho)) for b, g, rho in cases]
+    means = [float(lt.theory.fourier_moments(b, sklearn_gamma(g)).mean(rho)) for b, g, rho in cases]
     roots = sum(bound.sine_covariance < 0 or bound.cosine_covariance < 0 for bound in bounds)
     words = f"Theorem 2 as printed takes roots of covariances: cases of {len(cases)} in which one is negative"
     run.claim("theorem_2_printed", words, "0", roots, equals=0)
@@ -103,7 +104,10 @@ def measure(run: Run) -> Figure:
         axis.plot(rho, np.exp(-(gamma**2) * (1 - rho)), "--", color=BLACK, label="Gaussian kernel")
         for bits in BITS:
             axis.plot(
-                rho, lt.theory.sketch_kernel(bits, sklearn_gamma(gamma), rho), color=COLORS[bits], label=f"b = {bits}"
+                rho,
+                lt.theory.fourier_moments(bits, sklearn_gamma(gamma)).mean(rho),
+                color=COLORS[bits],
+                label=f"b = {bits}",
             )
             axis.plot(CORRELATIONS, estimates[bits, gamma].mean(axis=0), ".", color=COLORS[bits], ms=4)
         axis.set(title=f"gamma = {gamma:g}", xlabel="correlation rho", ylim=(-0.65, 1.05), xticks=(-1, -0.5, 0, 0.5, 1))

@@ -39,7 +39,7 @@ def stocq(bits: int, gamma: float, rho: Floats) -> Floats:
 
 
 def sketch(bits: int, gamma: float, rho: Floats) -> Floats:
-    return lt.theory.sketch_variance(bits, sklearn_gamma(gamma), rho)
+    return lt.theory.fourier_moments(bits, sklearn_gamma(gamma)).variance(rho)
 
 
 def full(gamma: float, rho: Floats) -> Floats:

@@ -35,7 +35,7 @@ def measure(run: Run) -> Figure:
     dimension, z = run.size(300, 40), run.size(24.0, 9.0)
     counts = np.array(run.size([10, 50, 100, 150, 200, 250, 300], [4, 10, 20, 40]))
     run.settings |= {"dimension": dimension, "z": z, "p": counts.tolist(), "s": 50, "repeats": run.size(10, 8)}
-    mean = float(lt.theory.normalized_bessel(dimension, z))
+    mean = float(lt.kernels.normalized_bessel(dimension, z))
     means, variances, expected = [], [], []
     for i, p in enumerate(counts):
         run.progress(f"p = {p}")

@@ -28,14 +28,14 @@ def violations(dimensions: range) -> int:
     for d in dimensions:
         z = np.linspace(0, lt.theory.orf_ranges(d).kernel_bounds, 400)
         lower, upper = lt.theory.kernel_bounds(d, z)
-        kernel = lt.theory.normalized_bessel(d, z)
+        kernel = lt.kernels.normalized_bessel(d, z)
         count += int(np.sum((kernel < lower - ROUNDING) | (kernel > upper + ROUNDING)))
     return count
 
 
 def equal_width_bias(dimension: int) -> Floats:
     """Return the mean of orthogonal features with rows of length sqrt(d), less the Gaussian kernel."""
-    mean: Floats = lt.theory.normalized_bessel(dimension, np.sqrt(dimension) * EQUAL_WIDTH_Z)
+    mean: Floats = lt.kernels.normalized_bessel(dimension, np.sqrt(dimension) * EQUAL_WIDTH_Z)
     return mean - np.exp(-(EQUAL_WIDTH_Z**2) / 2)
 
 
@@ -46,10 +46,11 @@ def judge(run: Run, dimensions: list[int]) -> None:
     constants = {d: lt.theory.orf_ranges(d) for d in range(5, 101)}
     crossing = next(d for d, c in constants.items() if c.c > c.b)
     run.claim("crossing", "first d at which c_d exceeds b_d", "about 35", crossing, equals=35, slack=1)
-    share = lt.theory.true_lower_range(last) / lt.theory.orf_ranges(last).first_zero
+    true_end, _, _ = lt.theory.true_ranges(last)
+    share = true_end / lt.theory.orf_ranges(last).first_zero
     words = f"the lower bound holds nearly to the first zero of the kernel (share of the way, d = {last})"
     run.claim("lower_range", words, "almost 1", share, equals=1, slack=0.001)
-    stated = lt.theory.orf_ranges(last).kernel_bounds / lt.theory.true_lower_range(last)
+    stated = lt.theory.orf_ranges(last).kernel_bounds / true_end
     words = f"stated range of Proposition 3 over the true one (d = {last})"
     run.claim("stated_range", words, "at most 1", stated, below=1)
     dimensions = EQUAL_WIDTH_DIMENSIONS
@@ -73,14 +74,14 @@ def measure(run: Run) -> Figure:
         end = min(1.15 * lt.theory.orf_ranges(d).second_zero, 5 * np.sqrt(d))
         z = np.linspace(end / 12, end, 12)
         draws = estimates(lt.kernels.Bessel(), "haar", d, d, z, run.seeds(n_draws, i))
-        expected = lt.theory.normalized_bessel(d, z)
+        expected = lt.kernels.normalized_bessel(d, z)
         share = mean_and_error(coefficient(draws - expected, np.exp(-(z**2) / 2) - expected))
         words = f"d = {d}: the mean is the Bessel kernel (0), not the Gaussian (1)"
         run.claim(f"bessel_{d}", words, "0", *share, equals=0)
         fine = np.linspace(0, end, 500)
         axis.axvspan(0, lt.theory.orf_ranges(d).kernel_bounds, color=GREEN, alpha=0.12, lw=0, label="stated range")
         axis.plot(fine, np.exp(-(fine**2) / (2 * d)), color=RED, label="exp(-z^2/(2d))")
-        axis.plot(fine, lt.theory.normalized_bessel(d, fine), color=BLACK, label="Bessel kernel")
+        axis.plot(fine, lt.kernels.normalized_bessel(d, fine), color=BLACK, label="Bessel kernel")
         axis.plot(fine, np.exp(-(fine**2) / 2), color=BLUE, label="exp(-z^2/2)")
         axis.plot(z, draws.mean(axis=0), ".", color=BLACK, ms=5, label="simulated, p = d")
         axis.set(title=f"d = {d}", xlabel="z = |x - y|", xlim=(0, end))

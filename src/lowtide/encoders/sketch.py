@@ -406,8 +406,8 @@ class Sketch(Encoder):
     ) -> Any:
         """Return estimates of exp(-gamma |x-y|^2), from codes on both sides unless told otherwise.
 
-        For rows of norm 1 this is the product of the two sides' `fourier` features, and converges to
-        `theory.sketch_kernel`. With norms kept beside the codes it is the same with cos and sin of
+        For rows of norm 1 this is the product of the two sides' `fourier` features, and converges to the mean of
+        `theory.fourier_moments`. With norms kept beside the codes it is the same with cos and sin of
         sqrt(2 gamma) |x| mu_i, so the kernel of the rows as they came.
 
         Parameters

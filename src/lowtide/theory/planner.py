@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -14,15 +15,14 @@ from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.theory.curve import Curve
-from lowtide.theory.harmonics import kernel_reach
-from lowtide.theory.pair import PairMoments
+from lowtide.theory.pairs import PairMoments, kernel_reach
 
 Sides = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class FeaturePlan:
-    """What `plan_features` found.
+    """Hold how many features `plan_features` found, and what they cost.
 
     Parameters
     ----------
@@ -52,7 +52,35 @@ class FeaturePlan:
     distance: float
 
 
-def features_needed(
+def features_needed(error: float, **settings: Any) -> int:
+    """Return the smallest `n_components` that keeps a kernel entry within `error` at a confidence.
+
+    Parameters
+    ----------
+    error : float
+        Half width of the interval around the kernel value, above 0.
+    **settings : kernel, kappa, distance, bits, feature_map, quantizer, sides, confidence, n_features
+        As in `plan_features`, which gives bits and the distance too.
+
+    Returns
+    -------
+    int
+        Two components a frequency for feature_map="cos_sin", the default.
+
+    Examples
+    --------
+    >>> from lowtide.theory import features_needed
+    >>> features_needed(0.05)
+    1896
+    >>> features_needed(0.05, bits=None), features_needed(0.05, bits=4)
+    (1538, 1542)
+    >>> features_needed(0.05, kappa=0.9)
+    200
+    """
+    return plan_features(error, **settings).n_components
+
+
+def plan_features(
     error: float,
     *,
     kernel: str | Kernel = "rbf",
@@ -64,8 +92,8 @@ def features_needed(
     sides: Sides = ("codes", "full"),
     confidence: float = 0.95,
     n_features: int | None = None,
-) -> int:
-    """Smallest `n_components` that keeps a kernel entry within `error` at this confidence.
+) -> FeaturePlan:
+    """Plan how many features keep a kernel entry within `error` at this confidence.
 
     The standard error sqrt(v/p) of p independent frequencies, v the closed-form variance of one, times the normal
     quantile of the confidence must not exceed `error`. By default v is the largest over all distances.
@@ -96,66 +124,25 @@ def features_needed(
 
     Returns
     -------
-    int
-        Two components a frequency for "cos_sin". `plan_features` gives bits and the distance too.
+    FeaturePlan
+        The smallest `n_components` (two a frequency for "cos_sin"), its bits, standard error and distance.
 
     Notes
     -----
     Frequencies are taken as independent. Orthogonal and Hadamard layouts have less variance at short distances and
-    the same far away, where the worst case is. The bounds of the papers (`uniform_features_corrected`) hold for all
+    the same far away, where the worst case is. The bounds of the papers (`uniform_features`) hold for all
     pairs at once and are hundreds of times larger.
 
     Examples
     --------
-    >>> from lowtide.theory import features_needed
-    >>> features_needed(0.05)
-    1896
-    >>> features_needed(0.05, bits=None), features_needed(0.05, bits=4)
-    (1538, 1542)
-    >>> features_needed(0.05, kappa=0.9)
-    200
-    """
-    plan = plan_features(
-        error, kernel=kernel, kappa=kappa, distance=distance, bits=bits, feature_map=feature_map,
-        quantizer=quantizer, sides=sides, confidence=confidence, n_features=n_features,
-    )  # fmt: skip
-    return plan.n_components
-
-
-def plan_features(
-    error: float,
-    *,
-    kernel: str | Kernel = "rbf",
-    kappa: float | None = None,
-    distance: float | None = None,
-    bits: int | None = 1,
-    feature_map: str | FeatureMap = "cos_sin",
-    quantizer: str | Quantizer = "lloyd_max",
-    sides: Sides = ("codes", "full"),
-    confidence: float = 0.95,
-    n_features: int | None = None,
-) -> FeaturePlan:
-    """Like `features_needed`, with the bits per item, the standard error and the distance it is for.
-
-    Parameters
-    ----------
-    error, kernel, kappa, distance, bits, feature_map, quantizer, sides, confidence, n_features
-        As in `features_needed`.
-
-    Returns
-    -------
-    FeaturePlan
-        The plan.
-
-    Examples
-    --------
     >>> from lowtide.theory import plan_features
-    >>> plan_features(0.05, bits=3, quantizer="phase").bits_per_item
-    2430
+    >>> plan = plan_features(0.05, bits=3, quantizer="phase")
+    >>> plan.n_components, plan.bits_per_item
+    (1620, 2430)
     """
     error = check_positive("features_needed", "error", error)
     confidence = check_interval("features_needed", "confidence", confidence, 1e-12, 1 - 1e-12)
-    kernel = KERNELS[kernel]() if isinstance(kernel, str) else kernel
+    kernel = KERNELS.of(Kernel)[kernel]() if isinstance(kernel, str) else kernel
     chosen_map = FEATURE_MAPS[feature_map]() if isinstance(feature_map, str) else feature_map
     drawn = _drawn(quantizer, bits, chosen_map)
     pair = _pair(chosen_map, drawn, sides)

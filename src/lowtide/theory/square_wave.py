@@ -1,0 +1,235 @@
+"""Expected kernel of the one-bit quantizer q(t) = sign cos t, and distances from products of features.
+
+For real maps f, g of zero mean, gamma_{f,g}(s) = |f|^2 + |g|^2 - 2 sum_k F_k conj(G_k) kappa(|k| s) is the mean of
+|z_f(x) - z_g(y)|^2: what the squared distance of two embedded points says of the points. At s = 0 it is the bias
+|f - g|^2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import spence
+
+from lowtide._checks import check_option, check_positive
+from lowtide.kernels import Gaussian, Kernel, Laplace
+from lowtide.theory.pairs import HarmonicSeries, PairMoments
+
+Floats = NDArray[np.float64]
+
+# Below this the linear form of kappa_qq is exact to double precision: the rest is O(s exp(-pi^2/(2 s^2))).
+_LINEAR = 0.35
+_N_TERMS = 13  # odd harmonics that matter above it
+
+
+def universal_Qk(k: ArrayLike) -> Floats:  # noqa: N802  (the paper's symbol)
+    """Return the Fourier coefficients of the square wave: Q_k = 2/(pi k) sin(k pi/2), 0 for even k, Q_1 = 2/pi.
+
+    Parameters
+    ----------
+    k : array-like of int
+        Harmonics, of any sign.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `k`.
+
+    References
+    ----------
+    Asymmetric RPF (Schellekens and Jacques), eq. (8) and after.
+
+    Examples
+    --------
+    >>> from lowtide.theory import universal_Qk
+    >>> universal_Qk([-3, 0, 1, 2]).round(6).tolist()
+    [-0.212207, 0.0, 0.63662, 0.0]
+    """
+    order = np.asarray(k, dtype=np.int64)
+    sign = np.array([0.0, 1.0, 0.0, -1.0])[order % 4]  # sin(k pi/2), exact
+    return np.asarray(2 * sign / (np.pi * np.where(order == 0, 1, order)), dtype=np.float64)
+
+
+def triangle_wave(t: ArrayLike) -> Floats:
+    """Return the autocorrelation of the square wave: 1 - 2|t|/pi on [-pi, pi], 2 pi-periodic, range [-1, 1].
+
+    Parameters
+    ----------
+    t : array-like of float
+        Phase differences in radians.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `t`.
+
+    Notes
+    -----
+    The printed formula max(1 - t/pi, t/pi - 1) never goes below 0; this one does.
+
+    References
+    ----------
+    Asymmetric RPF (Schellekens and Jacques), after Lemma 1, corrected.
+
+    Examples
+    --------
+    >>> from lowtide.theory import triangle_wave
+    >>> triangle_wave([0.0, 2.0, 3.5]).round(6).tolist()
+    [1.0, -0.27324, -0.771831]
+    """
+    folded = np.abs(np.remainder(np.asarray(t, dtype=np.float64) + np.pi, 2 * np.pi) - np.pi)
+    return np.asarray(1 - 2 * folded / np.pi, dtype=np.float64)
+
+
+def kappa_qq(kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
+    """Return the expected kernel of two one-bit sides: (8/pi^2) sum_{k odd} kappa(k s)/k^2.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel. Gaussian and Laplace take their closed forms: 1 - (2 sqrt2/pi^(3/2)) s up to 0.35 bandwidths, where
+        that is exact to double precision, and (4/pi^2)[Li2(e^-s) - Li2(-e^-s)].
+    distance : array-like of float
+        Distances s in X's units, in the kernel's own norm.
+    n_features : int
+        Dimension of X (only the Bessel kernel depends on it).
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `distance`; error below 1e-12 (Matern of order 0.1: 1e-6), a few roundings for closed forms.
+
+    References
+    ----------
+    Asymmetric RPF (Schellekens and Jacques), Section 3 and eq. (16) with the slope doubled.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Gaussian
+    >>> from lowtide.theory import kappa_qq
+    >>> kappa_qq(Gaussian(bandwidth=2.0), [0.0, 0.2, 4.0], n_features=5).round(6).tolist()
+    [1.0, 0.949205, 0.109699]
+    """
+    if isinstance(kernel, (Gaussian, Laplace)):
+        s = np.abs(np.asarray(distance, dtype=np.float64)) / kernel.bandwidth
+        return _kappa_qq_gaussian(s) if isinstance(kernel, Gaussian) else _kappa_qq_laplace(s)
+    return HarmonicSeries(universal_Qk(np.arange(2049)) ** 2)(kernel, distance, n_features)
+
+
+def _kappa_qq_gaussian(s: Floats) -> Floats:
+    """Return the expected kernel for the Gaussian, s in bandwidths, to a few roundings.
+
+    1 - (2 sqrt2/pi^(3/2)) s for s <= 0.35, where that is exact to double precision; 13 terms of the series above.
+    """
+    linear = 1 - 2 * math.sqrt(2) / math.pi**1.5 * s
+    order = 2.0 * np.arange(_N_TERMS) + 1
+    far = np.clip(s, _LINEAR, 1e3)  # beyond, every term is 0
+    series = np.exp(-np.multiply.outer(far**2, order**2) / 2) @ (8 / (np.pi * order) ** 2)
+    return np.where(s <= _LINEAR, linear, series)
+
+
+def _kappa_qq_laplace(s: Floats) -> Floats:
+    """Return the expected kernel for the Laplace kernel, s = |x-y|_1/tau: (4/pi^2)[Li2(e^-s) - Li2(-e^-s)]."""
+    # spence(z) = Li2(1 - z); 1 - e^-s through expm1 keeps the digits of small s.
+    return np.asarray(4 / np.pi**2 * (spence(-np.expm1(-s)) - spence(1 + np.exp(-s))), dtype=np.float64)
+
+
+def distance_map(pair: PairMoments | str, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
+    """Return the mean squared distance gamma(s) of two embedded points per frequency.
+
+    Parameters
+    ----------
+    pair : PairMoments or {"q_cos", "cos_cos", "q_q"}
+        The two sides, in their own units, or the name of a closed form: the square wave against the cosine,
+        3/2 - (4/pi) kappa(s), from 0.22676 to 3/2; two cosines, 1 - kappa(s); two square waves, 2 - 2 kappa_qq(s),
+        linear near 0.
+    kernel : Kernel
+        Any kernel.
+    distance : array-like of float
+        Distances s in X's units.
+    n_features : int
+        Dimension of X.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `distance`.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import Gaussian
+    >>> from lowtide.maps import Cosine
+    >>> from lowtide.theory import PairMoments, distance_map
+    >>> full = Cosine().moments()
+    >>> float(distance_map(PairMoments(full, full), Gaussian(), 0.7, n_features=3).round(6))
+    0.217295
+    >>> [float(distance_map(name, Gaussian(), 0.7, n_features=3).round(6)) for name in ("q_cos", "cos_cos", "q_q")]
+    [0.50343, 0.217295, 0.711126]
+    """
+    if isinstance(pair, PairMoments):
+        left, right = (np.einsum("ii->", side.product[..., 0]).real for side in (pair.left, pair.right))
+        return np.asarray(left + right - 2 * pair.mean(kernel, distance, n_features))
+    check_option("distance_map", "pair", pair, ("q_cos", "cos_cos", "q_q"))
+    if pair == "q_q":
+        return np.asarray(2 - 2 * kappa_qq(kernel, distance, n_features))
+    kappa = kernel.radial(distance, n_features)
+    return np.asarray(1.5 - 4 / math.pi * kappa if pair == "q_cos" else 1 - kappa)
+
+
+def gamma_q_cos_inverse_gaussian(y: ArrayLike, bandwidth: float = 1.0) -> Floats:
+    """Return the distance of a measured gamma_{q,cos}, Gaussian kernel: sigma sqrt(-2 ln(3 pi/8 - pi y/4)).
+
+    Parameters
+    ----------
+    y : array-like of float
+        Measured squared distances, clipped into [3/2 - 4/pi, 3/2) first.
+    bandwidth : float, default 1.0
+        sigma.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `y`; at most 8.6 bandwidths, where y has no more digits.
+
+    Examples
+    --------
+    >>> from lowtide.theory import gamma_q_cos_inverse_gaussian
+    >>> gamma_q_cos_inverse_gaussian([0.1, 0.9]).round(6).tolist()
+    [0.0, 1.226695]
+    """
+    sigma = check_positive("gamma_q_cos_inverse_gaussian", "bandwidth", bandwidth)
+    y = np.clip(np.asarray(y, dtype=np.float64), 1.5 - 4 / math.pi, np.nextafter(1.5, 0))
+    kappa = np.minimum(3 * math.pi / 8 - math.pi * y / 4, 1.0)
+    return np.asarray(sigma * np.sqrt(2 * np.log(1 / kappa)))
+
+
+def gamma_q_cos_inverse_slope(s: ArrayLike, bandwidth: float = 1.0) -> Floats:
+    """Return the first-order error of that inverse per unit of error in y: sigma^2 (pi/(4 s)) exp(s^2/(2 sigma^2)).
+
+    Parameters
+    ----------
+    s : array-like of float
+        Distances, above 0.
+    bandwidth : float, default 1.0
+        sigma.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape as `s`; least at s = sigma.
+
+    Notes
+    -----
+    The paper prints 4/(pi s) in place of pi/(4 s).
+
+    Examples
+    --------
+    >>> from lowtide.theory import gamma_q_cos_inverse_slope
+    >>> float(gamma_q_cos_inverse_slope(0.5).round(6))
+    1.779945
+    """
+    sigma = check_positive("gamma_q_cos_inverse_slope", "bandwidth", bandwidth)
+    z = np.asarray(s, dtype=np.float64) / sigma
+    return np.asarray(sigma * math.pi / (4 * z) * np.exp(z**2 / 2))
