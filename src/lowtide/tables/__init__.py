@@ -1,5 +1,7 @@
 """Tables: what a row goes through before it is encoded, from columns by name and type to numbers."""
 
+from typing import TYPE_CHECKING, Any
+
 from lowtide.tables.cells import MISSING, ChoiceError, TableError, as_numbers, listed, options_for, suggestion, text_of
 from lowtide.tables.reading import (
     Block,
@@ -41,6 +43,9 @@ from lowtide.tables.target import (
     target_values,
 )
 
+if TYPE_CHECKING:
+    from lowtide.tables.pipeline import TableRecipe, recipe_of
+
 __all__ = [
     "MISSING",
     "Alignment",
@@ -64,6 +69,7 @@ __all__ = [
     "Step",
     "Survey",
     "TableError",
+    "TableRecipe",
     "Target",
     "Task",
     "align",
@@ -82,6 +88,7 @@ __all__ = [
     "open_table",
     "options_for",
     "read_target",
+    "recipe_of",
     "suggestion",
     "survey",
     "target_file",
@@ -91,3 +98,12 @@ __all__ = [
     "text_of",
     "unseen_categories",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # These load scikit-learn, which reading a table does not need.
+    if name in ("TableRecipe", "recipe_of"):
+        from lowtide.tables import pipeline
+
+        return getattr(pipeline, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,8 +30,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-# "choose": columns are chosen by options now; "reuse": the model says which columns it needs.
-Purpose = Literal["choose", "reuse"]
+# Columns are chosen now, by options of the command line ("choose") or by parameters ("fit"); or the model says which
+# columns it needs ("reuse").
+Purpose = Literal["choose", "fit", "reuse"]
 
 # Cells of a block: of text, which Python holds one by one, and of numbers.
 _TEXT_CELLS, _NUMBER_CELLS = 1 << 18, 1 << 21
@@ -428,21 +429,25 @@ def _text_error(block: Block, faults: list[_Fault], purpose: Purpose) -> TableEr
     examples = ", ".join(f"{fault.name!r} ({shown(fault.cell)}, ...)" for fault in faults[:4])
     rest = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
     remedy = "They held numbers when the model was fitted."
-    if purpose == "choose":
+    if purpose != "reuse":
         them = "them" if len(faults) > 1 else "it"
-        remedy = (
-            f"Take {them} as categories with {options_for('--one-hot', names)}, or leave {them} out with "
-            f"{options_for('--drop', names)}."
-        )
+        one_hot, drop = _typed(purpose, "one_hot", names), _typed(purpose, "drop", names)
+        remedy = f"Take {them} as categories with {one_hot}, or leave {them} out with {drop}."
     plural = "s" if len(faults) > 1 else ""
     return TableError(f"{block.file}: columns must hold numbers, got text in column{plural} {examples}{rest}. {remedy}")
+
+
+def _typed(purpose: Purpose, parameter: str, names: list[str]) -> str:
+    """Return how columns are named for a parameter: as options, or in Python."""
+    return f"{parameter}={names!r}" if purpose == "fit" else options_for(f"--{parameter.replace('_', '-')}", names)
 
 
 def _cell_error(block: Block, fault: _Fault, purpose: Purpose) -> TableError:
     got = "an empty cell" if text_of(fault.cell) == "" else shown(fault.cell)
     more = f" (and {fault.count - 1} more like it)" if fault.count > 1 else ""
     remedy = "Correct the cell or remove the row"
-    if purpose == "choose":
-        remedy = f"Correct the cell, remove the row, or leave the column out with {options_for('--drop', [fault.name])}"
+    if purpose != "reuse":
+        drop = _typed(purpose, "drop", [fault.name])
+        remedy = f"Correct the cell, remove the row, or leave the column out with {drop}"
     place = f"{block.where(fault.row)}, column {listed([fault.name])}"
     return TableError(f"{block.file}: every cell must hold a finite number, got {got} in {place}{more}. {remedy}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, Self
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables.cells import TableError, columns_of, listed, plain_cells, shown, text_of
 
-__all__ = ["Categories", "Category", "Feature", "Indicator", "Number", "Ordinal", "Recipe", "Step"]
+__all__ = ["Categories", "Category", "Feature", "Indicator", "Number", "Ordinal", "Origin", "Recipe", "Step"]
 
 Floats = NDArray[np.float64]
 Category = str | bool | int | float | None  # None is a missing value
@@ -256,6 +256,24 @@ class Recipe:
             _aligned([s for _, s in made]),
             tuple(categories),
         )
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The source of each feature and its own steps, as `of_features` takes them."""
+        own: list[list[Step]] = [[] for _ in self.sources]
+        for op, arguments in self.steps:
+            for i, numbers in enumerate(zip(*arguments)):
+                if None not in numbers:
+                    own[i].append((op, *(float(number) for number in numbers)))
+        return tuple((source, tuple(steps)) for source, steps in zip(self.sources, own))
+
+    def without_unused(self) -> Self:
+        """Return the recipe for tables without the columns that no feature is made of."""
+        used = sorted({self._column(source) for source in self.sources})
+        place = {column: j for j, column in enumerate(used)}
+        known = tuple(replace(c, column=place[c.column]) for c in self.categories)
+        sources = tuple(Number(place[s.column]) if isinstance(s, Number) else s for s in self.sources)
+        return replace(self, columns=tuple(self.columns[j] for j in used), sources=sources, categories=known)
 
     @property
     def n_features(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.tables.cells import ChoiceError, TableError, listed, suggestion
-from lowtide.tables.reading import Block, Source, number_matrix
+from lowtide.tables.reading import Block, Purpose, Source, number_matrix
 from lowtide.tables.recipe import Categories, Feature, Indicator, Number, Recipe, Step
 from lowtide.tables.target import Kind, target_kind
 
@@ -132,7 +132,9 @@ class Gathered:
         return recipe.apply_columns({**columns, **self.texts}, len(self.numbers))
 
 
-def gather(source: Source, choice: Choice, report: Callable[[int], None] = lambda n: None) -> Gathered:
+def gather(
+    source: Source, choice: Choice, report: Callable[[int], None] = lambda n: None, purpose: Purpose = "choose"
+) -> Gathered:
     """Read a table block by block: the text of a CSV file is never there as a whole.
 
     Parameters
@@ -141,10 +143,12 @@ def gather(source: Source, choice: Choice, report: Callable[[int], None] = lambd
     choice : Choice
     report : callable
         Told the number of rows so far.
+    purpose : {"choose", "fit"}
+        Whether messages speak of options of the command line, or of parameters.
     """
     numbers, texts, targets, n_rows = [], {name: [] for name in choice.one_hot}, [], 0  # type: ignore[var-annotated]
     for block in source.blocks():
-        numbers.append(number_matrix(block, choice.numeric, "choose"))
+        numbers.append(number_matrix(block, choice.numeric, purpose))
         for name, parts in texts.items():
             parts.append(block.texts(name))
         if choice.target is not None:
@@ -203,8 +207,8 @@ def _check_categories(categories: Mapping[str, set[str]]) -> None:
     for name, known in categories.items():
         if len(known) > _MOST_CATEGORIES:
             raise TableError(
-                f"--one-hot {name}: a column must have at most {_MOST_CATEGORIES} categories, got {len(known)}. "
-                f"Leave an identifier out: --drop {name}."
+                f"column {name!r}: a one-hot column must have at most {_MOST_CATEGORIES} categories, got {len(known)}. "
+                f"Leave an identifier out: --drop {name}, or drop=[{name!r}] in Python."
             )
 
 

@@ -1,0 +1,449 @@
+"""Recipes and scikit-learn: fitted steps of a pipeline become a recipe, and a recipe can be fitted as such a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lowtide.errors import ParameterError
+from lowtide.tables.cells import is_missing, listed
+from lowtide.tables.reading import Block
+from lowtide.tables.recipe import Categories, Category, Indicator, Number, Ordinal, Origin, Recipe, Step
+from lowtide.tables.surveying import block_rows, choose_columns, gather, learn_recipe
+
+__all__ = ["TableRecipe", "recipe_of"]
+
+
+class TableRecipe(TransformerMixin, BaseEstimator):
+    """Transformer that makes the rows of a table what `lowtide fit` makes of them: numbers first, then categories.
+
+    Numbers are standardized, (x - mean) / std, a constant column keeping its scale. A column of categories becomes a
+    column of 0 and 1 for each: cells are taken as texts, whole numbers without a point, nothing as the text ""; a
+    category that was not there at fit is 0 in all.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        Whether numbers are standardized; otherwise they are taken as they are.
+    one_hot : sequence of str or int, default=()
+        Columns of categories, by name, or by number where the table has no names; at most 1000 categories each.
+    drop : sequence of str or int, default=()
+        Columns that are left out.
+
+    Attributes
+    ----------
+    recipe_ : Recipe
+        What was fitted, a frozen value; `lowtide.save` keeps it with a pipeline's model.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    See Also
+    --------
+    recipe_of : the recipe of scikit-learn's own transformers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"area": [20.0, 40.0, 60.0], "city": ["Oslo", "Bern", "Oslo"]})
+    >>> steps = TableRecipe(one_hot=["city"]).fit(table)
+    >>> steps.transform(table).round(2)
+    array([[-1.22,  0.  ,  1.  ],
+           [ 0.  ,  1.  ,  0.  ],
+           [ 1.22,  0.  ,  1.  ]])
+    >>> steps.get_feature_names_out().tolist()
+    ['area', 'city_Bern', 'city_Oslo']
+    """
+
+    def __init__(
+        self, *, standardize: bool = True, one_hot: Sequence[str | int] = (), drop: Sequence[str | int] = ()
+    ) -> None:
+        self.standardize = standardize
+        self.one_hot = one_hot
+        self.drop = drop
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn scale and categories of a table.
+
+        Parameters
+        ----------
+        X : data frame or array (n, n_columns)
+        y : ignored
+        """
+        table = _Frame.of(self, X, reset=True)
+        one_hot, drop = (_names(name, getattr(self, name)) for name in ("one_hot", "drop"))
+        choice = choose_columns(table, target=None, one_hot=one_hot, drop=drop)
+        rows = gather(table, choice, purpose="fit")
+        self.recipe_ = learn_recipe(choice, rows.numbers, rows.texts, standardize=self.standardize)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the features of a table, float64 (n, n_features_out)."""
+        check_is_fitted(self)
+        return block_rows(self.recipe_, _Frame.of(self, X, reset=False).block)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return a name a feature: that of its column, with "_category" for an indicator.
+
+        Parameters
+        ----------
+        input_features : sequence of str or None
+            Names of the columns, those at fit where it had names.
+        """
+        check_is_fitted(self)
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            given = [f"x{j}" for j in range(self.n_features_in_)] if known is None else known
+        else:
+            given = np.asarray(input_features, dtype=object)
+            if known is not None and not np.array_equal(known, given):
+                raise ParameterError("input_features is not equal to feature_names_in_. Leave it out.")
+            if len(given) != self.n_features_in_:
+                raise ParameterError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), got "
+                    f"{len(given)}."
+                )
+        if known is not None:
+            return np.array(self.recipe_.feature_names, dtype=object)
+        renamed = replace(self.recipe_, columns=tuple(str(given[int(name)]) for name in self.recipe_.columns))
+        return np.array(renamed.feature_names, dtype=object)
+
+
+@dataclass
+class _Frame:
+    """A table in memory, read as one in a file is."""
+
+    names: tuple[str, ...]
+    named: bool
+    block: Block
+    file: str = "the table"
+    unnamed: int = 0
+
+    @classmethod
+    def of(cls, owner: TableRecipe, X: Any, *, reset: bool) -> Self:
+        """Return a table that has passed scikit-learn's checks; only with one_hot or drop it may hold texts."""
+        mixed = bool(len(owner.one_hot) or len(owner.drop))
+        how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False} if mixed else {"dtype": np.float64}
+        cells = validate_data(owner, X, reset=reset, **how)
+        given = getattr(owner, "feature_names_in_", None)
+        names = tuple(map(str, range(cells.shape[1]) if given is None else given))
+        return cls(names, given is not None, Block(cls.file, names, list(cells.T), 1))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows."""
+        yield self.block
+
+
+def _names(parameter: str, columns: Any) -> list[str]:
+    if isinstance(columns, str):
+        raise ParameterError(
+            f"TableRecipe: {parameter} must be a list of columns, got {columns!r}. Put it in brackets."
+        )
+    return [str(column) for column in columns]
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """A feature on its way through the steps: its origin, what was done to it, and what a missing cell became."""
+
+    origin: Origin
+    steps: tuple[Step, ...] = ()
+    missing: Category = None
+
+    def then(self, *steps: Step) -> _Feature:
+        return replace(self, steps=(*self.steps, *steps))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What a step is given: features, the lists of categories so far, and whether scikit-learn has a sparse matrix."""
+
+    features: list[_Feature]
+    categories: list[Categories]
+    sparse: bool = False
+
+    def with_features(self, features: Iterable[_Feature], sparse: bool | None = None) -> _Table:
+        return _Table(list(features), self.categories, self.sparse if sparse is None else sparse)
+
+    def place(self, some: Categories) -> int:
+        """Return where a list of categories is, adding one that is new."""
+        if some not in self.categories:
+            self.categories.append(some)
+        return self.categories.index(some)
+
+
+def recipe_of(steps: Any, names: Iterable[str] | int | None = None) -> Recipe:
+    """Return the recipe of fitted scikit-learn transformers: it makes the same numbers, to the bit.
+
+    Parameters
+    ----------
+    steps : fitted transformer, Pipeline or ColumnTransformer, or list of them
+        StandardScaler, MinMaxScaler, MaxAbsScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, TableRecipe,
+        "passthrough" and "drop", as deep as wanted; others are refused by name. Numbers are computed in float64 also
+        where scikit-learn would compute in float32, for input of float32.
+    names : iterable of str, int or None
+        Names of the columns, or their number; None takes what the first step was fitted on. Columns that have names
+        and are not used by any feature are left out.
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"area": [20.0, 40.0, 60.0], "city": ["Oslo", "Bern", "Oslo"], "id": [7, 8, 9]})
+    >>> steps = ColumnTransformer([("a", MinMaxScaler(), ["area"]), ("c", OneHotEncoder(), ["city"])]).fit(table)
+    >>> recipe = recipe_of(steps)
+    >>> recipe.columns
+    ('area', 'city')
+    >>> recipe.apply([{"area": 50.0, "city": "Bern"}])
+    array([[0.75, 1.  , 0.  ]])
+    """
+    sequence = list(steps) if isinstance(steps, (list, tuple)) else [steps]
+    columns, named = _columns(sequence, names)
+    table = _Table([_Feature(Number(j)) for j in range(len(columns))], [])
+    for step in sequence:
+        table = _through(step, table)
+    made = [(feature.origin, feature.steps) for feature in table.features]
+    recipe = Recipe.of_features(columns, made, table.categories, named)
+    return recipe.without_unused() if named else recipe
+
+
+def _columns(steps: Sequence[Any], names: Iterable[str] | int | None) -> tuple[tuple[str, ...], bool]:
+    """Return the raw columns, and whether they have names."""
+    if names is not None:
+        plain = Recipe.plain(names)
+        return plain.columns, plain.named
+    for step in _flat(steps):
+        if hasattr(step, "n_features_in_"):
+            known = getattr(step, "feature_names_in_", None)
+            return tuple(map(str, range(step.n_features_in_) if known is None else known)), known is not None
+        if not isinstance(step, str) and step is not None:
+            check_is_fitted(step)
+            break
+    raise ParameterError("recipe_of: steps that do nothing must come with the names of the columns, got names=None.")
+
+
+def _flat(steps: Iterable[Any]) -> Iterator[Any]:
+    for step in steps:
+        yield from _flat(inner for _, inner in step.steps) if isinstance(step, Pipeline) else [step]
+
+
+def _through(step: Any, table: _Table) -> _Table:
+    """Return what a step makes of features."""
+    if step is None or isinstance(step, str):
+        if step in (None, "passthrough"):
+            return table
+        if step == "drop":
+            return table.with_features([])
+    if isinstance(step, Pipeline):
+        for _, inner in step.steps:
+            table = _through(inner, table)
+        return table
+    rule = _RULES.get(type(step))
+    if rule is None:
+        name = step if isinstance(step, str) else type(step).__name__
+        raise ParameterError(
+            f"recipe_of: steps must be {listed([cls.__name__ for cls in _KNOWN], most=20)} or 'passthrough', got "
+            f"{name!r}. Do its work before the pipeline, or keep the pipeline as it is in Python."
+        )
+    check_is_fitted(step)
+    width = getattr(step, "n_features_in_", len(table.features))
+    if width != len(table.features):
+        raise ParameterError(
+            f"recipe_of: {type(step).__name__} must have been fitted on {len(table.features)} columns, got {width}."
+        )
+    return rule(step, table)
+
+
+def _standard_scaler(step: Any, table: _Table) -> _Table:
+    mean = step.mean_ if step.with_mean else [None] * len(table.features)
+    scale = step.scale_ if step.with_std else [None] * len(table.features)
+    return table.with_features(
+        feature.then(*([("subtract", float(m))] if m is not None else []), *_divided(s, table.sparse))
+        for feature, m, s in zip(table.features, mean, scale)
+    )
+
+
+def _divided(scale: Any, sparse: bool) -> list[Step]:
+    """Return the step of a division; scikit-learn multiplies sparse columns by the inverse."""
+    if scale is None:
+        return []
+    return [("multiply", float(1 / scale))] if sparse else [("divide", float(scale))]
+
+
+def _min_max_scaler(step: Any, table: _Table) -> _Table:
+    clip: list[Step] = [("clip", float(step.feature_range[0]), float(step.feature_range[1]))] if step.clip else []
+    return table.with_features(
+        feature.then(("multiply", float(s)), ("add", float(m)), *clip)
+        for feature, s, m in zip(table.features, step.scale_, step.min_)
+    )
+
+
+def _max_abs_scaler(step: Any, table: _Table) -> _Table:
+    clip: list[Step] = [("clip", -1.0, 1.0)] if step.get_params().get("clip") else []
+    return table.with_features(
+        feature.then(*_divided(s, table.sparse), *clip) for feature, s in zip(table.features, step.scale_)
+    )
+
+
+def _simple_imputer(step: Any, table: _Table) -> _Table:
+    if not is_missing(step.missing_values):
+        raise _refused(step, "missing_values must be NaN", step.missing_values)
+    if step.add_indicator:
+        raise _refused(step, "add_indicator must be False", True)
+    # A column that had no value at all is left out, unless it is to be kept.
+    kept = [(f, v) for f, v in zip(table.features, step.statistics_) if step.keep_empty_features or not is_missing(v)]
+    return table.with_features(_filled(step, feature, value) for feature, value in kept)
+
+
+def _filled(step: Any, feature: _Feature, value: Any) -> _Feature:
+    """Return a feature with missing cells replaced: by a number, or by a text for an encoder of categories."""
+    plain = _category(step, value)
+    if isinstance(plain, str):
+        return replace(feature, missing=plain)
+    fill = float(plain or 0.0)
+    if not math.isfinite(fill):
+        raise _refused(step, "it must fill with finite numbers or texts", value)
+    return feature.then(("fill", fill))
+
+
+def _one_hot_encoder(step: Any, table: _Table) -> _Table:
+    unknown = "error" if step.handle_unknown == "error" else "ignore"
+    dropped = [None] * len(table.features) if step.drop_idx_ is None else step.drop_idx_
+    features = []
+    for feature, values, drop in zip(table.features, step.categories_, dropped):
+        some = _categories(step, feature, values, unknown)
+        k = table.place(some)
+        features += [_Feature(Indicator(k, i)) for i in range(len(some.values)) if drop is None or i != drop]
+    return table.with_features(features, sparse=step.sparse_output)
+
+
+def _ordinal_encoder(step: Any, table: _Table) -> _Table:
+    ignores = step.handle_unknown == "use_encoded_value"
+    unknown = _none_for_nan(step.unknown_value) if ignores else None
+    features = []
+    for feature, values in zip(table.features, step.categories_):
+        some = _categories(step, feature, values, "ignore" if ignores else "error")
+        missing = _none_for_nan(step.encoded_missing_value) if None in some.values else unknown
+        features.append(_Feature(Ordinal(table.place(some), unknown, missing)))
+    return table.with_features(features, sparse=False)
+
+
+def _categories(step: Any, feature: _Feature, values: Any, unknown: Any) -> Categories:
+    """Return the categories of a column that nothing was done to but filling."""
+    fills = [numbers[0] for op, *numbers in feature.steps if op == "fill"]
+    if not isinstance(feature.origin, Number) or len(fills) < len(feature.steps):
+        raise _refused(step, "it must come before scalers and other encoders", "it after one")
+    if any(rare is not None for rare in getattr(step, "infrequent_categories_", [])):
+        raise _refused(
+            step,
+            "rare categories must have columns of their own",
+            "some that min_frequency or max_categories puts together",
+        )
+    known = tuple(_category(step, value) for value in values)
+    if len(set(known)) < len(known):
+        raise _refused(step, "categories must differ", "None and NaN, which are one missing value")
+    missing = feature.missing if feature.missing is not None or not fills else fills[0]
+    return Categories(feature.origin.column, known, unknown, missing=missing)
+
+
+def _category(step: Any, value: Any) -> Category:
+    """Return a category as plain Python has it, None for a missing value."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if is_missing(plain):
+        return None
+    if not isinstance(plain, (str, bool, int, float)):
+        raise _refused(step, "it must hold texts, numbers or truth values", type(plain).__name__)
+    return plain
+
+
+def _none_for_nan(value: Any) -> float | None:
+    return None if is_missing(value) else float(value)
+
+
+def _function_transformer(step: Any, table: _Table) -> _Table:
+    # A fitted ColumnTransformer has one without a function in place of "passthrough".
+    if step.func is not None:
+        raise _refused(step, "a function cannot be kept", getattr(step.func, "__name__", "one"))
+    return table
+
+
+def _column_transformer(step: Any, table: _Table) -> _Table:
+    names = list(getattr(step, "feature_names_in_", []))
+    features: list[_Feature] = []
+    for name, inner, columns in step.transformers_:
+        some = table.with_features(table.features[j] for j in _positions(columns, names, len(table.features)))
+        made = _through(inner, some).features if some.features else []
+        weight = (step.transformer_weights or {}).get(name)
+        features += made if weight is None else [feature.then(("multiply", float(weight))) for feature in made]
+    return table.with_features(features, sparse=step.sparse_output_)
+
+
+def _positions(columns: Any, names: list[str], n: int) -> list[int]:
+    """Return the columns that a ColumnTransformer was given: names, numbers, a slice of either, or a mask."""
+    if isinstance(columns, slice):
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):
+            begin = 0 if columns.start is None else names.index(columns.start)
+            end = n if columns.stop is None else names.index(columns.stop) + 1
+            return list(range(begin, end))[:: columns.step]
+        return list(range(n))[columns]
+    chosen: list[Any] = [columns] if np.isscalar(columns) else list(columns)
+    if chosen and all(isinstance(column, (bool, np.bool_)) for column in chosen):
+        return np.flatnonzero(chosen).tolist()
+    return [names.index(column) if isinstance(column, str) else range(n)[column] for column in chosen]
+
+
+def _table_recipe(step: Any, table: _Table) -> _Table:
+    if any(not isinstance(feature.origin, Number) or feature.steps for feature in table.features):
+        raise _refused(step, "it must be the first step", "it after another")
+    recipe: Recipe = step.recipe_
+    names = list(getattr(step, "feature_names_in_", map(str, range(step.n_features_in_))))
+    at = [table.features[names.index(name)].origin.column for name in recipe.columns]  # type: ignore[union-attr]
+    place = [table.place(replace(some, column=at[some.column])) for some in recipe.categories]
+    features = []
+    for origin, steps in recipe.features:
+        moved: Origin = (
+            Number(at[origin.column])
+            if isinstance(origin, Number)
+            else replace(origin, categories=place[origin.categories])
+        )
+        features.append(_Feature(moved, steps))
+    return table.with_features(features)
+
+
+def _refused(step: Any, must: str, got: Any) -> ParameterError:
+    return ParameterError(f"recipe_of: {type(step).__name__}: {must}, got {got}.")
+
+
+_RULES: dict[type, Callable[[Any, _Table], _Table]] = {
+    StandardScaler: _standard_scaler,
+    MinMaxScaler: _min_max_scaler,
+    MaxAbsScaler: _max_abs_scaler,
+    SimpleImputer: _simple_imputer,
+    OneHotEncoder: _one_hot_encoder,
+    OrdinalEncoder: _ordinal_encoder,
+    ColumnTransformer: _column_transformer,
+    TableRecipe: _table_recipe,
+    FunctionTransformer: _function_transformer,
+}
+_KNOWN = [cls for cls in _RULES if cls is not FunctionTransformer] + [Pipeline]
