@@ -10,29 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import (
-    PackedRows,
-    as_operand,
-    as_weight,
-    decode,
-    dot,
-    float_dtype,
-    gram,
-    matmul,
-    rmatmul,
-    top_k,
-)
-from lowtide.codes.layout import (
-    aligned_rows,
-    check_codebook,
-    check_norms,
-    check_padding,
-    check_scale,
-    row_bytes,
-    row_key,
-    stored_bits,
-    unpack_levels,
-)
+from lowtide.codes import arithmetic, layout
+from lowtide.codes.arithmetic import PackedRows
+from lowtide.codes.layout import aligned_rows, check_norms, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
 
@@ -122,32 +102,23 @@ class Codes:
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        check_padding(rows, int(n_levels) * stored_bits(bits))
+        layout.check_padding(rows, int(n_levels) * stored_bits(bits))
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
+        self._bits, self._fingerprint, self._side = int(bits), fingerprint, side
         self._norms = None if norms is None else check_norms(norms, len(rows))
-        book = check_codebook(codebook, int(bits))
-        factors = check_scale(scale, int(n_levels) * (1 if book.ndim == 1 else 2))
-        self._fingerprint, self._side = fingerprint, side
-        self._assign(rows, int(bits), int(n_levels), book, factors)
+        self._set_values(rows, int(n_levels), codebook, scale)
 
-    def _assign(
-        self,
-        rows: NDArray[np.uint8],
-        bits: int,
-        n_levels: int,
-        book: NDArray[np.float32],
-        scale: NDArray[np.float32] | None,
-    ) -> None:
-        """Set rows, bits, codebook and scale from parts that are known to be good."""
-        self._packed = rows.view()
-        self._packed.flags.writeable = False
-        self._bits, self._codebook = bits, book
+    def _set_values(self, rows: NDArray[np.uint8], n_levels: int, codebook: ArrayLike, scale: ArrayLike | None) -> None:
+        """Set rows and what they decode to, once bits are known."""
+        book, stored = layout.check_codebook(codebook, self._bits), stored_bits(self._bits)
         width = 1 if book.ndim == 1 else book.shape[1]
-        stored = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
-        stored[: len(book)] = book.reshape(-1, width)
-        self._rows = PackedRows(self._packed, n_levels, stored_bits(bits), stored, scale)
+        padded = np.zeros((1 << stored, width), dtype=np.float32)
+        padded[: len(book)] = book.reshape(-1, width)
+        self._codebook, self._packed = book, rows.view()
+        self._packed.flags.writeable = False
+        self._rows = PackedRows(self._packed, n_levels, stored, padded, layout.check_scale(scale, n_levels * width))
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
         """Return codes of other packed rows with the bits, codebook and identity of these, the template.
@@ -237,7 +208,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        rows = row_key(key)
+        rows = layout.row_key(key)
         return self.with_rows(self._packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -246,13 +217,13 @@ class Codes:
             raise ValueError("Codes cannot be seen as an array without a copy: decoding makes one. Use copy=None.")
         wish = np.dtype(np.float32 if dtype is None else dtype)
         if wish == np.float64:
-            return decode(self._rows, np.float64)
-        return decode(self._rows).astype(wish, copy=False)
+            return arithmetic.decode(self._rows, np.float64)
+        return arithmetic.decode(self._rows).astype(wish, copy=False)
 
     def __matmul__(self, W: Any) -> NDArray[Any]:
         """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
-        operand = as_operand("Codes @ W", W, self.shape[1])
-        product = matmul(self._rows, operand if operand.ndim == 2 else operand[:, None])
+        operand = arithmetic.as_operand("Codes @ W", W, self.shape[1])
+        product = arithmetic.matmul(self._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __rmatmul__(self, R: Any) -> NDArray[Any]:
@@ -279,9 +250,9 @@ class Codes:
         Otherwise n F^2 / 2 multiply-adds: in float32 of values decoded in cache, in a fixed order; in float64 one BLAS
         rank-k update a decoded block of at most 2^22 values.
         """
-        kind = float_dtype("Codes.gram", dtype)
-        weight = None if sample_weight is None else as_weight("Codes.gram", sample_weight, self.n_rows)
-        return gram(self._rows, weight, kind)
+        kind = arithmetic.float_dtype("Codes.gram", dtype)
+        weight = None if sample_weight is None else arithmetic.as_weight("Codes.gram", sample_weight, self.n_rows)
+        return arithmetic.gram(self._rows, weight, kind)
 
     def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return D O' with codes of the same frequencies, array (n, other's n); bits, sides and codebooks may differ.
@@ -309,7 +280,7 @@ class Codes:
         if not isinstance(other, Codes):
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
         check_same_frequencies("Codes.dot", self, other)
-        return dot(self._rows, other._rows, float_dtype("Codes.dot", dtype))
+        return arithmetic.dot(self._rows, other._rows, arithmetic.float_dtype("Codes.dot", dtype))
 
     def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
@@ -354,17 +325,16 @@ class Codes:
         if isinstance(query, Codes):
             check_same_frequencies("Codes.top_k", self, query)
             query = query._rows
-        return top_k(self._rows, query, k, largest=largest)
+        return arithmetic.top_k(self._rows, query, k, largest=largest)
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.
 
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
-        new, book = object.__new__(Codes), check_codebook(codebook, self._bits)
-        new._norms, new._fingerprint, new._side = self._norms, self._fingerprint, self._side
-        scale = check_scale(self.scale, self.n_levels * (1 if book.ndim == 1 else 2))
-        new._assign(self._packed, self._bits, self.n_levels, book, scale)
+        new = object.__new__(Codes)
+        new._bits, new._norms, new._fingerprint, new._side = self._bits, self._norms, self._fingerprint, self._side
+        new._set_values(self._packed, self.n_levels, codebook, self.scale)
         return new
 
     def times_norms(self) -> Codes:
@@ -377,7 +347,7 @@ class Codes:
 
     def levels(self) -> NDArray[np.uint8]:
         """Return the unpacked levels, uint8 (n, n_levels)."""
-        return unpack_levels(self._packed, self._bits, self.n_levels)
+        return layout.unpack_levels(self._packed, self._bits, self.n_levels)
 
     def blocks(self, size: int) -> Iterator[Codes]:
         """Yield the rows in order, at most `size` at a time, without copying: what makes Codes a `CodeSource`."""
@@ -501,8 +471,8 @@ class TransposedCodes:
 
     def __matmul__(self, R: Any) -> NDArray[Any]:
         """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
-        operand = as_operand("Codes.T @ R", R, self.shape[1])
-        product = rmatmul(self._codes._rows, operand if operand.ndim == 2 else operand[:, None])
+        operand = arithmetic.as_operand("Codes.T @ R", R, self.shape[1])
+        product = arithmetic.rmatmul(self._codes._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __repr__(self) -> str:

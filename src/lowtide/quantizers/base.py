@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import fail
+from lowtide._checks import check_integer, fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.spec import Spec, registry_of
 
@@ -16,7 +16,18 @@ __all__ = ["DrawnQuantizer", "Quantizer", "quantizer_by_name"]
 
 
 class Quantizer(Spec):
-    """HOW few bits: turns a feature map's components into small integers."""
+    """HOW few bits: turns a feature map's components into small integers.
+
+    Steps of the phase are drawn as `PhaseSteps`, by `even_steps` where they are steps of the cosine. A parameter named
+    `bits` is checked, 1 to 8, and is what a quantizer given by name is built with.
+    """
+
+    def check(self) -> None:
+        """Refuse bits outside 1 to 8, where there are bits."""
+        params = self.get_params()
+        if "bits" in params:
+            remedy = "Above 8 bits keep float features: bits=None."
+            check_integer(type(self).__name__, "bits", params["bits"], 1, 8, remedy)
 
     @abstractmethod
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:

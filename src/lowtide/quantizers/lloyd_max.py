@@ -54,10 +54,6 @@ class LloydMax(Quantizer):
 
     bits: int = 1
 
-    def check(self) -> None:
-        """Refuse bits outside 1 to 8."""
-        check_integer("LloydMax", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
-
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
         """Return the quantizer of the map's components; nothing is random."""
         return even_steps(*lloyd_max(feature_map.density, self.bits), feature_map.shifts)
@@ -65,15 +61,16 @@ class LloydMax(Quantizer):
 
 def lloyd_max_arcsine(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of cos(U), exact to 1e-12."""
-    check_integer("lloyd_max_arcsine", "bits", bits, 1, 8)
-    levels, borders = lloyd_max(_ARCSINE, int(bits))
-    return levels.copy(), borders.copy()
+    return _copied("lloyd_max_arcsine", _ARCSINE, bits)
 
 
 def lloyd_max_normal(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of N(0, 1), exact to 1e-12."""
-    check_integer("lloyd_max_normal", "bits", bits, 1, 8)
-    levels, borders = lloyd_max(_NORMAL, int(bits))
+    return _copied("lloyd_max_normal", _NORMAL, bits)
+
+
+def _copied(owner: str, density: Density, bits: int) -> tuple[Array, Array]:
+    levels, borders = lloyd_max(density, check_integer(owner, "bits", bits, 1, 8))
     return levels.copy(), borders.copy()
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import Quantizer
 
@@ -162,10 +162,6 @@ class Uniform(Quantizer):
 
     bits: int = 1
 
-    def check(self) -> None:
-        """Refuse bits outside 1 to 8."""
-        check_integer("Uniform", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
-
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
         """Return the quantizer of the map's components; nothing is random."""
         low, high = feature_map.density.interval
@@ -196,10 +192,6 @@ class Phase(Quantizer):
     """
 
     bits: int = 2
-
-    def check(self) -> None:
-        """Refuse bits outside 1 to 8."""
-        check_integer("Phase", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
 
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
         """Return the quantizer; it needs a map with both quadratures."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import Quantizer
 
@@ -40,10 +40,6 @@ class Stochastic(Quantizer):
     """
 
     bits: int = 1
-
-    def check(self) -> None:
-        """Refuse bits outside 1 to 8."""
-        check_integer("Stochastic", "bits", self.bits, 1, 8, "Above 8 bits keep float features: bits=None.")
 
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnStochastic:
         """Draw the seed of the rounding."""
