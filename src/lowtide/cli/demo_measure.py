@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,14 +181,14 @@ def fitting_components(n_bytes: int, bits: int) -> int:
     return n_bytes * 8 // bits
 
 
-@dataclass(frozen=True)
-class _Data:
+class _Data(NamedTuple):
     train: NDArray[np.float64]
-    train_labels: NDArray[np.int_]
     test: NDArray[np.float64]
+    train_labels: NDArray[np.int_]
     test_labels: NDArray[np.int_]
 
 
+@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]
 def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comparison:
     """Measure every method of the demo.
 
@@ -206,11 +206,6 @@ def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comp
     -----
     On one thread: libsvm has no more, and those of BLAS wait for each other for seconds when the machine is busy.
     """
-    with threadpool_limits(limits=1):
-        return _compare(plan, report)
-
-
-def _compare(plan: Plan, report: Report) -> Comparison:
     start = time.perf_counter()
     data = _load(plan.seed)
     settings = list(_settings(plan.n_components))
@@ -240,8 +235,7 @@ def _compare(plan: Plan, report: Report) -> Comparison:
 
 def _load(seed: int) -> _Data:
     X, y = load_digits(return_X_y=True)
-    train, test, train_labels, test_labels = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
-    return _Data(train, train_labels, test, test_labels)
+    return _Data(*train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed))
 
 
 def _settings(n_components: int) -> Iterator[tuple[int, int, bool]]:
@@ -300,15 +294,7 @@ def _run_features(data: _Data, bits: int, n_components: int, plan: Plan, pairs: 
     )
 
 
-@dataclass(frozen=True)
-class _Trial:
-    bytes_per_item: float
-    fit_seconds: float
-    predict_seconds: float
-    correct: NDArray[np.bool_]
-
-
-def _try(encoder: RandomFeatures, data: _Data, alpha: float) -> _Trial:
+def _try(encoder: RandomFeatures, data: _Data, alpha: float) -> Outcome:
     """Fit encoder and ridge on the side that is tested, and classify the test rows."""
     side: Callable[[Any], Any] = encoder.transform if encoder.bits is None else encoder.encode
 
@@ -318,7 +304,8 @@ def _try(encoder: RandomFeatures, data: _Data, alpha: float) -> _Trial:
 
     fit_seconds, weights = _timed(fit)
     predict_seconds, labels = _timed(lambda: predict_class(side(data.test), weights))
-    return _Trial(side(data.test[:1]).nbytes, fit_seconds, predict_seconds, labels == data.test_labels)
+    n_bytes, correct = side(data.test[:1]).nbytes, (labels == data.test_labels).astype(np.float64)
+    return Outcome(encoder.bits, encoder.n_components, n_bytes, correct, fit_seconds, predict_seconds)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

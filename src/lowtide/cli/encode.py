@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -192,49 +193,21 @@ class Encoding:
 
     def summary(self, codes: lt.Codes, output: Path, kept: Path | None) -> str:
         """Say what was written."""
-        packed = output.suffix.lower() == ".npy"
-        what = "packed bytes" if packed else "codes"
-        lines = [
-            ("features", encoder_summary(self.encoder)),
-            (
-                "codes",
-                f"{counted(len(codes), 'row')}, {bytes_in_words(codes.nbytes)}; fingerprint {codes.fingerprint.hex()}",
-            ),
-            ("written", f"{output}, {what}, {bytes_in_words(output.stat().st_size)}"),
-            ("encoder", f"{kept}, {bytes_in_words(kept.stat().st_size)}" if kept else ""),
-        ]
-        return sheet(lines)
+        what = "packed bytes" if output.suffix.lower() == ".npy" else "codes"
+        written = f"{output}, {what}, {bytes_in_words(output.stat().st_size)}"
+        encoder = f"{kept}, {bytes_in_words(kept.stat().st_size)}" if kept else ""
+        return sheet([*_of_codes(self.encoder, codes), ("written", written), ("encoder", encoder)])
 
     def to_json(self, codes: lt.Codes, output: Path, kept: Path | None) -> dict[str, Any]:
         """Return the same as plain values."""
-        return {
-            "output": str(output),
-            "encoder": None if kept is None else str(kept),
-            "rows": len(codes),
-            "components": codes.shape[1],
-            "bits": codes.bits,
-            "levels_per_row": codes.n_levels,
-            "bytes_per_row": codes.packed.shape[1],
-            "bytes": codes.nbytes,
-            "fingerprint": codes.fingerprint.hex(),
-        }
+        encoder = None if kept is None else str(kept)
+        return {"output": str(output), "encoder": encoder, **_numbers_of(codes, codes.packed.shape[1])}
 
 
 class StoreEncoding:
     """Encode a table into a store, shard by shard: a run that was killed goes on where it stopped.
 
-    Parameters
-    ----------
-    data : Path
-    output : Path
-        The store.
-    target : str or None
-        A column that goes along as the column "y".
-    model : Path or None
-        Whose encoder is used; None makes one of the table.
-    encoder : EncoderOptions
-    table : TableOptions
-    voice : Voice
+    The encoder is that of `model`, or made of the table; the column `target` goes along as the column "y".
     """
 
     def __init__(
@@ -257,7 +230,7 @@ class StoreEncoding:
             "table": {"file": data.name, "bytes": status.st_size, "changed": status.st_mtime_ns},
             "target": self._target,
             "model": None if model is None else lt.persist.describe(model)["sha256"],
-            "options": {**asdict(encoder), **_as_json(asdict(table))},
+            "options": json.loads(json.dumps({**asdict(encoder), **asdict(table)})),
         }
         self.resumed_rows = 0
 
@@ -346,30 +319,16 @@ class StoreEncoding:
 
     def summary(self, store: lt.CodeStore) -> str:
         """Say what was written."""
-        rows = f"{counted(len(store), 'row')}, {bytes_in_words(store.nbytes)}; fingerprint {store.fingerprint.hex()}"
-        lines = [
-            ("features", encoder_summary(store.encoder)),
-            ("codes", rows),
-            ("target", f"{self._target!r}, column 'y'" if self._target else ""),
-            ("written", f"{self._output}, store, {bytes_in_words(_bytes_in(self._output))}"),
-        ]
-        return sheet(lines)
+        target = f"{self._target!r}, column 'y'" if self._target else ""
+        size = sum(path.stat().st_size for path in self._output.rglob("*") if path.is_file())
+        written = f"{self._output}, store, {bytes_in_words(size)}"
+        return sheet([*_of_codes(store.encoder, store), ("target", target), ("written", written)])
 
     def to_json(self, store: lt.CodeStore) -> dict[str, Any]:
         """Return the same as plain values."""
-        return {
-            "output": str(self._output),
-            "encoder": None,
-            "rows": len(store),
-            "resumed_rows": self.resumed_rows,
-            "components": store.shape[1],
-            "bits": store.bits,
-            "levels_per_row": store.n_levels,
-            "bytes_per_row": store.nbytes // len(store) if len(store) else None,
-            "bytes": store.nbytes,
-            "target": self._target,
-            "fingerprint": store.fingerprint.hex(),
-        }
+        own = {"resumed_rows": self.resumed_rows, "target": self._target}
+        numbers = _numbers_of(store, store.nbytes // len(store) if len(store) else None)
+        return {"output": str(self._output), "encoder": None, **own, **numbers}
 
 
 class _Pending:
@@ -403,6 +362,25 @@ class _Pending:
         self._targets = [] if targets is None else [targets[n_rows:]]
 
 
+def _of_codes(encoder: Any, codes: lt.Codes | lt.CodeStore) -> list[tuple[str, str]]:
+    """Say what codes were made with, and how many there are."""
+    rows = f"{counted(len(codes), 'row')}, {bytes_in_words(codes.nbytes)}; fingerprint {codes.fingerprint.hex()}"
+    return [("features", encoder_summary(encoder)), ("codes", rows)]
+
+
+def _numbers_of(codes: lt.Codes | lt.CodeStore, bytes_per_row: int | None) -> dict[str, Any]:
+    """Return the size and the identity of codes as plain values."""
+    return {
+        "rows": len(codes),
+        "components": codes.shape[1],
+        "bits": codes.bits,
+        "levels_per_row": codes.n_levels,
+        "bytes_per_row": bytes_per_row,
+        "bytes": codes.nbytes,
+        "fingerprint": codes.fingerprint.hex(),
+    }
+
+
 def _coded(encoder: Any) -> Any:
     """Return an encoder that has a coded side, or refuse it."""
     if not encoder.drawn_.has_codes:
@@ -422,11 +400,3 @@ def _remove_store(place: Path) -> None:
     with suppress(FileFormatError):  # not a whole store, so nobody is writing to it
         lt.CodeStore.open(place, "a").close()
     shutil.rmtree(place)
-
-
-def _as_json(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

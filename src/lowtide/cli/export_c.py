@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +14,7 @@ from lowtide.cli.terminal import Voice, bytes_in_words, sheet, voice_options
 if TYPE_CHECKING:
     from lowtide.device import DeviceCode
 
-__all__ = ["Export", "export_c"]
+__all__ = ["export_c"]
 
 
 # \b keeps the lines as they are.
@@ -77,96 +76,59 @@ def export_c(
 
     A code is equal bit by bit to that of 'lowtide encode'. Flash and RAM are said in the header.
     """
-    exported = Export.of(model, name=name, weights=weights, input=input, favor=favor, check=check, voice=voice)
-    written = exported.write(output, force=force)
-    voice.say(exported.summary(written))
-    voice.result("export-c", exported.to_json(written))
-
-
-@dataclass(frozen=True)
-class Export:
-    """The generated C of a model file."""
-
-    made: DeviceCode
-    weights: str | None
-
-    @classmethod
-    def of(
-        cls,
-        path: Path,
-        *,
-        name: str | None,
-        weights: str,
-        input: str | None,
-        favor: str,
-        check: Path | None,
-        voice: Voice,
-    ) -> Self:
-        """Make the C of a model or an encoder in a file."""
-        encoder, table = load_encoder(path)
-        thing = lt.load(path)
-        decides = weights != "none" and hasattr(thing, "predict")
-        if check is not None and not decides:
-            raise click.BadParameter("needs a model and weights for its decision.", param_hint="'--check'")
-        if not decides and not table.recipe.is_identity:
-            voice.note(
-                f"columns are taken {table.how} by the encoder: rows on the device must be what the table's recipe "
-                "makes of them, which lt.persist.read_metadata shows. Encode with --no-scale for rows as they are."
-            )
-        made = lt.device.export_c(
-            thing if decides else encoder,
-            name=lt.device.name_from(path.stem) if name is None else name,
-            weights=weights if decides else None,  # type: ignore[arg-type]
-            input=input,  # type: ignore[arg-type]
-            favor=favor,  # type: ignore[arg-type]
-            rows=None if check is None else _rows(check, table, voice),
+    encoder, table = load_encoder(model)
+    thing = lt.load(model)
+    decides = weights != "none" and hasattr(thing, "predict")
+    if check is not None and not decides:
+        raise click.BadParameter("needs a model and weights for its decision.", param_hint="'--check'")
+    if not decides and not table.recipe.is_identity:
+        voice.note(
+            f"columns are taken {table.how} by the encoder: rows on the device must be what the table's recipe makes "
+            "of them, which 'lowtide inspect --json' shows. Use --no-scale for rows as they are."
         )
-        return cls(made, weights if decides else None)
+    made = lt.device.export_c(
+        thing if decides else encoder,
+        name=lt.device.name_from(model.stem) if name is None else name,
+        weights=weights if decides else None,  # type: ignore[arg-type]
+        input=input,  # type: ignore[arg-type]
+        favor=favor,  # type: ignore[arg-type]
+        rows=None if check is None else _rows(check, table, voice),
+    )
+    header, source = _written(made, output, force=force)
+    voice.say(_summary(made, weights, f"{header} and {source}"))
+    sizes = {"flash_bytes": made.flash_bytes, "tables": made.tables, "code_bytes": made.code_bytes}
+    exactness = {"ram_bytes": made.ram_bytes, "error": made.error, "agreement": made.agreement}
+    names = {"header": str(header), "source": str(source), "name": made.name, "weights": weights if decides else None}
+    voice.result("export-c", {**names, **sizes, **exactness})
 
-    def write(self, folder: Path, *, force: bool) -> tuple[Path, Path]:
-        """Write both files; those that are there already are replaced only with `force`."""
-        header, source = folder / f"{self.made.name}.h", folder / f"{self.made.name}.c"
-        there = [str(path) for path in (header, source) if path.exists()]
-        if there and not force:
-            problem = f"must not hold {there[0]!r} yet. Add --force to replace it."
-            raise click.BadParameter(problem, param_hint="'--output'")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            problem = f"must be a folder that can be made, got: {error.strerror}."
-            raise click.BadParameter(problem, param_hint="'--output'") from error
-        return self.made.write(folder)
 
-    def summary(self, written: tuple[Path, Path]) -> str:
-        """Say what was written and what it takes."""
-        made = self.made
-        tables = ", ".join(f"{name} {bytes_in_words(size)}" for name, size in made.tables.items())
-        agreement = "" if made.agreement is None else f"; {made.agreement:.2%} of the classes are the model's"
-        rounding = "" if made.error is None else f"weights in {self.weights} move scores by about {made.error:.2g}"
-        return sheet(
-            [
-                ("written", f"{written[0]} and {written[1]}"),
-                ("flash", f"{bytes_in_words(made.flash_bytes)}: code {bytes_in_words(made.code_bytes)}, {tables}"),
-                ("RAM", f"{bytes_in_words(made.ram_bytes)} besides the row"),
-                ("decision", rounding + agreement),
-            ]
-        )
+def _written(made: DeviceCode, folder: Path, *, force: bool) -> tuple[Path, Path]:
+    """Write both files; those that are there already are replaced only with `force`."""
+    there = [path for path in (folder / f"{made.name}.h", folder / f"{made.name}.c") if path.exists()]
+    if there and not force:
+        problem = f"must not hold {str(there[0])!r} yet. Add --force to replace it."
+        raise click.BadParameter(problem, param_hint="'--output'")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"must be a folder that can be made, got: {error.strerror}."
+        raise click.BadParameter(problem, param_hint="'--output'") from error
+    return made.write(folder)
 
-    def to_json(self, written: tuple[Path, Path]) -> dict[str, Any]:
-        """Return the same as plain values."""
-        made = self.made
-        return {
-            "header": str(written[0]),
-            "source": str(written[1]),
-            "name": made.name,
-            "weights": self.weights,
-            "flash_bytes": made.flash_bytes,
-            "tables": made.tables,
-            "code_bytes": made.code_bytes,
-            "ram_bytes": made.ram_bytes,
-            "error": made.error,
-            "agreement": made.agreement,
-        }
+
+def _summary(made: DeviceCode, weights: str, written: str) -> str:
+    """Say what was written and what it takes."""
+    tables = ", ".join(f"{name} {bytes_in_words(size)}" for name, size in made.tables.items())
+    agreement = "" if made.agreement is None else f"; {made.agreement:.2%} of the classes are the model's"
+    rounding = "" if made.error is None else f"weights in {weights} move scores by about {made.error:.2g}"
+    return sheet(
+        [
+            ("written", written),
+            ("flash", f"{bytes_in_words(made.flash_bytes)}: code {bytes_in_words(made.code_bytes)}, {tables}"),
+            ("RAM", f"{bytes_in_words(made.ram_bytes)} besides the row"),
+            ("decision", rounding + agreement),
+        ]
+    )
 
 
 def _rows(path: Path, table: FittedTable, voice: Voice) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,24 +122,24 @@ def fit(
     grow with its rows; its features are those it was encoded with.
     """
     place = _check_output(output, force=force)
-    training: Any
+    lesson: Lesson
     if data.is_dir():
         _check_store_options(context)
-        training = StoreTraining.read(data, target or "y", task)
+        lesson = StoreTraining.read(data, target or "y", task)
     elif target is None:
         raise click.MissingParameter(param_hint="'--target'", param_type="option")
     else:
-        training = Training.read(data, target, table, task, voice)
-    training.hold_out(share, encoder.seed)
+        lesson = Training.read(data, target, table, task, voice)
+    lesson.hold_out(share, encoder.seed)
     learner = make_learner(
-        training.encoder if data.is_dir() else make_encoder(encoder, len(training.train)),
-        training.target.task,
+        lesson.store.encoder if isinstance(lesson, StoreTraining) else make_encoder(encoder, len(lesson.train)),
+        lesson.target.task,
         loss=loss,
         C=C,
         seed=encoder.seed,
         verbose=voice.shows_progress,
     )
-    outcome = training.run(learner, standardize=table.scale, voice=voice)
+    outcome = lesson.run(learner, standardize=table.scale, voice=voice)
     outcome.save(place)
     voice.say(outcome.summary(output))
     voice.result("fit", outcome.to_json(output))
@@ -162,18 +163,8 @@ def _check_store_options(context: click.Context) -> None:
 
 
 @dataclass
-class Lesson:
-    """A target, and the rows to learn it from.
-
-    Attributes
-    ----------
-    file : str
-    target : Target
-    target_name : str
-    read_seconds : float
-    train, held : ndarray of int
-        Rows to learn from and rows held out.
-    """
+class Lesson(ABC):
+    """A target, and the rows to learn it from and to test on, wherever they are."""
 
     file: str
     target: Target
@@ -182,11 +173,29 @@ class Lesson:
     train: Index = field(init=False)
     held: Index = field(init=False)
 
+    @abstractmethod
+    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
+        """Return what a learner takes of the rows to learn from, and of those held out, and the table they are of."""
+
     def hold_out(self, share: float, seed: int) -> None:
         """Keep a share of the rows from learning, to score on."""
         self.train, self.held = split(self.target, share, seed)
 
-    def learnable(self) -> NDArray[Any]:
+    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
+        """Fit on the rows to learn from, and score on the others."""
+        start = time.perf_counter()
+        values = self._learnable()
+        rows, held, table = self.material(standardize)
+        with voice.hearing():
+            learner.fit(rows, values)
+        learner.verbose = 0
+        seconds, result = time.perf_counter() - start, None
+        if len(self.held):
+            classes = self.target.task == "classification"
+            result = score(self.target.values[self.held], learner.predict(held), classes=classes)
+        return Outcome(self, learner, table, result, seconds)
+
+    def _learnable(self) -> NDArray[Any]:
         """Return what to learn from the rows that are not held out; one class is nothing to learn."""
         import numpy as np
 
@@ -197,6 +206,78 @@ class Lesson:
                 f"{counted(len(values), 'row')}. Choose another column."
             )
         return values
+
+
+@dataclass
+class Training(Lesson):
+    """A table whose rows were read."""
+
+    choice: Choice
+    rows: Gathered
+
+    @classmethod
+    def read(cls, data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Training:
+        """Read a table and its target, a column of it or a file of its own."""
+        start = time.perf_counter()
+        source = lt.tables.open_table(data, header=table.header)
+        aside = lt.tables.target_file(target, source.names, source.file)
+        choice = choose_columns(source, None if aside else target, table, voice)
+        with voice.working(f"reading {source.file}") as report:
+            rows = lt.tables.gather(source, choice, report)
+            cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
+        n_rows, n_values = len(rows.numbers), 0 if cells is None else len(cells)
+        if cells is None or n_values != n_rows:
+            raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")
+        name = target if choice.target is None else choice.target
+        goal = lt.tables.read_target(cells, name, task)
+        return cls(source.file, goal, name, time.perf_counter() - start, choice, rows)
+
+    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
+        """Learn the recipe from the rows to learn from, and apply it to all."""
+        some = self.rows.take(self.train) if len(self.held) else self.rows
+        recipe = lt.tables.learn_recipe(self.choice, some.numbers, some.texts, standardize=standardize)
+        held = self.rows.take(self.held).matrix(recipe, self.choice)
+        return some.matrix(recipe, self.choice), held, FittedTable(recipe, self.choice)
+
+
+@dataclass
+class StoreTraining(Lesson):
+    """A store of codes, which stay where they are."""
+
+    store: lt.CodeStore
+
+    @classmethod
+    def read(cls, path: Path, target: str, task: Task | None) -> StoreTraining:
+        """Open a store and read its target."""
+        start = time.perf_counter()
+        store = lt.CodeStore.open(path)
+        if store.encoder is None:
+            raise lt.tables.TableError(
+                f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
+            )
+        if len(store) == 0:
+            raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
+        column = stored_target(store, target)
+        if column not in store.columns:
+            raise lt.tables.TableError(
+                f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
+                "Encode the table with --target, or name another column."
+            )
+        name = name_of_y(store) if column == "y" else column
+        goal = lt.tables.read_target(store.column(column), name, task)
+        return cls(path.name, goal, name, time.perf_counter() - start, store)
+
+    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
+        """Select the codes; how columns are scaled was settled when they were made."""
+        import numpy as np
+
+        table = FittedTable.of(self.store.encoder, self.store.metadata)
+        if len(self.held) == 0:
+            return self.store, None, table
+        held = np.zeros(len(self.target.values), dtype=bool)
+        held[self.held] = True
+        select = lt.learners.SelectedSource
+        return select(self.store, ~held), select(self.store, held), table
 
 
 def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
@@ -220,119 +301,11 @@ def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
     return np.sort(train), np.sort(held)
 
 
-@dataclass
-class Training(Lesson):
-    """A table that was read, its target, and the rows to learn from.
-
-    Attributes
-    ----------
-    choice : Choice
-    rows : Gathered
-    """
-
-    choice: Choice
-    rows: Gathered
-
-    @classmethod
-    def read(cls, data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Training:
-        """Read a table and its target, a column of it or a file of its own."""
-        start = time.perf_counter()
-        source = lt.tables.open_table(data, header=table.header)
-        aside = lt.tables.target_file(target, source.names, source.file)
-        choice = choose_columns(source, None if aside else target, table, voice)
-        with voice.working(f"reading {source.file}") as report:
-            rows = lt.tables.gather(source, choice, report)
-            cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
-        if cells is None or len(cells) != len(rows.numbers):
-            n_values = 0 if cells is None else len(cells)
-            raise lt.tables.TableError(
-                f"{target}: a target must have a value a row, {len(rows.numbers)}, got {n_values}."
-            )
-        name = target if choice.target is None else choice.target
-        goal = lt.tables.read_target(cells, name, task)
-        return cls(source.file, goal, name, time.perf_counter() - start, choice, rows)
-
-    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
-        """Fit the recipe and the learner on the rows to learn from, and score on the others."""
-        start = time.perf_counter()
-        values = self.learnable()
-        some = self.rows.take(self.train) if len(self.held) else self.rows
-        recipe = lt.tables.learn_recipe(self.choice, some.numbers, some.texts, standardize=standardize)
-        held = self.rows.take(self.held)
-        with voice.hearing():
-            learner.fit(some.matrix(recipe, self.choice), values)
-        learner.verbose = 0
-        seconds = time.perf_counter() - start
-        predicted = learner.predict(held.matrix(recipe, self.choice))
-        classes = self.target.task == "classification"
-        result = score(self.target.values[self.held], predicted, classes=classes)
-        return Outcome(self, learner, FittedTable(recipe, self.choice), result, seconds)
-
-
-@dataclass
-class StoreTraining(Lesson):
-    """A store, its target, and the rows to learn from; what `Training` is for a table.
-
-    Attributes
-    ----------
-    store : CodeStore
-    """
-
-    store: lt.CodeStore
-
-    @classmethod
-    def read(cls, path: Path, target: str, task: Task | None) -> StoreTraining:
-        """Open a store and read its target; the codes stay where they are."""
-        start = time.perf_counter()
-        store = lt.CodeStore.open(path)
-        if store.encoder is None:
-            raise lt.tables.TableError(
-                f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
-            )
-        if len(store) == 0:
-            raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
-        column = stored_target(store, target)
-        if column not in store.columns:
-            raise lt.tables.TableError(
-                f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
-                "Encode the table with --target, or name another column."
-            )
-        name = name_of_y(store) if column == "y" else column
-        goal = lt.tables.read_target(store.column(column), name, task)
-        return cls(path.name, goal, name, time.perf_counter() - start, store)
-
-    @property
-    def encoder(self) -> Any:
-        """What the codes were made with."""
-        return self.store.encoder
-
-    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
-        """Fit on the rows to learn from, and score on the others; `standardize` was settled with the codes."""
-        import numpy as np
-
-        start = time.perf_counter()
-        values = self.learnable()
-        source: Any = self.store
-        held = np.zeros(len(self.target.values), dtype=bool)
-        if len(self.held):
-            held[self.held] = True
-            source = lt.learners.SelectedSource(self.store, ~held)
-        with voice.hearing():
-            learner.fit(source, values)
-        learner.verbose = 0
-        seconds = time.perf_counter() - start
-        result = None
-        if len(self.held):
-            predicted = learner.predict(lt.learners.SelectedSource(self.store, held))
-            result = score(self.target.values[held], predicted, classes=self.target.task == "classification")
-        return Outcome(self, learner, FittedTable.of(self.encoder, self.store.metadata), result, seconds)
-
-
 @dataclass(frozen=True)
 class Outcome:
     """A fitted model with the table it was fitted on, and its score on the rows held out, if any."""
 
-    training: Training | StoreTraining
+    lesson: Lesson
     learner: Any
     table: FittedTable
     score: Score | None
@@ -345,11 +318,11 @@ class Outcome:
 
     def summary(self, output: Path) -> str:
         """Say what was read, learned and written."""
-        training = self.training
+        lesson = self.lesson
         unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
         return sheet(
             [
-                ("table", f"{training.file}: {counted(len(training.target.values), 'row')}, {self._columns()}"),
+                ("table", f"{lesson.file}: {counted(len(lesson.target.values), 'row')}, {self._columns()}"),
                 ("task", self._task()),
                 ("features", encoder_summary(self.learner.features_)),
                 ("fit", self._fit()),
@@ -368,7 +341,7 @@ class Outcome:
         return ", ".join(parts)
 
     def _task(self) -> str:
-        target, name = self.training.target, self.training.target_name
+        target, name = self.lesson.target, self.lesson.target_name
         if target.task == "regression":
             return f"regression of {name!r} ({target.why}; --classification for classes)"
         classes = self.learner.classes_.tolist()
@@ -382,28 +355,28 @@ class Outcome:
         chosen = (
             ", chosen on rows left out" if "auto" in (getattr(learner, "C", 0), getattr(learner, "alpha", 0)) else ""
         )
-        rows = counted(len(self.training.train), "row")
+        rows = counted(len(self.lesson.train), "row")
         return f"{loss} loss, {name} = {amount(value)}{chosen}; {rows} in {self.fit_seconds:.1f} s"
 
     def to_json(self, output: Path) -> dict[str, Any]:
         """Return the same as plain values."""
-        training, learner, table = self.training, self.learner, self.table
+        lesson, learner, table = self.lesson, self.learner, self.table
         encoder = learner.features_
         return {
             "model": str(output),
             "bytes": output.stat().st_size,
             "data": {
-                "file": training.file,
-                "rows": len(training.target.values),
-                "train_rows": len(training.train),
-                "held_out_rows": len(training.held),
+                "file": lesson.file,
+                "rows": len(lesson.target.values),
+                "train_rows": len(lesson.train),
+                "held_out_rows": len(lesson.held),
                 "numeric": list(table.recipe.numeric),
                 "standardized": table.how == "standardized",
                 "one_hot": table.n_categories,
-                "target": training.target_name,
+                "target": lesson.target_name,
             },
-            "task": training.target.task,
-            "why": training.target.why,
+            "task": lesson.target.task,
+            "why": lesson.target.why,
             "classes": learner.classes_.tolist() if hasattr(learner, "classes_") else None,
             "kernel": getattr(encoder, "kernel", None),
             "gamma": getattr(encoder, "gamma_", None),
@@ -414,5 +387,5 @@ class Outcome:
             "loss": getattr(learner, "loss", "squared"),
             "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
             "score": self.score and self.score.to_json(),
-            "seconds": {"read": round(training.read_seconds, 3), "fit": round(self.fit_seconds, 3)},
+            "seconds": {"read": round(lesson.read_seconds, 3), "fit": round(self.fit_seconds, 3)},
         }

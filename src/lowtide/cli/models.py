@@ -58,14 +58,7 @@ class FittedTable:
 
     @classmethod
     def of(cls, thing: Any, metadata: dict[str, Any]) -> Self:
-        """Return the table of a model or an encoder; one saved from Python takes its columns as they are.
-
-        Parameters
-        ----------
-        thing : learner or encoder
-        metadata : dict
-            What was saved beside it.
-        """
+        """Return the table of a learner or an encoder with its metadata; one of Python takes columns as they are."""
         decision = getattr(thing, "decision_", None)
         recipe = cls.recipe_in(metadata) if decision is None else decision.recipe
         if recipe is None:
@@ -277,13 +270,7 @@ def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> Sco
 
 
 def encoder_summary(encoder: Any) -> str:
-    """Say kernel, gamma, components, bits and bytes a row.
-
-    Parameters
-    ----------
-    encoder : Encoder, fitted
-        Those without a kernel of one distance show their parameters.
-    """
+    """Say kernel, gamma, components, bits and bytes a row; encoders of other kernels show their parameters."""
     if not isinstance(encoder, lt.RandomFeatures):
         return " ".join(repr(encoder).split())
     drawn, template = encoder.drawn_, encoder.drawn_.template

@@ -158,16 +158,9 @@ def _codes_in(data: Path) -> Any:
 
 
 class Prediction:
-    """Predictions of a table or of codes; the true values, where there are some, are gathered on the way.
+    """Predict a table or codes block by block, and gather the true values, where there are some, on the way.
 
-    Parameters
-    ----------
-    predictor : Predictor
-    data : Path
-    target : str or None
-        A column or a file with the true values; None is the model's target, if the table has it.
-    header : bool
-    voice : Voice
+    `target` names a column or a file with the true values; None is the model's target, if the table has it.
     """
 
     def __init__(self, predictor: Predictor, data: Path, target: str | None, header: bool, voice: Voice) -> None:
@@ -304,13 +297,7 @@ class Prediction:
 def write_table(path: Path | None, parts: Iterable[Columns]) -> None:
     """Write parts of a table one after the other: CSV, .npy or Parquet by the file's ending, CSV to stdout for None.
 
-    The file is there once it is complete. A .npy file holds the one column there is.
-
-    Parameters
-    ----------
-    path : Path or None
-    parts : iterable of dict of ndarray
-        Equal columns in each, of equal lengths within each.
+    The parts have the same columns. The file is there once it is complete; a .npy file holds the one column there is.
     """
     if path is None:
         for text in _csv_texts(parts):

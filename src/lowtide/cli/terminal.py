@@ -294,21 +294,6 @@ _VOICE = (
 )
 
 
-def encoder_options(command: Command) -> Command:
-    """Give a command the options of an encoder, as one argument `encoder`."""
-    return _bundled(command, _ENCODER, "encoder", EncoderOptions)
-
-
-def table_options(command: Command) -> Command:
-    """Give a command the options of a table, as one argument `table`."""
-    return _bundled(command, _TABLE, "table", TableOptions)
-
-
-def voice_options(command: Command) -> Command:
-    """Give a command --json and --quiet, as one argument `voice`."""
-    return _bundled(command, _VOICE, "voice", Voice)
-
-
 def column_options(command: Command) -> Command:
     """Let a command end with a usage error of the option that chose columns which cannot be."""
 
@@ -325,8 +310,8 @@ def column_options(command: Command) -> Command:
     return with_usage_errors
 
 
-def _bundled(command: Command, options: tuple[Any, ...], argument: str, kind: Callable[..., Any]) -> Command:
-    """Add options, and pass their values on as one object."""
+def _bundled(options: tuple[Any, ...], argument: str, kind: Callable[..., Any], command: Command) -> Command:
+    """Give a command options, whose values it is passed as one argument."""
     names = [name for name in kind.__init__.__annotations__ if name != "return"]
 
     @functools.wraps(command)
@@ -337,6 +322,11 @@ def _bundled(command: Command, options: tuple[Any, ...], argument: str, kind: Ca
     for option in reversed(options):
         with_one_argument = option(with_one_argument)
     return with_one_argument
+
+
+encoder_options = functools.partial(_bundled, _ENCODER, "encoder", EncoderOptions)
+table_options = functools.partial(_bundled, _TABLE, "table", TableOptions)
+voice_options = functools.partial(_bundled, _VOICE, "voice", Voice)
 
 
 def options_beside(context: click.Context, allowed: Collection[str]) -> list[str]:
