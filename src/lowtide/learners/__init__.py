@@ -1,24 +1,27 @@
-"""Estimators on one side of an encoder: what replaces a kernel machine."""
+"""Estimators on one side of an encoder: what replaces a kernel machine, and the frozen decision that it learns."""
 
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
-from lowtide.learners.compression import (
+from lowtide.learners.compress import (
     CompressedClassifier,
     CompressedDetector,
     CompressedRegressor,
-    DecisionReport,
     compress,
 )
 from lowtide.learners.decision import Decision, RightWeights
-from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
+from lowtide.learners.design import SelectedSource
+from lowtide.learners.expansion import DecisionReport
+from lowtide.learners.learner import Learner, as_model
+from lowtide.learners.losses import LOSSES, Logistic, Loss, Squared, SquaredHinge
+from lowtide.learners.problem import Problem, ProblemSource, SummedProblem, source_problem
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.rules import RULES, ArgMax, Components, Rule, Sign, Values, Votes
 from lowtide.learners.search import SketchSearchCV
-from lowtide.learners.source_design import source_problem
-from lowtide.learners.sources import SelectedSource
 
 __all__ = [
+    "LEARNERS",
+    "LOSSES",
     "RULES",
     "ArgMax",
     "AsymmetricLSSVC",
@@ -31,6 +34,9 @@ __all__ = [
     "DecisionReport",
     "KernelClassifier",
     "KernelRegressor",
+    "Learner",
+    "Logistic",
+    "Loss",
     "Problem",
     "ProblemSource",
     "RightWeights",
@@ -38,9 +44,24 @@ __all__ = [
     "SelectedSource",
     "Sign",
     "SketchSearchCV",
+    "Squared",
+    "SquaredHinge",
     "SummedProblem",
     "Values",
     "Votes",
+    "as_model",
     "compress",
     "source_problem",
 ]
+
+_LEARNERS: tuple[type[Learner], ...] = (
+    KernelClassifier,
+    KernelRegressor,
+    AsymmetricLSSVC,
+    CompressedClassifier,
+    CompressedRegressor,
+    CompressedDetector,
+    CodePCA,
+)
+# What a file may name as a learner.
+LEARNERS: dict[str, type[Learner]] = {cls.__name__: cls for cls in _LEARNERS}

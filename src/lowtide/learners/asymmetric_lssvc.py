@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from scipy.linalg import lapack
+from scipy.sparse.linalg import LinearOperator, eigs
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from lowtide._checks import check_option, check_positive, fail
-from lowtide.codes import Codes
-from lowtide.encoders import AsymmetricFeatures, Encoder
-from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
-from lowtide.learners.class_weights import class_weights
-from lowtide.learners.design import Design, FullDesign, encoded_design
-from lowtide.learners.machine import check_features
-from lowtide.learners.solvers import TwoSidedSystem
-from lowtide.learners.state import MachineState
+from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
+from lowtide.learners.classes import ClassCounts, ClassIndex, ClassTargets, check_classes, class_weights
+from lowtide.learners.decision import Decision, RightWeights, Side
+from lowtide.learners.design import Design, encoded_design, is_source
+from lowtide.learners.learner import Learner
+from lowtide.learners.rules import ArgMax
 
-__all__ = ["AsymmetricLSSVC"]
+__all__ = ["AsymmetricLSSVC", "TwoSidedSolution", "TwoSidedSystem"]
 
 Array = NDArray[Any]
-Side = Literal["codes", "full"]
 _ROLES = ("both", "source", "target")
-_SOLVERS = {"ask_ls": TwoSidedSystem.solve_ask_ls, "ridge": TwoSidedSystem.solve_ridge}
 # g in units of the inverse of the largest singular value: within the range where AsK-LS is positive definite, and where
 # ridge damps components below a thirtieth of the largest.
 _STABLE = {"ask_ls": 0.9, "ridge": 30.0}
 # Below this the solution is rounding.
 _SMALLEST_RCOND = 1e-13
+_DENSE_BELOW = 32
+_NO_SPREAD = 1e-12
 
 
-class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
+class AsymmetricLSSVC(ClassifierMixin, Learner):
     """Least-squares classifier that learns from k(x, y) and from k(y, x): rows as sources and rows as targets.
 
     It regresses the labels on the columns of the kernel matrix and on its rows, or solves the AsK-LS system
@@ -71,6 +71,8 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     intercept_ : ndarray (2, 1 or n_classes)
         b1 and b2.
     features_ : Encoder
+    decision_ : Decision
+        What was learned, frozen.
     C_ : float
 
     Notes
@@ -98,7 +100,8 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
     True
     """
 
-    _fitted_numbers = ("C_",)
+    fitted_numbers = ("C_",)
+    C_: float
 
     def __init__(
         self,
@@ -141,24 +144,33 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         found = ClassCounts.of(labels, weight)
-        self.classes_ = found.classes
-        if len(self.classes_) < 2:
-            got = f"one class, {self.classes_.tolist()}"
-            raise fail("AsymmetricLSSVC", "y must have at least two classes", got)
-        factor = class_weights(self.class_weight, self.classes_, found.totals, owner="AsymmetricLSSVC")
-        index, weight = ClassIndex(self.classes_, factor)(labels, weight)
-        self._fit_features(rows, named)
-        self._predict_on = self._resolve_side()
-        left, right = self._designs(rows)
-        targets = ClassTargets(len(self.classes_), one_hot=False).targets(index)
+        check_classes("AsymmetricLSSVC", found.classes)
+        factor = class_weights(self.class_weight, found.classes, found.totals, owner="AsymmetricLSSVC")
+        index, weight = ClassIndex(found.classes, factor)(labels, weight)
+        encoder = self._fit_features(rows, None, named).drawn_
+        side = self._resolve_side(encoder)
+        left, right = (
+            encoded_design(partial(make, side=side), rows, encoder.n_outputs) for make in (encoder.left, encoder.right)
+        )
+        targets = ClassTargets(len(found.classes), one_hot=False).targets(index)
         system = TwoSidedSystem(left, right, targets, weight)
         self.C_ = self._stable_strength(system) if self.C == "stable" else float(self.C)
         solution = _SOLVERS[self.system](system, 2.0 * self.C_)
         if solution.rcond < _SMALLEST_RCOND:
             remedy = "Change C a little: the system is singular where 1/(2C) is a singular value of the kernel matrix."
             raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, remedy)
-        intercept = np.vstack([solution.source_intercept, solution.target_intercept])
-        self._keep(np.vstack([solution.source, solution.target]), intercept)
+        names = self.__dict__.get("feature_names_in_")
+        self.decision_ = Decision(
+            encoder=encoder,
+            template=None,
+            side=side,
+            weights=solution.source,
+            intercept=solution.source_intercept,
+            rule=ArgMax(),
+            classes=found.classes,
+            columns=None if names is None else tuple(map(str, names)),
+            right=RightWeights(solution.target, solution.target_intercept, self.role),
+        )
         return self
 
     def _stable_strength(self, system: TwoSidedSystem) -> float:
@@ -167,114 +179,185 @@ class AsymmetricLSSVC(ClassifierMixin, MachineState, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""
-        scores = self._scores(X, self.role)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self._decision().values(self._input(X), checked=True)
 
     def source_scores(self, X: Any) -> Array:
         """Return the scores of rows as sources, through k(x, .), shape (n, 1 or n_classes)."""
-        return self._scores(X, "source")
+        return self._decision().map_scores(self._rows(X), "source")
 
     def target_scores(self, X: Any) -> Array:
         """Return the scores of rows as targets, through k(., x), shape (n, 1 or n_classes)."""
-        return self._scores(X, "target")
+        return self._decision().map_scores(self._rows(X), "target")
 
     def predict(self, X: Any) -> Array:
         """Return the class of the largest score, (n,)."""
-        scores = self._scores(X, self.role)
-        return np.asarray(self.classes_[largest(scores)])
+        return self._decision().predict(self._input(X), checked=True)
 
     @property
     def source_coef_(self) -> Array:
         """Weights of the left map, u = sum_j c_j right(x_j), (k, m)."""
-        check_is_fitted(self, "_weights")
-        return self._weights[: len(self._weights) // 2].T
+        return self.coef_
 
     @property
     def target_coef_(self) -> Array:
         """Weights of the right map, v = sum_j a_j left(x_j), (k, m)."""
-        check_is_fitted(self, "_weights")
-        return self._weights[len(self._weights) // 2 :].T
+        return self._right().weights.T
 
-    def _scores(self, X: Any, role: str) -> Array:
-        check_is_fitted(self, "_weights")
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts b1 and b2 of both maps, (2, k)."""
+        return np.vstack([self._decision().intercept, self._right().intercept])
+
+    def _right(self) -> RightWeights:
+        right = self._decision().right
+        assert right is not None
+        return right
+
+    def _rows(self, X: Any) -> Any:
         _refuse_codes(X)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=0)
-        left, right = self._designs(rows)
-        m = len(self._weights) // 2
-        found = []
-        if role != "target":
-            found.append(left.matmul(np.ascontiguousarray(self._weights[:m])) + self.intercept_[0])
-        if role != "source":
-            found.append(right.matmul(np.ascontiguousarray(self._weights[m:])) + self.intercept_[1])
-        return np.asarray(np.mean(found, axis=0))
+        return self._input(X)
 
-    def _fit_features(self, rows: Any, named: Any) -> None:
-        given = self.features
-        check_features("AsymmetricLSSVC", given)
-        if isinstance(given, FrozenEstimator):
-            check_is_fitted(given.estimator)
-            validate_data(given.estimator, named, reset=False, skip_check_array=True)
-            self.features_: Encoder = given.estimator
-        elif given is None:
-            default = AsymmetricFeatures(n_components=self.n_components, bits=None, random_state=self.random_state)
-            self.features_ = default.fit(rows)
-        else:
-            self.features_ = clone(given).fit(rows)
-        self._fingerprint = self.features_.fingerprint_
+    def _default_features(self) -> Encoder:
+        """Return the encoder that stands for features=None, not fitted."""
+        return AsymmetricFeatures(n_components=self.n_components, bits=None, random_state=self.random_state)
 
-    def _resolve_side(self) -> str:
-        has_codes = self.features_._has_codes
-        side = ("codes" if has_codes else "full") if self.side is None else self.side
+    def _resolve_side(self, encoder: DrawnEncoder) -> Side:
+        side = ("codes" if encoder.has_codes else "full") if self.side is None else self.side
         check_option("AsymmetricLSSVC", "side", side, ("codes", "full"))
-        if side == "codes" and not has_codes:
+        if side == "codes" and not encoder.has_codes:
             raise fail("AsymmetricLSSVC", "side must be 'full' for features without a coded side", side)
         return side
-
-    def _designs(self, rows: Any) -> tuple[Design, Design]:
-        """Return the left and the right side of rows; one object for an encoder whose sides are one."""
-        encoder: Any = self.features_
-        two = hasattr(encoder, "transform_right")
-        if self._predict_on == "full":
-            left: Design = FullDesign(encoder, rows, "_transform")
-            return left, FullDesign(encoder, rows, "_transform_right") if two else left
-        left = encoded_design(encoder, rows)
-        return left, encoded_design(encoder, rows, "_encode_right") if two else left
-
-    def _keep(self, coef: Array, intercept: Array) -> None:
-        self._weights = np.asarray(coef)
-        self.intercept_ = np.asarray(intercept)
-
-    def _own_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return {}, {}
-
-    def _take_own_state(self, spec: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Take nothing: the shared state is all there is."""
-
-    def _check_consistent(self) -> None:
-        """Raise when the parts of a file do not belong together."""
-        if self.features_ is None:
-            raise fail("AsymmetricLSSVC", "a file must hold the encoder", None)
-        columns = self._n_columns(len(self.classes_))
-        need = (2 * self.features_._n_features_out, columns), (2, columns)
-        if (self._weights.shape, self.intercept_.shape) != need:
-            raise fail("AsymmetricLSSVC", f"weights and intercepts must be of shapes {need}", self._weights.shape)
-        if not np.isfinite(self._weights).all() or not np.isfinite(self.intercept_).all():
-            raise fail("AsymmetricLSSVC", "weights must be finite", "NaN or infinity")
-        if (self.n_features_in_, self._fingerprint) != (self.features_.n_features_in_, self.features_.fingerprint_):
-            raise fail("AsymmetricLSSVC", "the encoder must be the one that the weights are for", self.features_)
-        self._resolve_side_of_file()
-
-    def _resolve_side_of_file(self) -> None:
-        if self._predict_on == "codes" and not self.features_._has_codes:
-            raise fail("AsymmetricLSSVC", "the side must be 'full' for features without a coded side", "codes")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _refuse_codes(X: Any) -> None:
     """Refuse codes, which would be read as rows where there are as many of their columns."""
-    if isinstance(X, Codes):
+    if is_source(X):
         raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
+
+
+@dataclass(frozen=True)
+class TwoSidedSolution:
+    """u and v (m, k), their intercepts (k,), and the reciprocal condition number of what was solved."""
+
+    source: Array
+    target: Array
+    source_intercept: Array
+    target_intercept: Array
+    rcond: float
+
+
+class TwoSidedSystem:
+    """Least squares with an asymmetric kernel K = L R', from m x m sums: the AsK-LS system without its n x n matrix.
+
+    For targets t the system asks for a, c (n,) and b1, b2 with
+
+        a_i/(g s_i) + (K c)_i + b1 = t_i,   sum a = 0,        c_i/(g s_i) + (K' a)_i + b2 = t_i,   sum c = 0.
+
+    In u = R'c and v = L'a, with C_L, C_R the weighted Gram matrices of centered rows and p_L, p_R their products with
+    the targets,
+
+        u + g C_R v = g p_R,        v + g C_L u = g p_L,
+
+    so (I - g^2 C_R C_L) u = g p_R - g^2 C_R p_L is all there is to solve. With singular vectors of K that are turned
+    against each other, as those of a skew kernel are, the minus lets components near 1/g run away. Ridge regression on
+    the columns of K, and of K', has the same sums and a plus.
+
+    The sums take O(n m^2) time, and O(m^2) memory beside the two sides.
+
+    Parameters
+    ----------
+    left, right : Design of shape (n, m)
+    targets : ndarray (n, k)
+    weight : ndarray (n,) or None
+        Weights s of the rows; None for ones.
+    """
+
+    def __init__(self, left: Design, right: Design, targets: Array, weight: Array | None) -> None:
+        s = np.ones(len(targets)) if weight is None else weight
+        self.mean = targets.T @ s / s.sum()
+        self.left, self.right = (_Centered.of(side, targets - self.mean, weight, s) for side in (left, right))
+
+    def largest_singular_value(self) -> float:
+        """Return that of the centered, weighted kernel matrix: below its inverse, g makes the system definite."""
+        C_L, C_R = self.left.gram, self.right.gram
+        m = len(C_L)
+        if min(side.spread for side in (self.left, self.right)) < _NO_SPREAD:
+            return 0.0  # rows that are all equal but for rounding
+        if m < _DENSE_BELOW:
+            square = np.linalg.eigvals(C_R @ C_L).real.max(initial=0.0)
+        else:
+            product = LinearOperator((m, m), matvec=lambda x: C_R @ (C_L @ x), dtype=np.float64)
+            start = np.random.default_rng(0).standard_normal(m)
+            square = eigs(product, k=1, which="LM", v0=start, tol=1e-12, return_eigenvectors=False)[0].real
+        return float(np.sqrt(max(square, 0.0)))
+
+    def solve_ask_ls(self, g: float) -> TwoSidedSolution:
+        """Solve the AsK-LS system for all columns of the targets at once, O(m^3).
+
+        Parameters
+        ----------
+        g : float
+            gamma of the least-squares machine, 2 C in this library's terms.
+        """
+        L, R = self.left, self.right
+        system = _plus_identity(-(g * g) * (R.gram @ L.gram))
+        u, rcond = _solve(system, g * R.cross - g * g * (R.gram @ L.cross))
+        v = g * (L.cross - L.gram @ u)
+        return self._solution(u, v, rcond)
+
+    def solve_ridge(self, g: float) -> TwoSidedSolution:
+        """Minimize |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2 for all columns at once, O(m^3).
+
+        In u and v these are (I + g^2 C_R C_L) u = g^2 C_R p_L and (I + g^2 C_L C_R) v = g^2 C_L p_R, never singular.
+
+        Parameters
+        ----------
+        g : float
+        """
+        L, R = self.left, self.right
+        system = _plus_identity(g * g * (R.gram @ L.gram))
+        u, rcond = _solve(system, g * g * (R.gram @ L.cross))
+        v, _ = _solve(system.T, g * g * (L.gram @ R.cross))
+        return self._solution(u, v, rcond)
+
+    def _solution(self, u: Array, v: Array, rcond: float) -> TwoSidedSolution:
+        return TwoSidedSolution(u, v, self.mean - self.left.mean @ u, self.mean - self.right.mean @ v, rcond)
+
+
+@dataclass(frozen=True)
+class _Centered:
+    """Weighted Gram matrix of centered rows, their product with the targets, mean row, and what centering left."""
+
+    gram: Array
+    cross: Array
+    mean: Array
+    spread: float
+
+    @classmethod
+    def of(cls, side: Design, targets: Array, weight: Array | None, s: Array) -> _Centered:
+        gram = np.array(side.gram(weight, np.float64), dtype=np.float64)
+        sums = side.rmatmul(np.column_stack([targets * s[:, None], s]))
+        mean = sums[:, -1] / s.sum()
+        whole = float(np.trace(gram))
+        gram -= np.outer(mean, sums[:, -1])
+        spread = float(np.trace(gram)) / whole if whole > 0 else 0.0
+        return cls(gram, sums[:, :-1] - np.outer(mean, targets.T @ s), mean, spread)
+
+
+def _plus_identity(matrix: Array) -> Array:
+    matrix.flat[:: len(matrix) + 1] += 1.0
+    return matrix
+
+
+def _solve(matrix: Array, right: Array) -> tuple[Array, float]:
+    """Return the solution by LU, and the reciprocal condition number; 0 when the matrix is singular."""
+    norm = float(np.abs(matrix).sum(axis=0).max())
+    lu, pivots, info = lapack.dgetrf(matrix)
+    if info > 0:
+        return np.zeros_like(right), 0.0
+    rcond, _ = lapack.dgecon(lu, norm)
+    solution, _ = lapack.dgetrs(lu, pivots, right)
+    return np.asarray(solution), float(rcond)
+
+
+_SOLVERS = {"ask_ls": TwoSidedSystem.solve_ask_ls, "ridge": TwoSidedSystem.solve_ridge}

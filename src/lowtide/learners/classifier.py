@@ -4,38 +4,81 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 
-from lowtide._checks import check_integer, check_option, check_positive, fail
+from lowtide._checks import check_integer, check_positive, fail
+from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import fit_slope, log_softmax_of, softmax_of
-from lowtide.learners.class_targets import ClassCounts, ClassIndex, ClassTargets, largest
-from lowtide.learners.class_weights import class_weights
-from lowtide.learners.labeled_blocks import labeled_blocks
-from lowtide.learners.left_out import left_out_hinge_scores, left_out_ridge_scores
-from lowtide.learners.losses import LOSSES
-from lowtide.learners.machine import KernelMachine, Side
-from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.progress import FitProgress, reports_progress
-from lowtide.learners.solvers import RidgeSolution
-from lowtide.learners.sources import column_of, is_source
-from lowtide.learners.streaming import StreamingClassifier
-from lowtide.learners.training import fit_smooth, fit_squared
+from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_weights
+from lowtide.learners.decision import Decision, Side
+from lowtide.learners.design import Design, column_of, is_source
+from lowtide.learners.losses import LOSSES, Loss
+from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
+from lowtide.learners.rules import ArgMax, class_scores
+from lowtide.learners.solvers import MinibatchSteps, NormalEquations, RidgeSolution
+from lowtide.learners.training import fit_slope, fit_smooth, fit_squared, left_out_ridge_scores, left_out_scores
+from lowtide.spec import Registry
 
 __all__ = ["KernelClassifier"]
 
 Array = NDArray[Any]
+Block = tuple[Any, Array, Array | None, Sides]
 
 _SLOPE_ROWS = 10_000
 
 
-class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
+class ClassSums:
+    """Gram matrix and the sum of rows of every class: all that one-against-rest least squares depends on.
+
+    A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
+    """
+
+    def __init__(self, n_features: int, classes: Array) -> None:
+        self.classes = np.unique(classes)
+        self.sums = NormalEquations(n_features, len(self.classes))
+
+    def add(self, design: Design, labels: Array, weight: Array | None) -> None:
+        """Add rows with their labels; classes that were not there yet get a column each."""
+        known, index = np.unique(labels, return_inverse=True)
+        self.classes = np.concatenate([self.classes, np.setdiff1d(known, self.classes)])
+        self.sums.widen(len(self.classes))
+        column = np.array([np.flatnonzero(self.classes == label)[0] for label in known], dtype=np.intp)
+        indicator = np.zeros((len(labels), len(self.classes)))
+        indicator[np.arange(len(labels)), column[index]] = 1.0
+        self.sums.add(design, indicator, weight)
+
+    def equations(self) -> tuple[Array, NormalEquations]:
+        """Return the classes in order, and the equations of their targets; one column for two classes."""
+        if self.sums.weight <= 0.0:
+            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", self.sums.weight)
+        order = np.argsort(self.classes)
+        chosen = order[1:] if len(order) == 2 else order
+        sums, equations = self.sums, NormalEquations(len(self.sums.row_sum), len(chosen), self.sums.dtype)
+        equations.gram, equations.row_sum, equations.weight = sums.gram, sums.row_sum, sums.weight
+        equations.cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
+        equations.target_sum = 2.0 * sums.target_sum[chosen] - sums.weight
+        return self.classes[order], equations
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What `partial_fit` keeps from block to block: the sides, the classes, and sums or small steps so far."""
+
+    sides: Sides
+    classes: Array
+    so_far: ClassSums | MinibatchSteps
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine for classes, trained and used on a few packed bits per feature.
 
     With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
@@ -47,8 +90,9 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         Cloned and fitted on the rows. None is a one-bit Hadamard encoder of the RBF kernel with `gamma`,
         `n_components` and `bits`. A `FrozenEstimator` around a fitted encoder is used as it is. When fitted on `Codes`:
         None or the encoder that made them.
-    loss : {"squared", "logistic", "squared_hinge"}, default="squared"
-        "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS.
+    loss : {"squared", "logistic", "squared_hinge"} or Loss, default="squared"
+        "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS. A loss of your
+        own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a name and lets it be saved.
     C : float or "auto", default=1.0
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
         exact leave-one-out for few components, else on a held-out tenth; by two halves for the other losses.
@@ -76,6 +120,8 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
     coef_ : ndarray (1 or n_classes, n_features_out)
     intercept_ : ndarray (1 or n_classes,)
     features_ : Encoder or None
+    decision_ : Decision
+        What was learned, frozen.
     C_ : float
     n_iter_ : int
 
@@ -93,13 +139,17 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
     True
     """
 
-    _fitted_numbers = ("C_", "n_iter_", "_slope")
+    parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES}
+    fitted_numbers = ("C_", "n_iter_")
+    C_: float
+    n_iter_: int
+    _stream: _Stream
 
     def __init__(
         self,
         features: Encoder | None = None,
         *,
-        loss: Literal["squared", "logistic", "squared_hinge"] = "squared",
+        loss: str | Loss = "squared",
         C: float | Literal["auto"] = 1.0,
         gamma: float | Literal["scale", "median"] = "scale",
         n_components: int = 1024,
@@ -146,33 +196,103 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         sample_weight : array (n,), optional
             Of a source with columns also the name of one.
         """
+        loss = LOSSES.resolve(self.loss)
         # The packed codes of blocks are kept unless the loss needs their sums alone.
-        self._check_parameters(blocks=isinstance(X, Iterator) and self.loss == "squared")
+        self._check_parameters(blocks=isinstance(X, Iterator) and loss.has_normal_equations)
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
-            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"))
-        progress = FitProgress(self, n_steps=2 if self.loss == "squared" else self.max_iter + 1)
+            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
+        progress = FitProgress(self, n_steps=2 if loss.has_normal_equations else self.max_iter + 1)
         with progress.running(X, y):
-            self._fit_problem(self._start_problem(X, y, sample_weight), progress)
+            problem, sides = self._start_problem(X, y, sample_weight)
+            self._fit_problem(problem, sides, loss, progress)
         return self
 
-    def _fit_problem(self, problem: SummedProblem, progress: FitProgress) -> None:
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Take in more rows: "squared" adds to the normal equations and solves, the others take small steps.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
+            The first call after construction or `fit` starts anew and fits the encoder. Probabilities of "squared" and
+            "squared_hinge" are scaled on this block alone: give it a few hundred rows.
+        y : array (n,); of a source with columns also the name of one, "y" when None
+        classes : array, needed in the first call
+            All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
+        sample_weight : array (n,), optional
+        """
+        loss = LOSSES.resolve(self.loss)
+        self._check_parameters(blocks=True)
+        stream: _Stream | None = self.__dict__.get("_stream")
+        known = self._stream_classes(classes, stream)
+        sides = None if stream is None else stream.sides
+        rows, labels, weight, sides = self._start(X, y, sample_weight, sides)
+        factor = class_weights(self.class_weight, known, None)
+        problem = sides.problem(rows, labels, weight, self.fit_intercept)
+        problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
+        first = stream is None
+        if stream is None:
+            m, k = problem.shape[1], problem.n_targets
+            so_far = ClassSums(m, known) if loss.has_normal_equations else MinibatchSteps(m, k)
+            stream = self._stream = _Stream(sides, known, so_far)
+        if isinstance(stream.so_far, ClassSums):
+            for part in problem.parts():
+                stream.so_far.add(part.train, known[part.labels], part.weight)
+            _, equations = stream.so_far.equations()
+            solution = equations.solve(0.5 / float(self.C), fit_intercept=self.fit_intercept)
+            self._keep_ridge(solution, problem, sides, known, float(self.C))
+        else:
+            self._take_steps(problem, stream, stream.so_far, loss, first)
+        return self
+
+    def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
+        """Return all classes that will come; they are settled by the first block."""
+        given = None if classes is None else np.unique(np.asarray(classes))
+        if stream is not None:
+            if given is not None and not np.array_equal(given, stream.classes):
+                need = f"classes must stay those of the first call of partial_fit, {stream.classes.tolist()}"
+                raise fail("KernelClassifier", need, classes, "Start anew: call partial_fit of a clone.")
+            return stream.classes
+        if given is None and "decision_" not in self.__dict__:
+            raise fail("KernelClassifier", "classes must be given in the first call of partial_fit", None)
+        known = self.classes_ if given is None else given
+        check_classes("KernelClassifier", known)
+        return known
+
+    def _take_steps(self, problem: Problem, stream: _Stream, steps: MinibatchSteps, loss: Loss, first: bool) -> None:
+        """Take small steps, and read the slope of probabilities from rows before they are learned from."""
+        self.C_, self.n_iter_ = float(self.C), 1
+        for part in problem.parts():
+            # In the first block there is nothing to score with yet.
+            before = part.predict.matmul(np.asfortranarray(steps.parameters[:-1])) + steps.parameters[-1]
+            steps.add(part, loss, self.C_)
+            coef, intercept = np.asfortranarray(steps.parameters[:-1].copy()), steps.parameters[-1].copy()
+            scores = part.predict.matmul(coef) + intercept if first else before
+            slope, first = self._slope_of(scores, part, loss), False
+            self.decision_ = stream.sides.decision(coef, intercept, ArgMax(), classes=stream.classes, calibration=slope)
+
+    def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, progress: FitProgress) -> None:
         """Fit on validated rows with their labels."""
         found = problem.tally(ClassCounts.of)
-        self.classes_ = found.classes
-        self._check_classes()
-        problem = self._with_targets(problem, class_weights(self.class_weight, found.classes, found.totals))
+        check_classes("KernelClassifier", found.classes)
+        factor = class_weights(self.class_weight, found.classes, found.totals)
+        problem = problem.relabel(ClassIndex(found.classes, factor), loss.targets(len(found.classes)))
         progress.step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if self.loss == "squared":
+        if loss.has_normal_equations:
             solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
-            self._keep_ridge(solution, problem, 0.5 / alpha)
+            self._keep_ridge(solution, problem, sides, found.classes, 0.5 / alpha)
             progress.step("solve")
         else:
-            self._minimize(problem, rng, progress)
+            self._minimize(problem, sides, found.classes, loss, rng, progress)
 
     def _check_parameters(self, blocks: bool = False) -> None:
-        check_option("KernelClassifier", "loss", self.loss, ("squared", "logistic", "squared_hinge"))
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
@@ -180,35 +300,43 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         elif blocks:
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
-    def _with_targets(self, problem: SummedProblem, factor: Array | None) -> SummedProblem:
-        """Return the problem with labels as positions in classes_, and targets of the loss."""
-        targets = ClassTargets(len(self.classes_), one_hot=self.loss == "logistic")
-        return problem.relabel(ClassIndex(self.classes_, factor), targets)
-
-    def _check_classes(self) -> None:
-        if len(self.classes_) < 2:
-            raise fail("KernelClassifier", "y must have at least two classes", f"one class, {self.classes_.tolist()}")
-
-    def _keep_ridge(self, solution: RidgeSolution, problem: SummedProblem, C: float) -> None:
+    def _keep_ridge(
+        self, solution: RidgeSolution, problem: SummedProblem, sides: Sides, classes: Array, C: float
+    ) -> None:
         """Keep a closed-form solution, with the slope that some of its rows give to probabilities."""
         self.C_, self.n_iter_ = float(C), 1
-        self._keep(solution.coef, solution.intercept)
         part = problem.sample(_SLOPE_ROWS)
-        self._slope = self._slope_of(left_out_ridge_scores(part, solution), part)
+        slope = self._slope_of(left_out_ridge_scores(part, solution), part)
+        coef, intercept = solution.coef, solution.intercept
+        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
 
-    def _minimize(self, problem: SummedProblem, rng: np.random.Generator, progress: FitProgress) -> None:
+    def _minimize(
+        self,
+        problem: SummedProblem,
+        sides: Sides,
+        classes: Array,
+        loss: Loss,
+        rng: np.random.Generator,
+        progress: FitProgress,
+    ) -> None:
         """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
         stopped = False
 
+        def decision_at(theta: Array) -> dict[str, Decision]:
+            """Return what makes a copy of this estimator predict as if the fit ended here; for callbacks."""
+            parameters = theta.reshape(-1, problem.n_targets)
+            coef, intercept = parameters[:-1], parameters[-1].copy()
+            return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=1.0)}
+
         def each_iteration(theta: Array) -> None:
             nonlocal stopped
-            stopped = progress.step("iteration", lambda: self._attributes_at(theta))
+            stopped = progress.step("iteration", lambda: decision_at(theta))
             if stopped:
                 raise StopIteration
 
         solution, self.C_ = fit_smooth(
             problem,
-            LOSSES[self.loss][len(self.classes_) > 2],
+            loss,
             self.C,
             rng,
             start=self._start_point(problem),
@@ -216,13 +344,12 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
             tolerance=self.tol,
             each_iteration=each_iteration,
         )
-        self.n_iter_, self._slope = solution.n_iter, 1.0
-        self._keep(solution.coef, solution.intercept)
-        if self.loss == "squared_hinge":
+        self.n_iter_, slope, coef, intercept = solution.n_iter, 1.0, solution.coef, solution.intercept
+        if not loss.is_calibrated:
             part = problem.sample(_SLOPE_ROWS)
             share = part.shape[0] / problem.shape[0]
-            scores = left_out_hinge_scores(part, solution.coef, solution.intercept, self.C_, share)
-            self._slope = self._slope_of(scores, part)
+            slope = self._slope_of(left_out_scores(part, loss, coef, intercept, self.C_, share), part)
+        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
         if not solution.converged and not stopped:
             self._warn_not_converged(solution.n_iter)
 
@@ -235,34 +362,89 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
             stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
         )
 
-    def _attributes_at(self, theta: Array) -> dict[str, Any]:
-        """Return what makes a copy of this estimator predict as if the fit ended here; for callbacks."""
-        parameters = theta.reshape(-1, len(self.classes_) if len(self.classes_) > 2 else 1)
-        return {"_weights": np.asfortranarray(parameters[:-1]), "intercept_": parameters[-1].copy(), "_slope": 1.0}
-
-    def _slope_of(self, scores: Array, part: Problem) -> float:
-        """Return the slope of the probabilities; the logistic loss has it built in, and no weight says nothing new."""
-        if self.loss == "logistic":
+    def _slope_of(self, scores: Array, part: Problem, loss: Loss | None = None) -> float:
+        """Return the slope of the probabilities; a calibrated loss has it built in, and no weight says nothing new."""
+        if loss is not None and loss.is_calibrated:
             return 1.0
         if not np.any(part.weights):
-            return getattr(self, "_slope", 1.0)
-        return fit_slope(self._class_scores(scores), part.labels, part.weights)
+            before = self.__dict__.get("decision_")
+            return 1.0 if before is None or before.calibration is None else float(before.calibration)
+        return fit_slope(class_scores(scores), part.labels, part.weights)
+
+    def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
+        """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
+        progress = FitProgress(self, n_steps=None)
+        with progress.running(None, None):
+            started = self._started(blocks, progress)
+            if loss.has_normal_equations:
+                self._gather_sums(started, loss, progress)
+            else:
+                self._gather_codes(started, loss, progress)
+        return self
+
+    def _started(self, blocks: Iterator[Any], progress: FitProgress) -> Iterator[Block]:
+        """Yield the blocks validated; the encoder is fitted on the first."""
+        sides: Sides | None = None
+        for X, y, sample_weight in blocks:
+            rows, labels, weight, sides = self._start(X, y, sample_weight, sides)
+            check_classification_targets(labels)
+            yield rows, labels, weight, sides
+            progress.step("block")
+        if sides is None:
+            raise fail("KernelClassifier", "blocks must hold at least one (rows, y)", "none")
+
+    def _gather_sums(self, blocks: Iterator[Block], loss: Loss, progress: FitProgress) -> None:
+        sums: ClassSums | None = None
+        largest: Block | None = None
+        for rows, labels, weight, sides in blocks:
+            known = np.unique(labels)
+            _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
+            design = sides.design(rows, sides.train_on)
+            sums = ClassSums(design.shape[1], known) if sums is None else sums
+            sums.add(design, labels, weight)
+            if largest is None or len(labels) > len(largest[1]):
+                largest = rows, labels, weight, sides
+        assert sums is not None
+        assert largest is not None
+        classes, equations = sums.equations()
+        check_classes("KernelClassifier", classes)
+        class_weights(self.class_weight, classes, None)  # refuses names that did not come
+        C = float(self.C)
+        solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
+        rows, labels, weight, sides = largest
+        problem = sides.problem(rows, labels, weight, self.fit_intercept)
+        self._keep_ridge(solution, problem.relabel(ClassIndex(classes), loss.targets(len(classes))), sides, classes, C)
+        progress.step("solve")
+
+    def _gather_codes(self, blocks: Iterator[Block], loss: Loss, progress: FitProgress) -> None:
+        parts = []
+        for rows, labels, weight, sides in blocks:
+            codes = rows
+            if not isinstance(rows, Codes) and sides.train_on == "codes" and sides.encoder is not None:
+                codes = sides.encoder.encode(rows)
+            if not isinstance(codes, Codes):
+                remedy = "Or fit on all rows at once, or take loss='squared'."
+                raise fail("KernelClassifier", "blocks must be trained on as packed codes", sides.train_on, remedy)
+            parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
+        codes, targets, weights = zip(*parts)
+        rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
+        self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, loss, progress)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""
-        return self._by_blocks(X, lambda scores: scores[:, 0] if scores.shape[1] == 1 else scores)
+        return self._decision().values(self._input(X), checked=True)
 
     def predict(self, X: Any) -> Array:
         """Return the class of the largest score, (n,), of rows, Codes or another source of codes."""
-        return self._by_blocks(X, lambda scores: np.asarray(self.classes_[largest(scores)]), only_ahead=True)
+        return self._decision().predict(self._input(X), checked=True)
 
     def predict_proba(self, X: Any) -> Array:
         """Return probabilities (n, n_classes): of the model for "logistic", softmax of sloped scores otherwise."""
-        return self._by_blocks(X, lambda scores: softmax_of(self._slope * self._class_scores(scores)))
+        return self._decision().probabilities(self._input(X), checked=True)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`."""
-        return self._by_blocks(X, lambda scores: log_softmax_of(self._slope * self._class_scores(scores)))
+        return self._decision().log_probabilities(self._input(X), checked=True)
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on rows or codes.
@@ -276,8 +458,3 @@ class KernelClassifier(ClassifierMixin, StreamingClassifier, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
-
-    @staticmethod
-    def _class_scores(scores: Array) -> Array:
-        """Return a column a class: a single score s of two classes stands for -s/2 and s/2."""
-        return scores if scores.shape[1] > 1 else np.hstack([-0.5 * scores, 0.5 * scores])

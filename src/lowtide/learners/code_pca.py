@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_integer, check_interval, fail
 from lowtide.encoders import Encoder, RandomFeatures
-from lowtide.learners.design import Design
-from lowtide.learners.machine import KernelMachine
-from lowtide.learners.progress import FitProgress, reports_progress
-from lowtide.learners.solvers import PrincipalAxes, principal_axes
-from lowtide.learners.sources import first_codes, is_source
-from lowtide.learners.state import Arrays
+from lowtide.learners.design import Design, first_codes, is_source
+from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.rules import Components
+from lowtide.spec import Part, State, take_parts
 
-__all__ = ["CodePCA"]
+__all__ = ["CodePCA", "PrincipalAxes", "principal_axes"]
 
 Array = NDArray[Any]
+Product = Callable[[Array], Array]
+
+_VERSION = 1
+# A matrix of the shorter side up to this size costs 2 MB: then all its eigenvectors at once are faster and exact.
+_SMALL = 512
+# Below this share of the squared features there is only rounding of the products.
+_ROUNDING = 1e-12
 
 
 class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
@@ -81,16 +90,13 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     (1, 1, np.True_)
     """
 
-    # Fixed here, parameters of the learners with targets: codes where there are any, a new encoder at each fit.
-    train_on = None
-    predict_on = None
-    warm_start = False
     components_: Array
     explained_variance_: Array
     explained_variance_ratio_: Array
     singular_values_: Array
     mean_: Array
-    _fitted_numbers = ("n_samples_",)
+    n_samples_: int
+    fitted_numbers = ("n_samples_",)
 
     def __init__(
         self,
@@ -133,11 +139,11 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         -------
         ndarray of float64 (n, n_components)
         """
-        return self._fit(X).matmul(self._weights) + self.intercept_
+        return self._fit(X).matmul(self.decision_.weights) + self.intercept_
 
     def transform(self, X: Any) -> Array:
         """Return the components of rows or codes, float64 (n, n_components)."""
-        return self._by_blocks(X, lambda scores: scores)
+        return self._decision().scores(self._input(X), checked=True)
 
     @reports_progress
     def _fit(self, X: Any) -> Design:
@@ -146,40 +152,37 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         check_interval(owner, "tol", self.tol, 0.0, 1.0)
         progress = FitProgress(self, n_steps=2)
         with progress.running(X, None):
-            rows = self._start_rows(X)
-            design = self._design(rows, self._train_on)
+            rows, sides = self._start_rows(X)
+            design = sides.design(rows, sides.train_on)
             progress.step("encode")
             n_axes = check_integer(owner, "n_components", self.n_components, 1, min(design.shape))
             start = check_random_state(self.random_state).standard_normal(min(design.shape))
-            self._keep_axes(principal_axes(design, n_axes, start, float(self.tol)), design.shape[0])
+            self._keep_axes(principal_axes(design, n_axes, start, float(self.tol)), design.shape[0], sides)
             progress.step("solve")
         return design
 
-    def _start_rows(self, X: Any) -> Any:
-        """Validate, settle the encoder; return rows or Codes."""
+    def _start_rows(self, X: Any) -> tuple[Any, Sides]:
+        """Validate, settle the encoder; return rows or codes, and the sides."""
         if is_source(X):
             if X.n_rows < 2:
                 raise fail(type(self).__name__, "codes to fit on must have at least two rows", f"{X.n_rows} rows")
-            self._adopt(first_codes(X), getattr(X, "encoder", None))
-        else:
-            named = X
-            X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
-            self._fit_features(X, None, named)
-        self._settle_sides(coded_only=is_source(X))
-        return X
+            return X, self._adopt(first_codes(X), getattr(X, "encoder", None))
+        rows = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
+        return rows, self._sides_of(self._fit_features(rows, None, X))
 
-    def _default_features(self) -> RandomFeatures:
+    def _default_features(self) -> Encoder:
+        """Return the encoder that stands for features=None, not fitted."""
         return RandomFeatures(random_state=self.random_state)
 
-    def _keep_axes(self, found: PrincipalAxes, n: int) -> None:
+    def _keep_axes(self, found: PrincipalAxes, n: int, sides: Sides) -> None:
         """Store the components; scores are D w + b with their columns, whitened or not."""
         self.mean_, self.n_samples_ = found.mean, n
         self.singular_values_ = np.sqrt(found.values)
         self.explained_variance_ = found.values / (n - 1)
         self.explained_variance_ratio_ = found.values / (found.total or 1.0)
         weights = found.axes / self._scale()
-        self._keep(weights, -(found.mean @ weights))
         self.components_ = found.axes.T
+        self.decision_ = sides.decision(weights, -(found.mean @ weights), Components())
 
     def _scale(self) -> Array:
         """Return what each component is divided by."""
@@ -188,20 +191,119 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._weights.shape[1])
+        return int(self._decision().weights.shape[1])
 
-    def _own_state(self) -> tuple[dict[str, Any], Arrays]:
-        own, arrays = super()._own_state()
+    def to_state(self) -> State:
+        """Return what a file keeps: that of every learner, and a part "pca" with mean and spectrum."""
+        state = super().to_state()
         spectrum = np.stack([self.singular_values_, self.explained_variance_, self.explained_variance_ratio_])
-        return own, {**arrays, "mean": self.mean_, "spectrum": spectrum}
+        return {**state, "pca": Part(_VERSION, {}, {"mean": self.mean_, "spectrum": spectrum})}
 
-    def _take_own_state(self, spec: dict[str, Any], arrays: Arrays) -> None:
-        super()._take_own_state(spec, arrays)
-        m, k = self._weights.shape
-        mean, spectrum = np.array(arrays["mean"]), np.array(arrays["spectrum"])
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of what `to_state` gave."""
+        take_parts("CodePCA", {name: part for name, part in state.items() if name == "pca"}, {"pca": _VERSION})
+        self = super().from_state({name: part for name, part in state.items() if name != "pca"})
+        m, k = self.decision_.weights.shape
+        mean, spectrum = (np.array(state["pca"].arrays[name]) for name in ("mean", "spectrum"))
         if mean.shape != (m,) or spectrum.shape != (3, k) or not np.all(spectrum >= 0) or not np.isfinite(mean).all():
             got = f"{mean.shape} and {spectrum.shape}"
-            raise fail(type(self).__name__, f"mean and spectrum must be finite, ({m},) and (3, {k})", got)
+            raise fail("CodePCA", f"mean and spectrum must be finite, ({m},) and (3, {k})", got)
         self.mean_ = mean
         self.singular_values_, self.explained_variance_, self.explained_variance_ratio_ = spectrum
-        self.components_ = (self._weights * self._scale()).T
+        self.components_ = (self.decision_.weights * self._scale()).T
+        return self
+
+
+@dataclass(frozen=True)
+class PrincipalAxes:
+    """Top eigenvectors of the centered D'D, largest first.
+
+    Parameters
+    ----------
+    axes : float64 array (m, k)
+        Orthonormal columns, zero where nothing varies; the entry of largest size is positive.
+    values : float64 array (k,)
+        Eigenvalues: sums over rows of the squared projections.
+    mean : float64 array (m,)
+    total : float
+        Sum of all eigenvalues.
+    """
+
+    axes: Array
+    values: Array
+    mean: Array
+    total: float
+
+
+def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> PrincipalAxes:
+    """Return the top eigenvectors of D'PD, P = I - 11'/n, from products with D and D' in float64.
+
+    Lanczos on the shorter side of D: about two to six products a wanted axis. Neither D nor its longer Gram matrix is
+    ever formed.
+
+    Parameters
+    ----------
+    design : Design
+        n rows, m features.
+    n_axes : int
+        From 1 to min(n, m).
+    start : array (min(n, m),)
+        Where Lanczos starts.
+    tol : float
+        Relative accuracy of the eigenvalues, 0 for machine precision.
+    """
+    n, m = design.shape
+    mean = np.sum([part.rmatmul(np.ones((part.shape[0], 1)))[:, 0] for part in design.parts()], axis=0) / n
+    squares = design.squares()
+    noise = _ROUNDING * float(squares.sum())
+    total = float(np.sum(squares - n * mean**2))
+    if total <= noise:  # rows that are all the same have no axes
+        return PrincipalAxes(np.zeros((m, n_axes)), np.zeros(n_axes), mean, 0.0)
+    gram_of_columns = m <= n
+    product = _columns_product(design, mean) if gram_of_columns else _rows_product(design, mean)
+    values, vectors = _top(product, min(n, m), n_axes, start, tol)
+    values = np.where(values > noise, values, 0.0)
+    axes = vectors if gram_of_columns else _axes_of_rows(design, vectors, values)
+    axes = np.where(values > 0, axes, 0.0)
+    largest = axes[np.argmax(np.abs(axes), axis=0), np.arange(n_axes)]
+    return PrincipalAxes(axes * np.where(largest < 0, -1.0, 1.0), values, mean, total)
+
+
+def _columns_product(design: Design, mean: Array) -> Product:
+    """Return V -> D'P D V, summed over the parts of D: D V as a whole is never there."""
+
+    def product(V: Array) -> Array:
+        total = np.zeros_like(V)
+        for part in design.parts(V.shape[1]):
+            total += part.rmatmul(part.matmul(V) - mean @ V)
+        return total
+
+    return product
+
+
+def _rows_product(design: Design, mean: Array) -> Product:
+    """Return R -> P D D'P R."""
+
+    def product(R: Array) -> Array:
+        W = design.rmatmul(R - R.mean(axis=0))
+        return design.matmul(W) - mean @ W
+
+    return product
+
+
+def _axes_of_rows(design: Design, vectors: Array, values: Array) -> Array:
+    """Return D'P u / sqrt(value): eigenvectors of the columns' side."""
+    axes = design.rmatmul(vectors - vectors.mean(axis=0))
+    return axes / np.sqrt(np.where(values > 0, values, 1.0))
+
+
+def _top(product: Product, size: int, k: int, start: Array, tol: float) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues, descending, and their vectors."""
+    if size <= _SMALL or 2 * k >= size:
+        matrix = product(np.eye(size))
+        values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=(size - k, size - 1))
+    else:
+        operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
+        values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=tol)
+    return values[::-1], vectors[:, ::-1]

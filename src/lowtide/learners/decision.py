@@ -16,9 +16,8 @@ from sklearn.utils import check_array
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, drawn_from_state
-from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.classes import labels_from_spec, labels_to_spec
-from lowtide.learners.design import FullDesign, encoded_design, is_source, read_blocks
+from lowtide.learners.design import FullDesign, check_same, encoded_design, is_source, read_as, read_blocks
 from lowtide.learners.rules import RULES, Output, Rule, Task, class_scores, decisive_scores, is_worthwhile
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables import Recipe
@@ -257,15 +256,7 @@ class Decision:
         if wanted is None:
             remedy = "Pass the raw rows, or fit with predict_on='codes'."
             raise fail("Decision", f"rows must not be coded when predict_on is {self.side!r}", "Codes", remedy)
-        for name, own, came in (
-            ("fingerprint", wanted.fingerprint, codes.fingerprint),
-            ("side", wanted.side, codes.side),
-        ):
-            if own != came:
-                raise FingerprintMismatchError(
-                    f"Codes must come from the model's encoder, {name} {own.hex()}, got codes of {came.hex()}. Encode "
-                    "the rows with the model's features_."
-                )
+        check_same(wanted, codes)
 
     def read(self, codes: Codes) -> Codes:
         """Return codes with the codebook that the weights are for: a sketch's levels may come with any other.
@@ -276,11 +267,10 @@ class Decision:
             Of this decision's encoder.
         """
         wanted = self._template
-        same = codes.codebook is wanted.codebook or np.array_equal(codes.codebook, wanted.codebook)
-        if same and codes.is_times_norms == wanted.is_times_norms:
+        # What the encoder made has its very codebook.
+        if codes.codebook is wanted.codebook and codes.is_times_norms == wanted.is_times_norms:
             return codes
-        book = codes.with_codebook(wanted.codebook)
-        return book.times_norms() if wanted.is_times_norms else book
+        return read_as(wanted, codes)
 
     def with_recipe(self, recipe: Recipe | None) -> Decision:
         """Return the same decision on rows of a table.

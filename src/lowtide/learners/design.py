@@ -12,6 +12,7 @@ from scipy.linalg import blas
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
+from lowtide.errors import FingerprintMismatchError
 
 __all__ = [
     "CodedDesign",
@@ -20,11 +21,13 @@ __all__ = [
     "RecodedSource",
     "SelectedSource",
     "SourceDesign",
+    "check_same",
     "column_of",
     "design_of",
     "encoded_design",
     "first_codes",
     "is_source",
+    "read_as",
     "read_blocks",
 ]
 
@@ -249,6 +252,26 @@ def is_source(X: Any) -> bool:
     """Whether X is a source of codes, `Codes` itself or any other; rows of features are none."""
     # An array is what comes most often, and a protocol takes long to be ruled out.
     return not isinstance(X, np.ndarray) and isinstance(X, CodeSource)
+
+
+def read_as(template: Codes, codes: Codes) -> Codes:
+    """Return codes with the codebook of a template: a sketch's levels may come with any other."""
+    same = codes.codebook is template.codebook or np.array_equal(codes.codebook, template.codebook)
+    if same and codes.is_times_norms == template.is_times_norms:
+        return codes
+    book = codes.with_codebook(template.codebook)
+    return book.times_norms() if template.is_times_norms else book
+
+
+def check_same(template: Codes, codes: Codes) -> None:
+    """Refuse codes of other frequencies, or of another rule that makes levels of phases, than a template's."""
+    own, came = (template.fingerprint, template.side), (codes.fingerprint, codes.side)
+    for name, mine, other in zip(("fingerprint", "side"), own, came):
+        if mine != other:
+            raise FingerprintMismatchError(
+                f"Codes must come from the model's encoder, {name} {mine.hex()}, got codes of {other.hex()}. Encode "
+                "the rows with the model's features_."
+            )
 
 
 def column_of(source: CodeSource, values: Any, default: str | None = None) -> Any:

@@ -1,57 +1,138 @@
-"""Losses of a linear score and their derivatives."""
+"""Losses of a linear score: what a classifier minimizes, with derivatives, targets and what its scores stand for."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-__all__ = ["LOSSES", "Logistic", "Loss", "Multinomial", "SquaredHinge"]
+from lowtide.learners.classes import ClassTargets
+from lowtide.spec import Registry, Spec
+
+__all__ = ["LOSSES", "Logistic", "Loss", "Squared", "SquaredHinge"]
 
 Array = NDArray[Any]
 
+# Step of a difference of first derivatives: the cube root of a rounding, as central differences want.
+_STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
-class Loss(Protocol):
-    """A convex loss of scores F (n, k) against targets Y (n, k)."""
+
+class Loss(Spec):
+    """A convex, smooth loss of scores F (n, k) against targets Y (n, k): the contract of `KernelClassifier(loss=...)`.
+
+    Targets are -1 and 1: one column for two classes, else a column a class against the rest. A subclass is a dataclass
+    with `value_and_gradient`, which is all that fitting needs; `lowtide.register` lets files name it.
+
+    Attributes
+    ----------
+    has_normal_equations : bool
+        Whether this is (y - f)^2, so that the solution follows from sums that are gathered once.
+    is_multinomial : bool
+        Whether targets of more than two classes are one-hot rows, and the loss of a row is one of all its scores.
+    is_calibrated : bool
+        Whether softmax(f), of -f/2 and f/2 for two classes, are probabilities; otherwise a slope is fitted on scores
+        that rows would have had without having been learned from.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from lowtide.learners import Loss
+    >>> @dataclass
+    ... class Exponential(Loss):
+    ...     def value_and_gradient(self, F, Y, weight):
+    ...         value = np.exp(-Y * F)
+    ...         return float(np.sum(weight @ value)), -Y * value * weight[:, None]
+    >>> Exponential().curvature(np.array([[0.0]]), np.array([[1.0]])).round(6)
+    array([[1.]])
+    """
+
+    has_normal_equations: ClassVar[bool] = False
+    is_multinomial: ClassVar[bool] = False
+    is_calibrated: ClassVar[bool] = False
+
+    @abstractmethod
+    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
+        """Return sum_i weight_i loss_i and its gradient in F.
+
+        Parameters
+        ----------
+        F, Y : ndarray of float64 (n, k)
+        weight : ndarray of float64 (n,)
+
+        Returns
+        -------
+        float, ndarray (n, k)
+        """
+
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return the second derivative of each row's loss in each of its scores, (n, k); by differences as it is."""
+        ones = np.ones(len(F))
+        ahead, behind = (self.value_and_gradient(F + step, Y, ones)[1] for step in (_STEP, -_STEP))
+        return np.asarray(np.maximum(ahead - behind, 0.0) / (2.0 * _STEP))
+
+    def targets(self, n_classes: int) -> ClassTargets:
+        """Return how positions among the classes are read as targets."""
+        return ClassTargets(n_classes, one_hot=self.is_multinomial)
+
+
+@dataclass(eq=False, repr=False)
+class Squared(Loss):
+    """(y - f)^2, y = -1 or 1: solved from the packed Gram matrix."""
+
+    has_normal_equations = True
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
-        """Return sum_i weight_i loss_i and its gradient in F."""
+        """Return the weighted sum and -2 (y - f)."""
+        residual = Y - F
+        return float(np.sum(weight @ residual**2)), -2.0 * residual * weight[:, None]
+
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return 2."""
+        return np.full_like(F, 2.0)
 
 
-class Logistic:
-    """log(1 + e^{-y f}), y = -1 or 1, a column a problem."""
+@dataclass(eq=False, repr=False)
+class Logistic(Loss):
+    """log(1 + e^{-y f}), y = -1 or 1, for two classes; log sum_c e^{f_c} - f_y for more."""
+
+    is_multinomial = True
+    is_calibrated = True
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
-        """Return the weighted sum and -y / (1 + e^{y f})."""
-        margin = Y * F
-        value = np.logaddexp(0.0, -margin)
-        return float(np.sum(weight @ value)), -Y * expit(-margin) * weight[:, None]
-
-
-class Multinomial:
-    """log sum_c e^{f_c} - f_y, Y one-hot."""
-
-    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
-        """Return the weighted sum and softmax(f) - y."""
+        """Return the weighted sum and -y / (1 + e^{y f}), or softmax(f) - y of one-hot rows."""
+        if F.shape[1] == 1:
+            margin = Y * F
+            value = np.logaddexp(0.0, -margin)
+            return float(np.sum(weight @ value)), -Y * expit(-margin) * weight[:, None]
         normalizer = logsumexp(F, axis=1)
         value = normalizer - np.einsum("ij,ij->i", F, Y)
         gradient = np.exp(F - normalizer[:, None]) - Y
         return float(weight @ value), gradient * weight[:, None]
 
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return p (1 - p) of the probabilities p."""
+        p = expit(F) if F.shape[1] == 1 else np.exp(F - logsumexp(F, axis=1)[:, None])
+        return np.asarray(p * (1.0 - p))
 
-class SquaredHinge:
-    """max(0, 1 - y f)^2, y = -1 or 1, a column a problem."""
+
+@dataclass(eq=False, repr=False)
+class SquaredHinge(Loss):
+    """max(0, 1 - y f)^2, y = -1 or 1."""
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
         """Return the weighted sum and -2 y max(0, 1 - y f)."""
         slack = np.maximum(1.0 - Y * F, 0.0)
         return float(np.sum(weight @ slack**2)), -2.0 * Y * slack * weight[:, None]
 
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return 2 within the margin, 0 beyond."""
+        return np.where(Y * F < 1.0, 2.0, 0.0)
 
-# Loss by name, for two classes and for more; `squared` has a closed form instead.
-LOSSES: dict[str, tuple[Loss, Loss]] = {
-    "logistic": (Logistic(), Multinomial()),
-    "squared_hinge": (SquaredHinge(), SquaredHinge()),
-}
+
+LOSSES: Registry[Loss] = Registry(
+    "loss", Loss, {"squared": Squared, "logistic": Logistic, "squared_hinge": SquaredHinge}
+)

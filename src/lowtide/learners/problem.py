@@ -10,13 +10,24 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource
-from lowtide.learners.design import Design
+from lowtide.learners.design import Design, design_of
 
-__all__ = ["Mergeable", "Problem", "ProblemSource", "Reading", "SummedProblem"]
+__all__ = [
+    "Mergeable",
+    "Problem",
+    "ProblemSource",
+    "Reading",
+    "SummedProblem",
+    "as_columns",
+    "labeled_blocks",
+    "source_problem",
+]
 
 Array = NDArray[Any]
 Change = Callable[[Array, Array | None], tuple[Array, Array | None]]
+Block = tuple[Any, Any, Any]
 
 
 class Mergeable(Protocol):
@@ -112,8 +123,8 @@ class ProblemSource(Protocol):
     """Rows that come with their labels, and that know best how to be summed: those of a cluster, for example."""
 
     @property
-    def no_codes(self) -> Codes:
-        """Zero rows: codebook, width and fingerprint."""
+    def template(self) -> Codes:
+        """Codes of zero rows: codebook, width and identity."""
 
     @property
     def encoder(self) -> Any:
@@ -249,3 +260,42 @@ class Problem:
         step = max(1, n_values // m)
         for start in range(0, n, step):
             yield self.take(slice(start, min(start + step, n)))
+
+
+def source_problem(
+    source: CodeSource, labels: Array, weight: Array | None, fit_intercept: bool, reading: Reading | None = None
+) -> Problem:
+    """Return the rows of a source with their labels.
+
+    Parameters
+    ----------
+    source : CodeSource
+    labels : array (n,) or (n, k)
+    weight : array (n,) or None for ones
+    fit_intercept : bool
+    reading : Reading, optional
+        How labels stand for targets; None when they are the targets.
+    """
+    design = design_of(source)
+    return Problem(design, design, labels, weight, fit_intercept, reading)
+
+
+def as_columns(values: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """Return values (n,) or (n, k) as float64 columns."""
+    return values.reshape(len(values), -1).astype(np.float64), weight
+
+
+def labeled_blocks(blocks: Iterator[Any], y: Any, sample_weight: Any, owner: str) -> Iterator[Block]:
+    """Return (rows, y, sample_weight or None) of each block; refuse labels or weights that are given beside them."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None:
+            need = f"{name} must come with the rows of each block when X is an iterator"
+            raise fail(owner, need, type(given).__name__, "Let it yield (rows, y) or (rows, y, sample_weight).")
+    return (_labeled(block, owner) for block in blocks)
+
+
+def _labeled(block: Any, owner: str) -> Block:
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        got = type(block).__name__ if not isinstance(block, (tuple, list)) else f"{len(block)} of them"
+        raise fail(owner, "a block must be (rows, y) or (rows, y, sample_weight)", got)
+    return block[0], block[1], block[2] if len(block) == 3 else None

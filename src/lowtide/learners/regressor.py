@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,16 +13,26 @@ from sklearn.utils import Tags, check_random_state
 
 from lowtide._checks import check_positive, fail
 from lowtide.encoders import Encoder
-from lowtide.learners.labeled_blocks import labeled_blocks
-from lowtide.learners.machine import KernelMachine, Side
-from lowtide.learners.progress import FitProgress, reports_progress
+from lowtide.learners.decision import Side
+from lowtide.learners.design import column_of, is_source
+from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.problem import as_columns, labeled_blocks
+from lowtide.learners.rules import Values
 from lowtide.learners.solvers import NormalEquations, RidgeSolution
-from lowtide.learners.sources import column_of, is_source
 from lowtide.learners.training import fit_squared
 
-__all__ = ["KernelRegressor", "as_columns"]
+__all__ = ["KernelRegressor"]
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What `partial_fit` keeps from block to block: the sides, whether targets are (n,), and the sums so far."""
+
+    sides: Sides
+    flat: bool
+    sums: NormalEquations
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):
@@ -52,6 +63,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     coef_ : ndarray (n_targets, n_features_out)
     intercept_ : ndarray (n_targets,)
     features_ : Encoder or None
+    decision_ : Decision
+        What was learned, frozen.
     alpha_ : float
 
     Examples
@@ -65,7 +78,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     True
     """
 
-    _fitted_numbers = ("alpha_", "_flat")
+    fitted_numbers = ("alpha_",)
+    alpha_: float
+    _stream: _Stream
 
     def __init__(
         self,
@@ -115,13 +130,13 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelRegressor"))
         progress = FitProgress(self, n_steps=2)
         with progress.running(X, y):
-            problem = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
-            self._flat = problem.n_label_axes == 1
+            problem, sides = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
+            flat = problem.n_label_axes == 1
             problem = problem.relabel(as_columns)
             progress.step("encode")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             solution, alpha = fit_squared(problem, self.alpha, rng)
-            self._keep_ridge(solution, alpha)
+            self._keep_ridge(solution, alpha, sides, flat)
             progress.step("solve")
         return self
 
@@ -136,8 +151,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         sample_weight : array (n,), optional
         """
         self._check_parameters(blocks=True)
-        self._add(X, y, sample_weight)
-        self._solve_sums()
+        self._stream = self._added(X, y, sample_weight, self.__dict__.get("_stream"))
+        self._solve_sums(self._stream)
         return self
 
     def _check_parameters(self, blocks: bool = False) -> None:
@@ -146,41 +161,40 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         elif blocks:
             raise fail("KernelRegressor", "alpha must be a number when rows come in blocks", "auto")
 
-    def _add(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Add a block of rows to the sums."""
-        first = "_stream" not in self.__dict__
-        rows, values, weight = self._start_block(X, y, sample_weight, first, multi_output=True, y_numeric=True)
-        problem = self._problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
-        if first:
-            self._flat = values.ndim == 1
-            self._stream = NormalEquations(problem.shape[1], problem.n_targets)
-        elif problem.n_targets != len(self._stream.target_sum):
-            raise fail("KernelRegressor", f"y must have {len(self._stream.target_sum)} targets", problem.n_targets)
+    def _added(self, X: Any, y: Any, sample_weight: Any, stream: _Stream | None) -> _Stream:
+        """Add a block of rows to the sums; None is for the first."""
+        checks = {"multi_output": True, "y_numeric": True}
+        sides = None if stream is None else stream.sides
+        rows, values, weight, sides = self._start(X, y, sample_weight, sides, **checks)
+        problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
+        if stream is None:
+            stream = _Stream(sides, values.ndim == 1, NormalEquations(problem.shape[1], problem.n_targets))
+        elif problem.n_targets != len(stream.sums.target_sum):
+            raise fail("KernelRegressor", f"y must have {len(stream.sums.target_sum)} targets", problem.n_targets)
         for part in problem.parts():
-            self._stream.add(part.train, part.targets, part.weight)
+            stream.sums.add(part.train, part.targets, part.weight)
+        return stream
 
-    def _solve_sums(self) -> None:
+    def _solve_sums(self, stream: _Stream) -> None:
         """Solve what has been gathered so far."""
         alpha = float(self.alpha)
-        self._keep_ridge(self._stream.solve(alpha, fit_intercept=self.fit_intercept), alpha)
+        self._keep_ridge(stream.sums.solve(alpha, fit_intercept=self.fit_intercept), alpha, stream.sides, stream.flat)
 
-    def _keep_ridge(self, solution: RidgeSolution, alpha: float) -> None:
+    def _keep_ridge(self, solution: RidgeSolution, alpha: float, sides: Sides, flat: bool) -> None:
         self.alpha_ = float(alpha)
-        self._keep(solution.coef, solution.intercept)
+        self.decision_ = sides.decision(solution.coef, solution.intercept, Values(flat))
 
     def _fit_blocks(self, blocks: Iterator[Any]) -> Self:
         """Gather the sums of an iterator of blocks, solve, and let the sums go."""
         progress = FitProgress(self, n_steps=None)
         with progress.running(None, None):
-            try:
-                for X, y, sample_weight in blocks:
-                    self._add(X, y, sample_weight)
-                    progress.step("block")
-                if "_stream" not in self.__dict__:
-                    raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
-                self._solve_sums()
-            finally:
-                self.__dict__.pop("_stream", None)
+            stream: _Stream | None = None
+            for X, y, sample_weight in blocks:
+                stream = self._added(X, y, sample_weight, stream)
+                progress.step("block")
+            if stream is None:
+                raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
+            self._solve_sums(stream)
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -190,7 +204,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def predict(self, X: Any) -> Array:
         """Return predictions for rows, Codes or another source of codes, (n,) or (n, n_targets)."""
-        return self._by_blocks(X, lambda scores: scores[:, 0] if self._flat else scores)
+        return self._decision().predict(self._input(X), checked=True)
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 on rows or codes.
@@ -204,8 +218,3 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
-
-
-def as_columns(values: Array, weight: Array | None) -> tuple[Array, Array | None]:
-    """Return values (n,) or (n, k) as float64 columns."""
-    return values.reshape(len(values), -1).astype(np.float64), weight

@@ -1,19 +1,43 @@
-"""From a problem to weights: closed form for squared loss, L-BFGS for the others."""
+"""From a problem to weights: solutions, how strongly to regularize them, and how their scores become probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.optimize import brentq
+from scipy.special import softmax
 
+from lowtide.learners.design import Design
 from lowtide.learners.losses import Loss
-from lowtide.learners.problem import SummedProblem
-from lowtide.learners.regularization import held_out_alpha, leave_one_out_alpha, loo_is_cheap, lowest
-from lowtide.learners.solvers import NormalEquations, Objective, RidgeSolution, Solution, held_out_loss, minimize
+from lowtide.learners.problem import Problem, SummedProblem
+from lowtide.learners.solvers import (
+    ErrorSum,
+    NormalEquations,
+    Objective,
+    RidgeSolution,
+    Solution,
+    held_out_loss,
+    minimize,
+    squared_error,
+)
 
-__all__ = ["fit_smooth", "fit_squared", "product_dtype"]
+__all__ = [
+    "fit_slope",
+    "fit_smooth",
+    "fit_squared",
+    "held_out_alpha",
+    "leave_one_out_alpha",
+    "left_out_ridge_scores",
+    "left_out_scores",
+    "loo_is_cheap",
+    "lowest",
+    "product_dtype",
+]
 
 Array = NDArray[Any]
 
@@ -24,6 +48,19 @@ _CANDIDATES = 10.0 ** np.arange(-2.0, 3.0)
 _FOLDS = 2
 # A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
 _SHORT, _ROUGH = 5, 3.0
+# Beyond these the rotation of all rows costs more than the rest of a fit.
+_SMALL_FEATURES, _SMALL_ENTRIES = 128, 1 << 19
+_BLOCK_VALUES = 1 << 20
+# Decades of alpha over the mean diagonal of the Gram matrix.
+_DECADES = np.arange(-6.0, 1.5, 0.5)
+# Codes are best served at about the mean diagonal itself, full features a few decades below.
+_FIRST = int(np.flatnonzero(_DECADES == 0.0)[0])
+# Random vectors that traces are read from, and conjugate gradients that are good enough for these.
+_PROBES = 16
+_CG_STEPS = 25
+_CG_PRECISION = 1e-3
+_LEAST_REST = 0.01
+_LOG_SLOPES = (-7.0, 7.0)
 
 
 def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
@@ -111,3 +148,271 @@ def _choose_inverse_strength(
 
     best = lowest(error, len(_CANDIDATES), len(_CANDIDATES) // 2)
     return float(_CANDIDATES[best]), middles[best]
+
+
+def loo_is_cheap(n: int, m: int) -> bool:
+    """Whether an eigendecomposition and one pass of rotated rows cost little beside the rest."""
+    return m <= _SMALL_FEATURES and n * m <= _SMALL_ENTRIES
+
+
+def leave_one_out_alpha(equations: NormalEquations, problem: SummedProblem) -> float:
+    """Return the alpha of least leave-one-out squared error, exact, from one eigendecomposition.
+
+    With rows x and targets centered, z the row on the side that predicts less the same mean, G = V L V':
+    row i left out changes its score by -g_i e_i / (1 - h_i), e_i its residual,
+    g_i = s_i (1/S + sum_k (z_i . v_k) (x_i . v_k) / (l_k + alpha)) and h_i the same with x in place of z.
+    Rotated rows exist a block at a time.
+    """
+    total = equations.weight
+    mean, target_mean = equations.row_sum / total, equations.target_sum / total
+    if not problem.fit_intercept:
+        mean, target_mean = np.zeros_like(mean), np.zeros_like(target_mean)
+    gram = np.asarray(equations.gram, dtype=np.float64) - np.outer(mean, equations.row_sum)
+    values, vectors = eigh(gram, overwrite_a=True)
+    alphas = _candidates(equations)
+    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
+    right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
+    coefs = right[:, None, :] * inverse[:, :, None]
+    rotation = _Rotation(vectors, mean, target_mean, inverse, coefs, 1.0 / total if problem.fit_intercept else 0.0)
+    return float(alphas[np.argmin(problem.sum(_left_out_errors, rotation).total)])
+
+
+@dataclass(frozen=True)
+class _Rotation:
+    """Eigenvectors (m, m), means, 1 / (l + alpha) (m, a), rotated weights of each alpha (m, a, k), and 1/S."""
+
+    vectors: Array
+    mean: Array
+    target_mean: Array
+    inverse: Array
+    coefs: Array
+    base: float
+
+
+def _left_out_errors(problem: Problem, to: _Rotation) -> ErrorSum:
+    """Return the leave-one-out errors of every alpha on some of the rows."""
+    errors = np.zeros(to.inverse.shape[1])
+    for part in problem.blocks(_BLOCK_VALUES):
+        weight, targets = part.weights, part.targets - to.target_mean
+        x = part.train.matmul(to.vectors) - to.mean @ to.vectors
+        own = other = weight[:, None] * (to.base + x**2 @ to.inverse)
+        residual = left_out = targets[:, None, :] - np.tensordot(x, to.coefs, 1)
+        if part.predict is not part.train:
+            z = part.predict.matmul(to.vectors) - to.mean @ to.vectors
+            other = weight[:, None] * (to.base + (z * x) @ to.inverse)
+            left_out = targets[:, None, :] - np.tensordot(z, to.coefs, 1)
+        left_out = left_out + (other / np.maximum(1.0 - own, 1e-10))[:, :, None] * residual
+        errors += weight @ np.sum(left_out**2, axis=2)
+    return ErrorSum(errors)
+
+
+def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.random.Generator) -> float:
+    """Return the alpha of least squared error on a held-out tenth, read from the side that predicts.
+
+    The sums of the tenth are subtracted, and candidates are tried on every second pair of columns, scaled by sqrt 2:
+    the same kernel from half as many features, so alpha means the same and a factorization costs an eighth. Decades
+    are walked downhill, then the half decades beside the best are tried: five to ten candidates, about as much as one
+    factorization of all columns at the most.
+    """
+    n, m = problem.shape
+    alphas = _candidates(equations)
+    held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
+    sums = NormalEquations.summed(held, equations.dtype)
+    columns, scale = _half_of_the_columns(m)
+    rest = equations.columns(columns, scale)
+    rest.remove(sums.columns(columns, scale))
+    if n < 2 or not rest.weight > 0:
+        return float(alphas[_FIRST])
+    system = rest.centered(fit_intercept=problem.fit_intercept)
+
+    def error(i: int) -> float:
+        found, intercept = system.solve(float(alphas[i]))
+        coef = np.zeros((m, found.shape[1]))
+        coef[columns] = scale * found
+        return float(held.sum(squared_error, coef, intercept).total)
+
+    return float(alphas[lowest(error, len(alphas), _FIRST, strides=(-2, -1))])
+
+
+def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[int, ...] = (1,)) -> int:
+    """Return where an error with one valley is least among 0..size-1, walking downhill from `start`.
+
+    Strides are walked one after the other, each from where the one before came to rest, first in its own direction.
+    """
+    known: dict[int, float] = {}
+
+    def at(i: int) -> float:
+        if not 0 <= i < size:
+            return np.inf
+        if i not in known:
+            known[i] = error(i)
+        return known[i]
+
+    i = start
+    for stride in strides:
+        step = stride if at(i + stride) < at(i) else -stride
+        while at(i + step) < at(i):
+            i += step
+    return i
+
+
+def _half_of_the_columns(m: int) -> tuple[Array, float]:
+    """Return every second pair of columns (a cosine stays with its sine), and the scale that makes up for the rest."""
+    columns = np.flatnonzero(np.arange(m) // 2 % 2 == 0)
+    return columns, float(np.sqrt(m / len(columns)))
+
+
+def _candidates(equations: NormalEquations) -> Array:
+    """Return alphas around the scale of the Gram matrix."""
+    scale = float(np.mean(np.diagonal(np.asarray(equations.gram)))) or 1.0
+    return scale * 10.0**_DECADES
+
+
+@dataclass(frozen=True)
+class _Centered:
+    """A design less a mean row: one mean (m, 1), or a mean a column of the operand."""
+
+    design: Design
+    mean: Array
+
+    def matmul(self, P: Array) -> Array:
+        return self.design.matmul(np.ascontiguousarray(P)) - np.sum(self.mean * P, axis=0)
+
+    def rmatmul(self, R: Array) -> Array:
+        return self.design.rmatmul(np.ascontiguousarray(R)) - self.mean * R.sum(axis=0)
+
+
+def left_out_ridge_scores(problem: Problem, solution: RidgeSolution) -> Array:
+    """Return scores (n, k) on the side that predicts, each as if its row had been left out.
+
+    Generalized cross-validation: f_i - g e_i / (1 - h), e_i the residual, h the mean leverage of a row,
+    (1 + tr A^-1 X'SX) / S with A = X'SX + alpha I of centered rows, g the same with the predicting side in place of
+    one X. Traces are read from random vectors of signs, so this costs a few products.
+    """
+    signs = _signs(problem.train.shape[1], _PROBES)
+    weight = problem.weights[:, None]
+    traces = _traces(problem, weight, solution.row_mean[:, None], solution.factor.solve, signs)
+    own, other = (trace[:, None] for trace in traces)
+    seen = problem.train.matmul(solution.coef) + solution.intercept
+    scores = seen if problem.predict is problem.train else problem.predict.matmul(solution.coef) + solution.intercept
+    return scores - _shift(own, other, problem.fit_intercept, _count(weight)) * (problem.targets - seen)
+
+
+def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
+    """Return scores (n, k) of a smooth loss, each as if its row had been left out.
+
+    Near its minimum the loss of a row is that of ridge regression, with the weight q = loss''/2 and the residual
+    -loss'/loss'' in each column, so the formula of `left_out_ridge_scores` holds with these; rows without curvature,
+    beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and h and g are
+    means over all columns, which a few probes give well.
+
+    Parameters
+    ----------
+    problem, loss, coef, intercept, C
+    share : float, default=1.0
+        The part of the rows of the fit that `problem` holds; each then stands for 1 / share of them.
+    """
+    seen = problem.train.matmul(coef) + intercept
+    curvature = loss.curvature(seen, problem.targets)
+    slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
+    residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    weight = problem.weights[:, None] * (0.5 * curvature)
+    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
+    pull = _Centered(problem.train, mean).rmatmul(weight * residual)
+    repeats = max(2, -(-_PROBES // coef.shape[1]))
+    alpha, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
+    rows = _Centered(problem.train, means)
+
+    def solve(right: Array) -> Array:
+        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alpha * P, right)
+
+    traces = _traces(problem, many, means, solve, _signs(len(coef), repeats * coef.shape[1]))
+    own, other = (trace.reshape(repeats, -1) for trace in traces)
+    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
+    return scores - _shift(own, other, problem.fit_intercept, _count(weight) / share) * residual
+
+
+def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
+    """Return alpha of each column: X'S e = alpha w at the minimum, and like a larger one where L-BFGS was stopped."""
+    force, size = np.linalg.norm(pull, axis=0), np.linalg.norm(coef, axis=0)
+    ratio = np.divide(force, size, out=np.full_like(force, alpha), where=size > 0)
+    return np.maximum(alpha, ratio)
+
+
+def _traces(
+    problem: Problem, weight: Array, mean: Array, solve: Callable[[Array], Array], signs: Array
+) -> tuple[Array, Array]:
+    """Return estimates of tr A^-1 X'SX, and of tr A^-1 Z'SX with the predicting side Z, one a column of signs."""
+    train = _Centered(problem.train, mean)
+    weighted = weight * train.matmul(signs)
+    own = np.sum(signs * solve(train.rmatmul(weighted)), axis=0)
+    if problem.predict is problem.train:
+        return own, own
+    return own, np.sum(signs * solve(_Centered(problem.predict, mean).rmatmul(weighted)), axis=0)
+
+
+def _count(weight: Array) -> float:
+    """Return how many rows weights stand for: their sum, unless they are smaller than that, as shares of one are."""
+    return float(max(weight.sum(), np.count_nonzero(weight), 1.0))
+
+
+def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
+    """Return g / (1 - h) from traces (repeats, columns); 1 - h is not trusted below two of its standard errors."""
+    base = own.shape[1] if fit_intercept else 0
+    h, g = ((base + float(trace.mean(axis=0).sum())) / count for trace in (own, other))
+    error = float(np.sqrt(np.sum(np.var(own, axis=0, ddof=1)) / len(own))) / count
+    return g / max(1.0 - h, 2.0 * error, _LEAST_REST)
+
+
+def _signs(m: int, k: int) -> Array:
+    """Return signs (m, k) that depend on nothing else: weights and repeated rows get the same ones."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], size=(m, k))
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
+    """Return an approximate solution of every column, good for a trace."""
+    solution, residual = np.zeros_like(right), right.copy()
+    direction, square = residual.copy(), np.sum(residual**2, axis=0)
+    enough = _CG_PRECISION**2 * square
+    for _ in range(_CG_STEPS):
+        if np.all(square <= enough):
+            break
+        image = product(direction)
+        curvature = np.sum(direction * image, axis=0)
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
+        solution += step * direction
+        residual -= step * image
+        previous, square = square, np.sum(residual**2, axis=0)
+        direction = residual + np.divide(square, previous, out=np.zeros_like(square), where=previous > 0) * direction
+    return solution
+
+
+def fit_slope(scores: Array, labels: Array, weight: Array) -> float:
+    """Return s > 0 that minimizes the log loss of softmax(s scores).
+
+    Targets keep 1/(n + 2) for a class drawn at random: n right scores say no more than that, and without it the
+    slope of separated classes would have no end.
+
+    Parameters
+    ----------
+    scores : ndarray (n, n_classes)
+        Scores that rows have without having been learned from.
+    labels : ndarray of int (n,), column of the true class
+    weight : ndarray (n,)
+    """
+    # Weights count as rows, unless they are smaller than that, as shares of one are.
+    doubt = 1.0 / (max(weight.sum(), np.count_nonzero(weight)) + 2.0)
+    own = (1.0 - doubt) * scores[np.arange(len(scores)), labels] + doubt * scores.mean(axis=1)
+
+    def derivative(log_slope: float) -> float:
+        """Of a convex function of the slope, so it changes sign once."""
+        expected = np.einsum("ij,ij->i", softmax(np.exp(log_slope) * scores, axis=1), scores)
+        return float(weight @ (expected - own))
+
+    low, high = _LOG_SLOPES
+    if derivative(high) <= 0:
+        return float(np.exp(high))
+    if derivative(low) >= 0:
+        return float(np.exp(low))
+    return float(np.exp(brentq(derivative, low, high, xtol=1e-13)))

@@ -1,19 +1,43 @@
-"""Least squares from sums that are gathered once, block by block."""
+"""Solvers: least squares from sums that are gathered once, and smooth losses by L-BFGS or in small steps.
+
+They know the rows by sums over their parts alone, and no estimator.
+"""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, cython_lapack, lapack
+from scipy.optimize import minimize as scipy_minimize
+from threadpoolctl import threadpool_limits
 
 from lowtide.learners.design import Design
+from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.solvers.cholesky import factorize
 
-__all__ = ["CenteredSystem", "Factor", "NormalEquations", "RidgeSolution"]
+__all__ = [
+    "CenteredSystem",
+    "ErrorSum",
+    "Factor",
+    "LossSums",
+    "MinibatchSteps",
+    "NormalEquations",
+    "Objective",
+    "RidgeSolution",
+    "Solution",
+    "factorize",
+    "held_out_loss",
+    "loss_sums",
+    "minimize",
+    "squared_error",
+]
 
 Array = NDArray[Any]
 
@@ -21,6 +45,10 @@ Array = NDArray[Any]
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
+_POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
+# Rows of a small step, and the longest.
+_BATCH = 64
+_LARGEST_RATE = 0.5
 
 
 class NormalEquations:
@@ -236,3 +264,208 @@ def _gram(equations: NormalEquations) -> Array:
     if equations.gram is None:
         raise ValueError("no rows have been added")
     return equations.gram
+
+
+def factorize(matrix: NDArray[Any]) -> int:
+    """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
+
+    Several run side by side: scipy's own wrappers hold Python's lock, but the routines that it offers to Cython are
+    plain pointers, and ctypes calls those without it.
+
+    Parameters
+    ----------
+    matrix : ndarray (m, m) of float32 or float64, in Fortran's order
+
+    Returns
+    -------
+    int
+        0, or the order of the first leading minor that is not positive definite.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
+        raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")
+    order, info = ctypes.c_int(len(matrix)), ctypes.c_int(0)
+    side = ctypes.c_char(b"L")
+    stride = ctypes.c_int(max(1, len(matrix)))
+    pointers = (ctypes.byref(side), ctypes.byref(order), matrix.ctypes.data, ctypes.byref(stride), ctypes.byref(info))
+    _routine(_POTRF[matrix.dtype])(*pointers)
+    return info.value
+
+
+@cache
+def _routine(name: str) -> Callable[..., None]:
+    """Return a routine of LAPACK whose arguments are all pointers."""
+    capsule = cython_lapack.__pyx_capi__[name]
+    read_name = ctypes.pythonapi.PyCapsule_GetName
+    read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = read_pointer(capsule, read_name(capsule))
+    return ctypes.CFUNCTYPE(None, *5 * [ctypes.c_void_p])(address)
+
+
+@dataclass
+class ErrorSum:
+    """Weighted errors over some rows: one number, or one a candidate."""
+
+    total: Array | float
+
+    def merge(self, part: ErrorSum) -> None:
+        """Add those of other rows."""
+        self.total += part.total
+
+
+def squared_error(part: Problem, coef: Array, intercept: Array) -> ErrorSum:
+    """Return sum_i s_i |t_i - f_i|^2."""
+    residual = part.targets - part.predict.matmul(coef) - intercept
+    return ErrorSum(float(part.weights @ np.sum(residual**2, axis=1)))
+
+
+@dataclass
+class LossSums:
+    """sum_i s_i loss_i over some rows, and its gradient in weights (m, k) and intercept (k,)."""
+
+    value: float
+    coef: Array
+    intercept: Array
+
+    def merge(self, part: LossSums) -> None:
+        """Add the sums of other rows."""
+        self.value += part.value
+        self.coef += part.coef
+        self.intercept += part.intercept
+
+
+def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossSums:
+    """Return the loss of some rows with its gradient; both products with the rows are in the type of coef."""
+    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+    value, slope = loss.value_and_gradient(scores, part.targets, part.weights)
+    gradient = part.train.rmatmul(np.ascontiguousarray(slope, dtype=coef.dtype))
+    return LossSums(value, gradient.astype(np.float64, copy=False), slope.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """|w|^2 / (2 C S) + (1/S) sum_i s_i loss(D_i w + b, y_i), S the sum of weights; b is not penalized.
+
+    `dtype` is the type of the two products with the design; everything else is float64.
+    """
+
+    problem: SummedProblem
+    loss: Loss
+    C: float
+    dtype: type[np.floating[Any]] = np.float64
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of weights."""
+        return self.problem.total_weight
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient at the stacked weights and intercept, ((m + 1) k,)."""
+        m = self.problem.shape[1]
+        parameters = theta.reshape(m + 1, self.problem.n_targets)
+        coef, intercept = parameters[:m], parameters[m]
+        sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
+        gradient = np.empty_like(parameters)
+        gradient[:m] = sums.coef
+        gradient[m] = sums.intercept if self.problem.fit_intercept else 0.0
+        gradient /= self.total
+        gradient[:m] += coef / (self.C * self.total)
+        penalty = 0.5 * float(np.vdot(coef, coef)) / (self.C * self.total)
+        return sums.value / self.total + penalty, gradient.ravel()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights (m, k), intercept (k,), iterations taken, and whether the gradient fell below the tolerance."""
+
+    coef: Array
+    intercept: Array
+    n_iter: int
+    converged: bool
+
+
+def minimize(
+    objective: Objective,
+    *,
+    start: Array | None,
+    max_iter: int,
+    tolerance: float,
+    goal: float | None = None,
+    each_iteration: Callable[[Array], None] | None = None,
+) -> Solution:
+    """Return the minimizer: it has converged when no entry of the gradient exceeds the tolerance.
+
+    With a goal below the tolerance it goes on to the goal, as far as max_iter steps and rounding allow.
+    `each_iteration` stops it by raising StopIteration.
+    """
+    m, k = objective.problem.shape[1], objective.problem.n_targets
+    theta = np.zeros((m + 1) * k) if start is None else start.ravel()
+    goal = tolerance if goal is None else goal
+    with _one_blas_thread(objective.problem):
+        result = scipy_minimize(
+            objective.value_and_gradient,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            callback=each_iteration,
+            options={"maxiter": max_iter, "gtol": goal, "ftol": 64 * np.finfo(float).eps * goal, "maxls": 50},
+        )
+    parameters = result.x.reshape(m + 1, k)
+    converged = bool(np.max(np.abs(result.jac), initial=0.0) <= tolerance)
+    return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
+
+
+def _one_blas_thread(problem: SummedProblem) -> AbstractContextManager[Any]:
+    """Keep scipy's vector updates on one thread: too short to split, they wait for each other on busy machines.
+
+    Packed products have threads of their own; full features are multiplied by BLAS and keep its threads.
+    """
+    return threadpool_limits(1, user_api="blas") if problem.is_packed else nullcontext()
+
+
+def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
+    """Return sum_i s_i loss_i."""
+    scores = part.predict.matmul(coef) + intercept
+    return ErrorSum(loss.value_and_gradient(scores, part.targets, part.weights)[0])
+
+
+class MinibatchSteps:
+    """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far.
+
+    A step moves each weight by at most the rate; 8 / sqrt(m) keeps the scores of a first step near the scale of the
+    targets whatever the number of features.
+
+    Attributes
+    ----------
+    parameters : ndarray (m + 1, k), weights over the intercept
+    """
+
+    def __init__(self, n_features: int, n_targets: int) -> None:
+        self.parameters = np.zeros((n_features + 1, n_targets))
+        self._rate = min(_LARGEST_RATE, 8.0 / np.sqrt(n_features))
+        self._squares = np.full_like(self.parameters, 1e-10)
+        self._weight = 0.0
+        self._n_rows = 0
+
+    def add(self, problem: Problem, loss: Loss, C: float) -> None:
+        """Take one step a batch of 64 rows, in order."""
+        for start in range(0, len(problem.targets), _BATCH):
+            batch = problem.take(slice(start, start + _BATCH))
+            total = float(batch.weights.sum())
+            if total > 0.0:
+                self._weight += total
+                self._n_rows += len(batch.targets)
+                self._step(batch, total, loss, C)
+
+    def _step(self, batch: Problem, total: float, loss: Loss, C: float) -> None:
+        coef, intercept = self.parameters[:-1], self.parameters[-1]
+        # In units of an average batch: one with fewer rows, or lighter ones, moves the weights less.
+        unit = _BATCH * self._weight / self._n_rows
+        scores = batch.train.matmul(np.ascontiguousarray(coef)) + intercept
+        _, slope = loss.value_and_gradient(scores, batch.targets, batch.weights / unit)
+        gradient = np.empty_like(self.parameters)
+        gradient[:-1] = batch.train.rmatmul(slope) + coef * (total / unit / (C * self._weight))
+        gradient[-1] = slope.sum(axis=0) if batch.fit_intercept else 0.0
+        self._squares += gradient**2
+        self.parameters -= self._rate * gradient / np.sqrt(self._squares)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring
@@ -21,19 +22,14 @@ from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_codes
-from lowtide.errors import FingerprintMismatchError
+from lowtide.errors import MissingExtraError
 from lowtide.learners.classifier import KernelClassifier
-from lowtide.learners.machine import KernelMachine
-from lowtide.learners.problem import ProblemSource, SummedProblem
-from lowtide.learners.progress import CallbackSupport, FitProgress, reports_progress
-from lowtide.learners.search.evaluation import GivenProblem, evaluator
-from lowtide.learners.search.folds import FoldScores
-from lowtide.learners.search.plot import plot_scores
-from lowtide.learners.search.results import cv_results
-from lowtide.learners.source_design import source_problem
-from lowtide.learners.sources import column_of, first_codes, is_source
+from lowtide.learners.design import column_of, first_codes, is_source
+from lowtide.learners.folds import FoldScores, GivenProblem, evaluator
+from lowtide.learners.machine import CallbackSupport, FitProgress, KernelMachine, reports_progress
+from lowtide.learners.problem import ProblemSource, SummedProblem, source_problem
 
-__all__ = ["SketchSearchCV"]
+__all__ = ["SketchSearchCV", "cv_results", "plot_scores"]
 
 Array = NDArray[Any]
 
@@ -247,8 +243,8 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         checks = {} if is_classifier(self._model()) else {"multi_output": True, "y_numeric": True}
         if isinstance(X, ProblemSource):
             self.codes_ = None
-            self._adopt(X.no_codes, X.encoder)
-            return X.problem(True, **checks), X.no_codes, X.all_labels()
+            self._adopt(X.template, X.encoder)
+            return X.problem(True, **checks), X.template, X.all_labels()
         if is_source(X):
             y = column_of(X, y, "y")
             if y is None or X.n_rows == 0:
@@ -261,7 +257,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         else:
             rows, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             sketch = self.sketch_ = self._fitted_sketch(X)
-            self.codes_ = sketch._encode(rows)
+            self.codes_ = sketch.drawn_.encode(rows)
         if is_classifier(self._model()):
             check_classification_targets(y)
         y = np.asarray(y)
@@ -283,11 +279,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         sketch: Any = own if given is None else given
         if sketch is not None:
             check_is_fitted(sketch)
-            if sketch.fingerprint_ != codes.fingerprint:
-                raise FingerprintMismatchError(
-                    f"Codes must come from the given sketch, fingerprint {sketch.fingerprint_.hex()}, got codes of "
-                    f"{codes.fingerprint.hex()}. Give the sketch that made them, or none."
-                )
+            sketch.drawn_.check_codes(codes)
         self.sketch_ = sketch
         self.n_features_in_ = codes.n_levels if sketch is None else sketch.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
@@ -307,7 +299,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         start = time.perf_counter()
         gamma = self.best_params_["gamma"]
         codes = fourier_codes(codes, gamma)
-        features = None if self.sketch_ is None else self.sketch_._with_gamma(gamma)
+        features = None if self.sketch_ is None else self.sketch_.with_gamma(gamma)
         own = {name: value for name, value in self.best_params_.items() if name != "gamma"}
         rows = GivenProblem(codes, problem.recode(_read_by(codes.codebook)))
         self.best_estimator_ = model.set_params(features=features, **own).fit(rows)
@@ -328,3 +320,75 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             setattr(tags, name, getattr(own, name))
         tags.input_tags.sparse = True
         return tags
+
+
+def cv_results(
+    candidates: list[dict[str, Any]], test: Array, fit_seconds: Array, score_seconds: Array
+) -> dict[str, Any]:
+    """Return scikit-learn's `cv_results_` of candidates (rows) over folds (columns).
+
+    Parameters
+    ----------
+    candidates : list of dict
+    test, fit_seconds, score_seconds : ndarray (n_candidates, n_folds)
+    """
+    results: dict[str, Any] = {}
+    for name, seconds in (("fit_time", fit_seconds), ("score_time", score_seconds)):
+        results[f"mean_{name}"], results[f"std_{name}"] = seconds.mean(axis=1), seconds.std(axis=1)
+    for name in candidates[0]:
+        values = [candidate[name] for candidate in candidates]
+        plain = all(isinstance(value, (bool, int, float, np.number)) for value in values)
+        column = np.empty(len(values), dtype=np.asarray(values).dtype if plain else object)
+        column[:] = values
+        results[f"param_{name}"] = np.ma.MaskedArray(column)
+    results["params"] = candidates
+    for i in range(test.shape[1]):
+        results[f"split{i}_test_score"] = test[:, i]
+    mean = test.mean(axis=1)
+    results["mean_test_score"], results["std_test_score"] = mean, test.std(axis=1)
+    # Scores that are not numbers come last.
+    order = np.where(np.isnan(mean), np.nanmin(mean) - 1.0 if np.isfinite(mean).any() else 0.0, mean)
+    results["rank_test_score"] = rankdata(-order, method="min").astype(np.int32)
+    return results
+
+
+def plot_scores(results: dict[str, Any], best: dict[str, Any], ax: Any = None) -> Any:
+    """Draw a line of mean scores over gamma, with a band of one standard deviation, for each other choice.
+
+    Parameters
+    ----------
+    results : dict
+        `cv_results_` of a search.
+    best : dict
+        `best_params_`, marked by a dot.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Plots need matplotlib, got: {error}. Install it with pip install 'lowtide[report]'."
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots()
+    others = [{name: value for name, value in params.items() if name != "gamma"} for params in results["params"]]
+    gamma = np.asarray(results["param_gamma"], dtype=np.float64)
+    mean, std = results["mean_test_score"], results["std_test_score"]
+    for choice in [choice for i, choice in enumerate(others) if choice not in others[:i]]:
+        rows = np.array([i for i, other in enumerate(others) if other == choice])
+        rows = rows[np.argsort(gamma[rows])]
+        (line,) = ax.plot(gamma[rows], mean[rows], label=_label(choice))
+        ax.fill_between(gamma[rows], (mean - std)[rows], (mean + std)[rows], color=line.get_color(), alpha=0.15, lw=0)
+    winner = next(i for i, params in enumerate(results["params"]) if params == best)
+    ax.plot(gamma[winner], mean[winner], "ko", label=f"best, gamma={gamma[winner]:.3g}")
+    ax.set(xscale="log", xlabel="gamma", ylabel="mean test score")
+    ax.legend()
+    return ax
+
+
+def _label(choice: dict[str, Any]) -> str:
+    return ", ".join(f"{n}={v:.3g}" if isinstance(v, float) else f"{n}={v}" for n, v in choice.items())

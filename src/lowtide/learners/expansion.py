@@ -1,0 +1,361 @@
+"""Exact kernel machines of scikit-learn as sums of kernel values, and how far compressing them moves these sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, PairwiseKernel, Product, Sum, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel as GPKernel
+from sklearn.gaussian_process.kernels import Matern as GPMatern
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+from lowtide._checks import check_positive, fail
+from lowtide.encoders import DrawnFeatures
+from lowtide.kernels import KERNELS, Gaussian, Kernel, Matern
+from lowtide.learners.design import CodedDesign, Design, FullDesign
+
+__all__ = [
+    "DecisionReport",
+    "KernelExpansion",
+    "StationaryPart",
+    "dense_blocks",
+    "draw_variance",
+    "expansion_of",
+    "layout_ratio",
+    "stationary_part",
+]
+
+Array = NDArray[Any]
+
+_BLOCK_VALUES = 1 << 21
+_KERNEL_VALUES = 1 << 22
+_WAY_OUT = (
+    "Constants times, and plus, one RBF, Matern or PairwiseKernel term can be compressed, WhiteKernel beside it; for "
+    "other kernels train lowtide.KernelRegressor."
+)
+
+
+@dataclass(frozen=True)
+class KernelExpansion:
+    """Values f_c(x) = sum_i coef_ic k(x_i, x / scale) + intercept_c.
+
+    rows x_i (n, d), scaled, may be sparse; coef (n, k), float64; scale (d,) divides the columns, None where it is all
+    ones. `nbytes` is what the model itself takes for rows and coefficients.
+    """
+
+    kernel: Kernel
+    rows: Any
+    coef: Array
+    intercept: Array
+    nbytes: int
+    scale: Array | None = None
+
+    def decision(self, X: Any, gram: Callable[[Any, Any], Array] | None = None) -> Array:
+        """Return f at scaled rows X, float64 (n_x, k), a few megabytes of kernel values at a time.
+
+        `gram` stands in for the exact kernel of these rows against the support rows.
+        """
+        gram = self.kernel.gram if gram is None else gram
+        out = np.empty((X.shape[0], self.coef.shape[1]))
+        step = max(1, _KERNEL_VALUES // self.rows.shape[0])
+        for start in range(0, X.shape[0], step):
+            part = slice(start, start + step)
+            out[part] = gram(X[part], self.rows) @ self.coef
+        return out + self.intercept
+
+
+def expansion_of(model: Any) -> KernelExpansion:
+    """Read a fitted model's kernel sums; refuse a model or a kernel that has none."""
+    read = next((read for classes, read in _READERS if isinstance(model, classes)), None)
+    if read is None:
+        raise fail(
+            "compress",
+            f"model must be one of {', '.join(_NAMES)}, or a Pipeline that ends in one",
+            type(model).__name__,
+            "Of a search pass best_estimator_; other models: train lowtide.KernelClassifier or KernelRegressor.",
+        )
+    if not (hasattr(model, "dual_coef_") or hasattr(model, "alpha_")):
+        raise NotFittedError(f"compress: model must be fitted, got {type(model).__name__} before fit. Call fit first.")
+    return read(model)
+
+
+def _read_svm(model: Any) -> KernelExpansion:
+    """Read a support vector machine with a single column: two classes, regression, one class."""
+    return KernelExpansion(
+        kernel=_named_kernel(model, model._gamma if model.kernel == "rbf" else math.nan),
+        rows=model.support_vectors_,
+        coef=_dense(model.dual_coef_).T,
+        intercept=np.asarray(model.intercept_, dtype=np.float64),
+        nbytes=_nbytes(model.support_vectors_, model.dual_coef_),
+    )
+
+
+def _read_classifier(model: Any) -> KernelExpansion:
+    """Read a column for each pair of classes, in scikit-learn's order (0, 1), (0, 2), ..., (1, 2), ..."""
+    single = _read_svm(model)
+    if len(model.classes_) == 2:
+        return single
+    dual = single.coef
+    ends = np.cumsum(model.n_support_)
+    of_class = [slice(end - count, end) for count, end in zip(model.n_support_, ends)]
+    pairs = list(combinations(range(len(model.classes_)), 2))
+    coef = np.zeros((len(dual), len(pairs)))
+    for column, (i, j) in enumerate(pairs):
+        # Row c of dual_coef_ holds a class's coefficients against the c-th of the other classes.
+        coef[of_class[i], column] = dual[of_class[i], j - 1]
+        coef[of_class[j], column] = dual[of_class[j], i]
+    return replace(single, coef=coef)
+
+
+def _read_ridge(model: Any) -> KernelExpansion:
+    """Read kernel ridge regression, with a named kernel or a Gaussian process kernel."""
+    coef = np.asarray(model.dual_coef_, dtype=np.float64).reshape(len(model.dual_coef_), -1)
+    if isinstance(model.kernel, GPKernel):
+        return _of_gp_kernel(model.kernel, model.X_fit_, coef)
+    gamma = 1.0 / model.X_fit_.shape[1] if model.gamma is None else model.gamma
+    kernel, nbytes = _named_kernel(model, gamma), _nbytes(model.X_fit_, coef)
+    return KernelExpansion(kernel, model.X_fit_, coef, np.zeros(coef.shape[1]), nbytes)
+
+
+def _read_gaussian_process(model: Any) -> KernelExpansion:
+    """Read the mean of a Gaussian process, normalize_y undone."""
+    std = np.atleast_1d(np.asarray(model._y_train_std, dtype=np.float64))
+    mean = np.atleast_1d(np.asarray(model._y_train_mean, dtype=np.float64))
+    coef = np.asarray(model.alpha_, dtype=np.float64).reshape(len(model.alpha_), -1) * std
+    return _of_gp_kernel(model.kernel_, model.X_train_, coef, mean)
+
+
+def _of_gp_kernel(kernel: Any, rows: Any, coef: Array, intercept: Array | float = 0.0) -> KernelExpansion:
+    """Fold the amplitude into the coefficients and a constant part into the intercept."""
+    part = stationary_part(kernel)
+    constant = part.constant * coef.sum(axis=0)
+    nbytes = _nbytes(rows, coef)
+    rows = rows if part.scale is None else rows / part.scale
+    return KernelExpansion(part.kernel, rows, part.amplitude * coef, intercept + constant, nbytes, part.scale)
+
+
+def _named_kernel(model: Any, gamma: float) -> Kernel:
+    """Return the kernel of scikit-learn's name and gamma."""
+    if not isinstance(model.kernel, str) or model.kernel not in ("rbf", "laplacian"):
+        way_out = "A linear kernel is a weight vector already." if model.kernel == "linear" else ""
+        raise fail(
+            "compress",
+            f"the kernel of {type(model).__name__} must be 'rbf', or 'laplacian' or a Gaussian process kernel in "
+            "KernelRidge",
+            model.kernel,
+            way_out or "Only stationary kernels have random features: refit with kernel='rbf'.",
+        )
+    check_positive("compress", f"gamma of {type(model).__name__}", gamma, "With 0 every kernel value is 1: refit.")
+    return KERNELS[model.kernel].from_gamma(float(gamma))
+
+
+def _nbytes(*arrays: Any) -> int:
+    """Return the bytes of dense and CSR arrays together."""
+    parts = [(a.data, a.indices, a.indptr) if sparse.issparse(a) else (a,) for a in arrays]
+    return sum(int(array.nbytes) for part in parts for array in part)
+
+
+def _dense(coef: Any) -> Array:
+    """Return coefficients as an array: a model fitted on sparse rows keeps them sparse."""
+    return np.asarray(coef.toarray() if sparse.issparse(coef) else coef, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class StationaryPart:
+    """k(x, y) = amplitude kernel(x / scale, y / scale) + constant between different rows; scale None is ones."""
+
+    amplitude: float
+    kernel: Kernel
+    scale: NDArray[np.float64] | None
+    constant: float
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """amplitude * base + constant, base None where there is none."""
+
+    constant: float = 0.0
+    amplitude: float = 0.0
+    base: GPKernel | None = None
+
+
+def stationary_part(kernel: GPKernel) -> StationaryPart:
+    """Take a kernel apart; refuse one that is not a single stationary term with constants.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> stationary_part(2.0 * RBF(3.0) + WhiteKernel(0.1))
+    StationaryPart(amplitude=2.0, kernel=Gaussian(bandwidth=3.0), scale=None, constant=0.0)
+    """
+    terms = _terms(kernel)
+    if terms.base is None:
+        raise fail("compress", "the kernel must have an RBF, Matern or PairwiseKernel term", str(kernel), _WAY_OUT)
+    if isinstance(terms.base, PairwiseKernel):
+        return StationaryPart(terms.amplitude, _pairwise(terms.base), None, terms.constant)
+    length, scale = _length_and_scale(terms.base.length_scale)
+    return StationaryPart(terms.amplitude, _radial(terms.base, length), scale, terms.constant)
+
+
+def _terms(kernel: Any) -> _Terms:
+    """Expand sums and products; between different rows white noise is 0."""
+    if isinstance(kernel, ConstantKernel):
+        return _Terms(constant=float(kernel.constant_value))
+    if isinstance(kernel, WhiteKernel):
+        return _Terms()
+    if isinstance(kernel, (RBF, PairwiseKernel)):  # GPMatern is an RBF
+        return _Terms(amplitude=1.0, base=kernel)
+    if not isinstance(kernel, (Sum, Product)):
+        raise fail("compress", "the kernel must be stationary", str(kernel), _WAY_OUT)
+    left, right = _terms(kernel.k1), _terms(kernel.k2)
+    if left.base is not None and right.base is not None:
+        raise fail("compress", "the kernel must have one stationary term", str(kernel), _WAY_OUT)
+    base = right.base if left.base is None else left.base
+    if isinstance(kernel, Sum):
+        return _Terms(left.constant + right.constant, left.amplitude + right.amplitude, base)
+    amplitude = left.constant * right.amplitude + left.amplitude * right.constant
+    return _Terms(left.constant * right.constant, amplitude, base)
+
+
+def _length_and_scale(length_scale: Any) -> tuple[float, NDArray[np.float64] | None]:
+    """Return one length, or 1 and a divisor for each column where they differ."""
+    lengths = np.atleast_1d(np.asarray(length_scale, dtype=np.float64))
+    return (float(lengths[0]), None) if np.all(lengths == lengths[0]) else (1.0, lengths)
+
+
+def _radial(base: Any, length: float) -> Kernel:
+    """Return the lowtide kernel of RBF or Matern; Matern without limit is RBF."""
+    if isinstance(base, GPMatern) and math.isfinite(base.nu):
+        return Matern(length_scale=length, nu=float(base.nu))
+    return Gaussian(bandwidth=length)
+
+
+def _pairwise(base: Any) -> Kernel:
+    if base.metric not in ("rbf", "laplacian"):
+        raise fail("compress", "metric of PairwiseKernel must be 'rbf' or 'laplacian'", base.metric, _WAY_OUT)
+    return KERNELS[base.metric].from_gamma(float(base.gamma))
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionReport:
+    """How far decision values moved, in their own units; printing it gives a short table.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were measured.
+    rows : str
+        Which rows: "support rows" or "given rows".
+    moved, largest : float
+        Root mean square and largest difference to the exact decision values.
+    predicted : float
+        Root mean square standard error, from the spread of the terms of single frequencies.
+    bias : float
+        Root mean square difference of the expectation to the exact values: 0 unless both sides are coded.
+    spread : float
+        Standard deviation of the exact decision values over the rows.
+    unchanged : float or None
+        Part of the predicted classes that stayed; None for regression.
+    nbytes, exact_nbytes : int
+        Size of the model: encoder and weights, and before, support rows and coefficients.
+    """
+
+    n_rows: int
+    rows: str
+    moved: float
+    largest: float
+    predicted: float
+    bias: float
+    spread: float
+    unchanged: float | None
+    nbytes: int
+    exact_nbytes: int
+
+    def __repr__(self) -> str:
+        share = f", {self.moved / self.spread:.1%} of their spread" if self.spread > 0 else ""
+        lines = [
+            f"Decision values on {self.n_rows} {self.rows}",
+            f"  moved      {self.moved:.3g} rms{share}; {self.largest:.3g} at most",
+            f"  predicted  {self.predicted:.3g} standard error" + (f", {self.bias:.3g} bias" if self.bias else ""),
+        ]
+        if self.unchanged is not None:
+            lines.append(f"  unchanged  {self.unchanged:.1%} of the predictions")
+        lines.append(f"  size       {_size(self.nbytes)}, exact model {_size(self.exact_nbytes)}")
+        return "\n".join(lines)
+
+
+def draw_variance(D: Array, W: Array, features: DrawnFeatures) -> Array:
+    """Return the variance of D W over draws of independent frequencies, (n, k), estimated from this one draw.
+
+    A value is sum_j T_j over p frequencies, T_j a function of frequency j alone, so p/(p-1) sum_j (T_j - mean)^2 is
+    unbiased, however correlated the kernel values within the sum are.
+    """
+    p = features.projection.n_frequencies
+    squares, totals = _sums(D, W, features.feature_map.width)
+    return p / (p - 1) * np.maximum(squares - totals**2 / p, 0.0) if p > 1 else np.full(totals.shape, np.inf)
+
+
+def layout_ratio(D: Array, W: Array, features: DrawnFeatures) -> tuple[float, float]:
+    """Return the variance of the sum of all whole blocks, from the blocks and as if frequencies were independent.
+
+    Both are summed over D's rows and W's columns. Orthogonal frequencies of a block depend on each other, blocks do
+    not: with B blocks of size s, B/(B-1) sum_b (T_b - mean)^2 is unbiased. (1, 1) where there are no two of them.
+    """
+    blocks, width = features.projection.blocks, features.feature_map.width
+    size = max(blocks.sizes)
+    starts = [start for start, n in zip(np.cumsum((0, *blocks.sizes)), blocks.sizes) if n == size]
+    if blocks.lengths == "iid" or size == 1 or len(starts) < 2:
+        return 1.0, 1.0
+    columns = [slice(width * start, width * (start + size)) for start in starts]
+    sums = np.stack([D[:, part] @ W[part] for part in columns])
+    whole = np.concatenate([np.arange(*part.indices(D.shape[1])) for part in columns])
+    p = size * len(starts)
+    squares, totals = _sums(D[:, whole], W[whole], width)
+    between = len(starts) * sums.var(axis=0, ddof=1)
+    independent = p / (p - 1) * np.maximum(squares - totals**2 / p, 0.0)
+    return float(between.sum()), float(independent.sum())
+
+
+def _sums(D: Array, W: Array, width: int) -> tuple[Array, Array]:
+    """Return sum_j T_j^2 and sum_j T_j, each (n, k), T_j the part of frequency j with its one or two components."""
+    totals = D @ W
+    if width == 1:
+        return (D * D) @ (W * W), totals
+    if D.shape[1] % 2:  # the last sine was dropped
+        D, W = np.pad(D, ((0, 0), (0, 1))), np.pad(W, ((0, 1), (0, 0)))
+    cos, sin, u, v = D[:, ::2], D[:, 1::2], W[::2], W[1::2]
+    return (cos * cos) @ (u * u) + (sin * sin) @ (v * v) + 2.0 * (cos * sin) @ (u * v), totals
+
+
+def dense_blocks(design: Design) -> Iterator[tuple[slice, Array]]:
+    """Yield slices of rows and their features in float64."""
+    if isinstance(design, FullDesign):
+        yield from ((part, Z.astype(np.float64)) for part, Z in design.blocks())
+    elif isinstance(design, CodedDesign):
+        start, size = 0, max(1, _BLOCK_VALUES // design.shape[1])
+        for block in design.codes.blocks(size):
+            yield slice(start, start + len(block)), np.asarray(block, dtype=np.float64)
+            start += len(block)
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / 1e6:.2f} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:.1f} kB"
+
+
+_READERS: tuple[tuple[tuple[type, ...], Callable[[Any], KernelExpansion]], ...] = (
+    ((SVC, NuSVC), _read_classifier),
+    ((SVR, NuSVR, OneClassSVM), _read_svm),
+    ((KernelRidge,), _read_ridge),
+    ((GaussianProcessRegressor,), _read_gaussian_process),
+)
+_NAMES = [cls.__name__ for classes, _ in _READERS for cls in classes]
