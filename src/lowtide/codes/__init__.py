@@ -1,13 +1,22 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
 from lowtide.codes.codes import Codes, TransposedCodes
-from lowtide.codes.layout import pack_levels, pack_trits, row_bytes, stored_bits, unpack_levels, unpack_trits
+from lowtide.codes.layout import (
+    check_padding,
+    pack_levels,
+    pack_trits,
+    row_bytes,
+    stored_bits,
+    unpack_levels,
+    unpack_trits,
+)
 from lowtide.codes.source import CodeSource, concatenate
 
 __all__ = [
     "CodeSource",
     "Codes",
     "TransposedCodes",
+    "check_padding",
     "concatenate",
     "pack_levels",
     "pack_trits",

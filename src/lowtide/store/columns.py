@@ -23,12 +23,7 @@ def encode_columns(
 ) -> tuple[dict[str, Column], dict[str, NDArray[Any]]]:
     """Return what the columns are from now on, and their values as they are stored.
 
-    Parameters
-    ----------
-    given : dict of array (n_rows,)
-    known : dict of Column, or None
-        Those of the rows before; None when there are no rows yet, and any will do.
-    n_rows : int
+    `known` are the columns of the rows before; None when there are no rows yet, and any will do.
     """
     if known is not None and set(given) != set(known):
         names = ", ".join(sorted(known)) or "none"

@@ -66,10 +66,7 @@ def is_part(name: str) -> bool:
 def open_inside(root: Path, name: str) -> int:
     """Return the descriptor of a regular file of the store, opened for reading; links are not followed.
 
-    Raises
-    ------
-    FileNotFoundError
-        When it is not there.
+    A file that is not there is a FileNotFoundError.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     folder, _, file = name.rpartition("/")
@@ -128,10 +125,6 @@ class WriterLock:
     """The right to write to a store, from here until `release`, or until the process ends, however it ends.
 
     Readers take no notice of it.
-
-    Parameters
-    ----------
-    root : Path
     """
 
     def __init__(self, root: Path) -> None:
@@ -139,9 +132,8 @@ class WriterLock:
         try:
             descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
-            raise _busy(
-                root, error.errno, f"got: {error.strerror}. Check the permissions of {str(place)!r}."
-            ) from error
+            why = f"got: {error.strerror}. Check the permissions of {str(place)!r}."
+            raise _busy(root, error.errno, why) from error
         self.release = weakref.finalize(self, _release, descriptor, os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -190,14 +190,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, owner: str, data: bytes) -> Manifest:
-        """Return the manifest of a file, which may be a stranger's; nothing is parsed before the sum is right.
-
-        Parameters
-        ----------
-        owner : str
-            The file, for messages.
-        data : bytes
-        """
+        """Return the manifest of a file, which may be a stranger's; nothing is parsed before the sum is right."""
         found = _START.match(data)
         if found is None:
             raise FileFormatError(f"{owner} must be the manifest of a code store, got another file or a damaged one.")

@@ -29,20 +29,11 @@ RowCheck = Callable[[NDArray[Any]], object]
 
 
 class MappedShard:
-    """One shard of one array.
+    """One shard of one array, with n_rows committed rows; its file may have more, which the next commit will add.
 
     Its size and its index are compared with what they must be when it is mapped; a chunk's checksum when the chunk is
-    first asked for. What was verified stays so for as long as the shard is mapped.
-
-    Parameters
-    ----------
-    root : Path
-    array : StoredArray
-    shard : int
-    n_rows : int
-        Committed rows in the shard. The file may have more: rows that the next commit will add.
-    check : callable, optional
-        Given the rows of each chunk once; raises CodeLayoutError for rows that cannot be codes.
+    first asked for. What was verified stays so for as long as the shard is mapped. `check` is given the rows of each
+    chunk once, and raises CodeLayoutError for rows that cannot be codes.
     """
 
     def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
@@ -79,17 +70,13 @@ class MappedShard:
             rest = self._bytes[begin + array.chunk_bytes : begin + array.stride].tobytes()
             if rest != crc32c(rows).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
                 raise self._damage("must have the checksum it was written with: it is damaged", chunk=i)
-            self._check_rows(i, self._array.values(rows))
+            try:
+                if self._check is not None:
+                    self._check(array.values(rows))
+            except CodeLayoutError as error:  # written with a right checksum, but not by us
+                raise self._damage(f"must hold packed codes: {error}", chunk=i) from error
             self._verified[i] = 1
-        return self._array.values(rows)
-
-    def _check_rows(self, i: int, rows: NDArray[Any]) -> None:
-        """Refuse rows that were written with a right checksum, but not by us."""
-        try:
-            if self._check is not None:
-                self._check(rows)
-        except CodeLayoutError as error:
-            raise self._damage(f"must hold packed codes: {error}", chunk=i) from error
+        return array.values(rows)
 
     def foreign(self) -> FileFormatError:
         """Return the error of a shard that is whole, but of other rows than were committed."""
@@ -101,22 +88,11 @@ class MappedShard:
         if chunk is not None:
             first = self._shard * array.shard_rows + chunk * array.chunk_rows
             place += f", chunk {chunk} (rows {first} to {first + array.chunk_rows - 1})"
-        file = self._array.file(self._shard)
-        return FileFormatError(f"{str(self._root)!r}: {self._array.name}, {place}, file {file} {what}.")
+        return FileFormatError(f"{str(self._root)!r}: {array.name}, {place}, file {array.file(self._shard)} {what}.")
 
 
 class ArrayReader:
-    """Committed rows of an array; may be used by several threads.
-
-    Parameters
-    ----------
-    root : Path
-    array : StoredArray
-    n_rows : int
-        Committed rows.
-    check : callable, optional
-        See `MappedShard`.
-    """
+    """The committed rows of an array; may be used by several threads."""
 
     def __init__(self, root: Path, array: StoredArray, n_rows: int, check: RowCheck | None = None) -> None:
         self._root, self._array, self.n_rows, self._check = root, array, n_rows, check

@@ -134,14 +134,7 @@ def _row_numbers(key: Any, n_rows: int) -> NDArray[np.intp]:
 
 
 def coded_rows(X: Any, encoder: Any, template: Codes) -> tuple[int, Callable[[int, int], Codes]]:
-    """Return how many rows X has and what codes some of them: codes like the template, or rows to be encoded.
-
-    Parameters
-    ----------
-    X : Codes, StoredRows, or rows that the encoder takes
-    encoder : a fitted encoder, or None
-    template : Codes of zero rows
-    """
+    """Return how many rows X has and what gives codes of some: X is codes like the template, or rows to be encoded."""
     if isinstance(X, (Codes, StoredRows)):
         concatenate([template, X[:0]])  # one encoder, codebook, scale, and norms or none
         return X.n_rows, lambda begin, end: X[begin:end]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, stored_bits
+from lowtide.codes import Codes, check_padding, stored_bits
 from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refused
@@ -24,7 +24,7 @@ from lowtide.store.columns import decode_column, encode_columns
 from lowtide.store.folder import WriterLock, as_folder, load_encoder, read_manifest
 from lowtide.store.layout import CODES
 from lowtide.store.manifest import NORMS, Manifest
-from lowtide.store.reading import ArrayReader, damage_of
+from lowtide.store.reading import ArrayReader, RowCheck, damage_of
 from lowtide.store.source import ConcatenatedStores, StoredRows, coded_rows
 from lowtide.store.writing import (
     ShardRecord,
@@ -194,17 +194,10 @@ class CodeStore(StoredRows):
             for name, array in manifest.arrays.items()
         }
 
-    def _check_padding(self, rows: NDArray[np.uint8]) -> None:
-        """Refuse rows with bits past their last level, which counting would take for features."""
-        template = self.template
-        if template.n_levels * stored_bits(template.bits) % 64:
-            Codes(
-                rows,
-                bits=template.bits,
-                n_levels=template.n_levels,
-                codebook=template.codebook,
-                fingerprint=template.fingerprint,
-            )
+    @property
+    def _check_padding(self) -> RowCheck:
+        """What refuses rows with bits past their last level, which counting would take for features."""
+        return partial(check_padding, used_bits=self.template.n_levels * stored_bits(self.template.bits))
 
     @cached_property
     def encoder(self) -> Encoder | None:

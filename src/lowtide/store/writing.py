@@ -87,24 +87,11 @@ def write_shard(root: Path, manifest: Manifest, shard: int, values: dict[str, ND
 
 
 def append_rows(
-    root: Path,
-    manifest: Manifest,
-    n_new: int,
-    codes_of: Callable[[int, int], Codes],
-    columns: dict[str, NDArray[Any]],
+    root: Path, manifest: Manifest, n_new: int, codes_of: Callable[[int, int], Codes], columns: dict[str, NDArray[Any]]
 ) -> Manifest:
     """Write shards while the next are encoded, then commit all of them at once; an error before that changes nothing.
 
-    Parameters
-    ----------
-    root : Path
-    manifest : Manifest
-        Of the rows so far, with the columns that the new ones have.
-    n_new : int
-    codes_of : callable
-        Returns the codes of the new rows [begin, end).
-    columns : dict of ndarray (n_new,)
-        As they are stored.
+    `codes_of(begin, end)` gives the codes of new rows. The manifest is that of the rows before, with the new columns.
     """
     sums = {name: list(manifest.checksums.get(name, ())) for name in manifest.arrays}
     waiting: deque[tuple[int, Future[dict[str, int]]]] = deque()
@@ -131,16 +118,13 @@ def append_rows(
     except BaseException as error:
         with contextlib.suppress(Exception):
             discard_uncommitted(root, read_manifest(root))  # an interrupt may come after the commit
-        if isinstance(error, FileAccessError):
-            raise _still_there(error, manifest) from error
-        raise
+        if not isinstance(error, FileAccessError):
+            raise
+        still = f"Nothing was appended; the {manifest.n_rows} committed rows are as they were."
+        refusal = FileAccessError(f"{error} {still}")
+        refusal.errno = error.errno
+        raise refusal from error
     return new
-
-
-def _still_there(error: FileAccessError, manifest: Manifest) -> FileAccessError:
-    refusal = FileAccessError(f"{error} Nothing was appended; the {manifest.n_rows} committed rows are as they were.")
-    refusal.errno = error.errno
-    return refusal
 
 
 def commit(root: Path, manifest: Manifest) -> None:
@@ -169,20 +153,16 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     Files that were never given their name go, shards past the last, and rows past the last in the last shard. Committed
     rows are where they were: a shard is only ever replaced by one that begins with the same rows.
     """
-    found = []
-    arrays = manifest.arrays
-    for name in ("", GROUP, *arrays):
-        found += _remove_parts(root, name)
-    for array in arrays.values():
-        n_shards = array.n_shards(manifest.n_rows)
-        found += _remove_shards(root / array.name, n_shards)
+    arrays, n_shards = manifest.arrays, manifest.n_shards
+    found = [part for name in ("", GROUP, *arrays) for part in _remove_parts(root, name)]
+    found += [shard for name in arrays for shard in _remove_shards(root / name, n_shards)]
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and path.name not in (GROUP, *arrays)):
         if _is_uncommitted_column(folder):
             found += _remove_parts(root, folder.name) + _remove_shards(folder, 0)
             folder.rmdir()
     for array in arrays.values():
         if manifest.n_rows and _trim_last(root, array, manifest.n_rows):
-            found.append(f"the end of {array.file(array.n_shards(manifest.n_rows) - 1)}")
+            found.append(f"the end of {array.file(n_shards - 1)}")
     return tuple(found)
 
 
