@@ -1,4 +1,4 @@
-"""A problem whose rows are on the workers of a cluster."""
+"""A problem whose rows are on the workers of a cluster, which send sums over them."""
 
 from __future__ import annotations
 
@@ -90,15 +90,15 @@ class RemoteProblem:
 
     def tally(self, task: Callable[..., Any]) -> Any:
         """Return the sum of task(labels, weight)."""
-        return merged(self.client, self._each(_tally, task))
+        return merged(self.client, self._each(Problem.tally, task))
 
     def relabel(self, change: Callable[..., Any], reading: Any = None) -> RemoteProblem:
         """Return the same rows with labels and weights changed on the workers."""
-        return self._with(self._each(_relabel, change, reading))
+        return self._with(self._each(Problem.relabel, change, reading))
 
     def recode(self, change: Callable[[Codes], Codes]) -> RemoteProblem:
         """Return the same rows with their codes changed on the workers, nothing copied."""
-        return self._with(self._each(_recode, change))
+        return self._with(self._each(Problem.recode, change))
 
     def scores(self, coef: Array, intercept: Array) -> Array:
         """Return D w + b of all rows, brought here."""
@@ -106,13 +106,13 @@ class RemoteProblem:
 
     def take(self, rows: Array | slice) -> RemoteProblem:
         """Return some of the rows, in rising order, each part's on its worker."""
-        return self._with(self._taken(rows, _take))
+        return self._with(self._taken(rows, Problem.take))
 
     def weighted_rows(self) -> RemoteProblem:
         """Return the rows whose weight is not zero."""
         if not any(extent.is_weighted for extent in self._extents):
             return self
-        return self._with(self._each(_weighted))
+        return self._with(self._each(Problem.weighted_rows))
 
     def sample(self, n_rows: int) -> Problem:
         """Return at most n_rows rows, evenly spaced, brought here."""
@@ -168,31 +168,11 @@ def _sum(part: Problem, task: Callable[..., Any], arguments: tuple[Any, ...], at
     return part.sum(task, *arguments, at_least=at_least)
 
 
-def _tally(part: Problem, task: Callable[..., Any]) -> Any:
-    return part.tally(task)
-
-
-def _relabel(part: Problem, change: Callable[..., Any], reading: Any) -> Problem:
-    return part.relabel(change, reading)
-
-
-def _recode(part: Problem, change: Callable[[Codes], Codes]) -> Problem:
-    return part.recode(change)
-
-
 def _scores(part: Problem, arguments: tuple[Any, ...]) -> Array:
     return part.scores(*arguments)
-
-
-def _take(part: Problem, rows: Array) -> Problem:
-    return part.take(rows)
 
 
 def _gathered(part: Problem, rows: Array) -> Problem:
     found = part.take(rows)
     design = found.train.gathered()
     return replace(found, train=design, predict=design)
-
-
-def _weighted(part: Problem) -> Problem:
-    return part.weighted_rows()

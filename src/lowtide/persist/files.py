@@ -13,16 +13,7 @@ from lowtide._checks import fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
-from lowtide.learners import (
-    AsymmetricLSSVC,
-    CodePCA,
-    CompressedClassifier,
-    CompressedDetector,
-    CompressedRegressor,
-    KernelClassifier,
-    KernelRegressor,
-    as_model,
-)
+from lowtide.learners import LEARNERS, as_model
 from lowtide.persist.container import FORMAT, Bytes, Container, pack, unpack
 from lowtide.persist.weights import WeightForm, pack_weights, unpack_weights
 from lowtide.persist.whole_file import PathLike, read, write_whole
@@ -30,17 +21,8 @@ from lowtide.spec import Part, State
 
 __all__ = ["KINDS", "check_metadata", "describe", "from_bytes", "load", "read_metadata", "save", "to_bytes"]
 
-_LEARNERS = (
-    KernelClassifier,
-    KernelRegressor,
-    AsymmetricLSSVC,
-    CompressedClassifier,
-    CompressedRegressor,
-    CompressedDetector,
-    CodePCA,
-)
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
-KINDS: dict[str, Any] = {cls.__name__: cls for cls in (*ENCODERS.values(), *_LEARNERS, Codes)}
+KINDS: dict[str, Any] = {**ENCODERS, **LEARNERS, "Codes": Codes}
 
 Kind = type | tuple[type, ...]
 

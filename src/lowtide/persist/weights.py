@@ -29,7 +29,8 @@ def pack_weights(state: State, kind: str, form: WeightForm) -> State:
             raise fail("save", f"weights must be left out for {kind}, which has none", form)
         return state
     decision = state["decision"]
-    arrays, scales, dtype = dict(decision.arrays), {}, decision.arrays["weights"].dtype.name
+    arrays, dtype = dict(decision.arrays), decision.arrays["weights"].dtype.name
+    scales: dict[str, NDArray[Any]] = {}
     for name in [name for name in _WEIGHTS if name in arrays]:
         arrays[name], scale = small_weights(arrays[name], form)
         scales |= {} if scale is None else {name: scale}
