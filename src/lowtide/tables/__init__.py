@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from lowtide.tables.cells import MISSING, ChoiceError, TableError, as_numbers, listed, options_for, suggestion, text_of
+from lowtide.tables.elements import Categories, Category, Feature, Indicator, Number, Ordinal, Step
 from lowtide.tables.reading import (
     Block,
     CsvFile,
@@ -15,7 +16,7 @@ from lowtide.tables.reading import (
     number_matrix,
     open_table,
 )
-from lowtide.tables.recipe import Categories, Category, Feature, Indicator, Number, Ordinal, Recipe, Step
+from lowtide.tables.recipe import Recipe
 from lowtide.tables.surveying import (
     Alignment,
     Choice,

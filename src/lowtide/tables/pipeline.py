@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide.errors import ParameterError
 from lowtide.tables.cells import is_missing, listed
+from lowtide.tables.elements import Categories, Category, Indicator, Number, Ordinal, Origin, Step
 from lowtide.tables.reading import Block
-from lowtide.tables.recipe import Categories, Category, Indicator, Number, Ordinal, Origin, Recipe, Step
+from lowtide.tables.recipe import Recipe
 from lowtide.tables.surveying import block_rows, choose_columns, gather, learn_recipe
 
 __all__ = ["TableRecipe", "recipe_of"]

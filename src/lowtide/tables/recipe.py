@@ -7,115 +7,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.spec import Part, State, take_parts
-from lowtide.tables.cells import TableError, columns_of, listed, plain_cells, shown, text_of
+from lowtide.tables.cells import TableError, columns_of, listed, plain_cells, shown
+from lowtide.tables.elements import (
+    NEUTRAL,
+    Categories,
+    Feature,
+    Indicator,
+    Number,
+    Ordinal,
+    Origin,
+    Step,
+    Steps,
+    parse_elements,
+)
 
-__all__ = ["Categories", "Category", "Feature", "Indicator", "Number", "Ordinal", "Origin", "Recipe", "Step"]
+__all__ = ["Recipe"]
 
 Floats = NDArray[np.float64]
-Category = str | bool | int | float | None  # None is a missing value
-Step = tuple[str, *tuple[float, ...]]
 
 _VERSION = 1
-# The operations, with the numbers that leave a value as it is, to the bit.
-_NEUTRAL: dict[str, tuple[float, ...]] = {
-    "fill": (math.nan,),
-    "subtract": (0.0,),
-    "divide": (1.0,),
-    "multiply": (1.0,),
-    "add": (-0.0,),
-    "clip": (-math.inf, math.inf),
-}
 _UFUNCS = {"subtract": np.subtract, "divide": np.divide, "multiply": np.multiply, "add": np.add}
 _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
-
-
-@dataclass(frozen=True)
-class Categories:
-    """The categories of a column, as an encoder of categories was fitted with them.
-
-    Parameters
-    ----------
-    column : int
-        The raw column.
-    values : tuple of str, bool, int, float or None
-        All different; None is a missing value that counts as a category.
-    unknown : {"ignore", "error"}
-        What a cell that is none of them does: it is no category, or the row is refused.
-    as_text : bool, default=False
-        Whether cells are made texts first: whole numbers without a point, no blanks around, "" for nothing.
-    missing : str, bool, int, float or None, default=None
-        What a missing cell is replaced by; None leaves it missing.
-    """
-
-    column: int
-    values: tuple[Category, ...]
-    unknown: Literal["ignore", "error"] = "ignore"
-    as_text: bool = False
-    missing: Category = None
-
-    @cached_property
-    def _place(self) -> dict[Category, int]:
-        return {value: i for i, value in enumerate(self.values)}
-
-    def cells(self, column: NDArray[Any]) -> list[Any]:
-        """Return the cells of a raw column as they are compared."""
-        if self.as_text:
-            return [text_of(cell) for cell in column.tolist()]
-        cells = plain_cells(column)
-        return cells if self.missing is None else [self.missing if cell is None else cell for cell in cells]
-
-    def index(self, column: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the place of each cell among the categories, -1 for none, and which cells hold nothing."""
-        cells = self.cells(column)
-        try:
-            found = np.array([self._place.get(cell, -1) for cell in cells], dtype=np.intp)
-        except TypeError as error:
-            raise TableError(f"column {name!r} must hold texts, numbers or truth values, got {error}.") from error
-        if self.unknown == "error" and (found < 0).any():
-            row = int(np.argmax(found < 0))
-            got = "nothing" if cells[row] is None else repr(cells[row])
-            raise TableError(
-                f"column {name!r} must hold one of {listed(self.values)}, got {got} in row {row + 1}. An encoder of "
-                'categories with handle_unknown="ignore" takes others.'
-            )
-        return found, np.array([cell is None for cell in cells], dtype=bool)
-
-
-@dataclass(frozen=True)
-class Number:
-    """The number in a raw column; NaN where there is nothing."""
-
-    column: int
-
-
-@dataclass(frozen=True)
-class Indicator:
-    """1.0 where a cell is one category, 0.0 elsewhere: the category at `index` of a recipe's list of categories."""
-
-    categories: int
-    index: int
-
-
-@dataclass(frozen=True)
-class Ordinal:
-    """The place of a cell among the categories, from 0.0 on; `unknown` for none of them, `missing` for nothing.
-
-    None stands for NaN, which a later "fill" replaces; without one the row is refused.
-    """
-
-    categories: int
-    unknown: float | None = None
-    missing: float | None = None
-
-
-Origin = Number | Indicator | Ordinal
-Feature = tuple[Origin, tuple[Step, ...]]
 
 
 @dataclass(frozen=True)
@@ -208,7 +126,7 @@ class Recipe:
     columns: tuple[str, ...]
     named: bool
     sources: tuple[Origin, ...]
-    steps: tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...] = ()
+    steps: Steps = ()
     categories: tuple[Categories, ...] = ()
 
     @classmethod
@@ -365,7 +283,7 @@ class Recipe:
     def _vectors(self) -> list[tuple[str, list[Floats]]]:
         """The steps with an array an argument; features that are left as they are have the neutral number."""
         return [
-            (op, [_filled_up(values, neutral) for values, neutral in zip(arguments, _NEUTRAL[op])])
+            (op, [_filled_up(values, neutral) for values, neutral in zip(arguments, NEUTRAL[op])])
             for op, arguments in self.steps
         ]
 
@@ -449,22 +367,12 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON has it; the form is described above."""
-        known = [
-            {
-                "column": c.column,
-                "values": list(c.values),
-                "unknown": c.unknown,
-                "as_text": c.as_text,
-                "missing": c.missing,
-            }
-            for c in self.categories
-        ]
         return {
             "columns": list(self.columns),
             "named": self.named,
-            "categories": known,
-            "sources": [_source_to_json(source) for source in self.sources],
-            "steps": [[op, *(list(values) for values in arguments)] for op, arguments in self.steps],
+            "categories": [some.to_json() for some in self.categories],
+            "sources": [source.to_json() for source in self.sources],
+            "steps": [[op, *map(list, arguments)] for op, arguments in self.steps],
         }
 
     @classmethod
@@ -477,22 +385,9 @@ class Recipe:
             Saying what is wrong with it.
         """
         try:
-            return cls._parsed(content)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            return cls(**parse_elements(content))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise TableError(f"a table recipe must be what lowtide wrote, got {error!r}.") from error
-
-    @classmethod
-    def _parsed(cls, content: Any) -> Self:
-        surplus = set(content) - {"columns", "named", "categories", "sources", "steps"}
-        if surplus:
-            raise ValueError(f"unknown entries {listed(sorted(map(str, surplus)))}")
-        columns = tuple(_text(name) for name in _list(content["columns"]))
-        if len(set(columns)) < len(columns):
-            raise ValueError("columns of the same name")
-        categories = tuple(_categories(entry, len(columns)) for entry in _list(content["categories"]))
-        sources = tuple(_source(entry, len(columns), categories) for entry in _list(content["sources"]))
-        steps = tuple(_step(entry, len(sources)) for entry in _list(content["steps"]))
-        return cls(columns, _truth(content["named"]), sources, steps, categories)
 
     def to_state(self) -> State:
         """Return the recipe as the part "table" of what is kept."""
@@ -505,7 +400,7 @@ class Recipe:
         return cls.from_json(state["table"].spec)
 
 
-def _aligned(features: Sequence[Sequence[Step]]) -> tuple[tuple[str, tuple[tuple[float | None, ...], ...]], ...]:
+def _aligned(features: Sequence[Sequence[Step]]) -> Steps:
     """Return operations on all features that do to each its own steps, in order: one for all that have it alike."""
     rows: list[tuple[str, dict[int, tuple[float, ...]]]] = []
     for i, steps in enumerate(features):
@@ -518,7 +413,7 @@ def _aligned(features: Sequence[Sequence[Step]]) -> tuple[tuple[str, tuple[tuple
             at += 1
     n = len(features)
     return tuple(
-        (op, tuple(tuple(given[i][k] if i in given else None for i in range(n)) for k in range(len(_NEUTRAL[op]))))
+        (op, tuple(tuple(given[i][k] if i in given else None for i in range(n)) for k in range(len(NEUTRAL[op]))))
         for op, given in rows
     )
 
@@ -548,84 +443,3 @@ def _numbers(column: NDArray[Any], name: str) -> Floats:
 def _is_number(cell: object) -> bool:
     # Decimals are no Real, but tables hold them.
     return isinstance(cell, (Real, np.bool_)) or type(cell).__name__ == "Decimal"
-
-
-def _source_to_json(source: Origin) -> list[Any]:
-    if isinstance(source, Number):
-        return ["number", source.column]
-    if isinstance(source, Indicator):
-        return ["indicator", source.categories, source.index]
-    return ["ordinal", source.categories, source.unknown, source.missing]
-
-
-def _source(entry: Any, n_columns: int, categories: Sequence[Categories]) -> Origin:
-    kind, *values = _list(entry)
-    if kind == "number" and len(values) == 1:
-        return Number(_index(values[0], n_columns))
-    if kind == "indicator" and len(values) == 2:
-        which = _index(values[0], len(categories))
-        return Indicator(which, _index(values[1], len(categories[which].values)))
-    if kind == "ordinal" and len(values) == 3:
-        unknown, missing = (None if value is None else _finite(value) for value in values[1:])
-        return Ordinal(_index(values[0], len(categories)), unknown, missing)
-    raise ValueError(f"a source {shown(entry)}")
-
-
-def _categories(entry: Any, n_columns: int) -> Categories:
-    if set(entry) != {"column", "values", "unknown", "as_text", "missing"}:
-        raise ValueError(f"categories with {listed(sorted(map(str, entry)))}")
-    if entry["unknown"] not in ("ignore", "error"):
-        raise ValueError(f"unknown categories that do {shown(entry['unknown'])}")
-    values = tuple(_category(value) for value in _list(entry["values"]))
-    if len(set(values)) < len(values):
-        raise ValueError("categories that are equal")
-    column, missing = _index(entry["column"], n_columns), _category(entry["missing"])
-    return Categories(column, values, entry["unknown"], _truth(entry["as_text"]), missing)
-
-
-def _category(value: Any) -> Category:
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    return value if isinstance(value, int) else _finite(value)
-
-
-def _step(entry: Any, n_features: int) -> tuple[str, tuple[tuple[float | None, ...], ...]]:
-    op, *arguments = _list(entry)
-    if not isinstance(op, str) or op not in _NEUTRAL or len(arguments) != len(_NEUTRAL[op]):
-        raise ValueError(f"a step {shown(op)}")
-    numbers = tuple(tuple(None if v is None else _finite(v) for v in _list(values)) for values in arguments)
-    if any(len(values) != n_features for values in numbers):
-        raise ValueError(f"a step without a number for each of {n_features} features")
-    if op == "divide" and 0.0 in numbers[0]:
-        raise ValueError("a division by 0")
-    return op, numbers
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{shown(value)} in place of a list")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{shown(value)} in place of a text")
-    return value
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{shown(value)} in place of true or false")
-    return value
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{shown(value)} in place of a finite number")
-    return float(value)
-
-
-def _index(value: Any, n: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < n:
-        raise ValueError(f"{shown(value)} in place of a number from 0 to {n - 1}")
-    return value

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.tables.cells import ChoiceError, TableError, listed, suggestion
+from lowtide.tables.elements import Categories, Feature, Indicator, Number, Step
 from lowtide.tables.reading import Block, Purpose, Source, number_matrix
-from lowtide.tables.recipe import Categories, Feature, Indicator, Number, Recipe, Step
+from lowtide.tables.recipe import Recipe
 from lowtide.tables.target import Kind, target_kind
 
 __all__ = [
