@@ -61,7 +61,7 @@ void _start(void) { go(); leave(0); }
 _MODEL = """
 static void go_{p}(void)
 {{
-    static {x} row[{P}_FEATURES];
+    static {x} row[{P}_{size}];
     static uint8_t code[{P}_CODE_BYTES];
     {scores}
     int32_t n, result;
@@ -120,8 +120,10 @@ def _write(folder: Path, jobs: list[Job], start: str) -> list[Path]:
 
 
 def _one(made: DeviceCode, dtype: np.dtype) -> str:
-    kinds = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
+    kinds = {"float64": "double", "float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
     p, P = made.name, made.name.upper()
+    # A model of a table has rows of its raw columns.
+    size = "COLUMNS" if f"{P}_COLUMNS " in made.header else "FEATURES"
     scores = after = ""
     if f"{p}_scores" in made.header:
         kind = "float" if f"float scores[{P}_SCORES]" in made.header else "int32_t"
@@ -129,7 +131,7 @@ def _one(made: DeviceCode, dtype: np.dtype) -> str:
         after = f"{p}_scores(code, scores); give(scores, sizeof scores);"
     if f"{p}_decide" in made.header:
         after += f" result = {p}_decide(code); give(&result, 4);"
-    return _MODEL.format(p=p, P=P, x=kinds[dtype.name], scores=scores, after=after)
+    return _MODEL.format(p=p, P=P, size=size, x=kinds[dtype.name], scores=scores, after=after)
 
 
 def _run(command: list[object], jobs: list[Job]) -> list[Answer]:
@@ -152,7 +154,7 @@ def _layout(made: DeviceCode) -> np.dtype:
     if f"{P}_SCORES" in made.header:
         kind = "<f4" if f"float scores[{P}_SCORES]" in made.header else "<i4"
         fields.append(("scores", kind, (_macro(made, f"{P}_SCORES"),)))
-    if f"{P}_CLASSES" in made.header:
+    if f"{made.name}_decide" in made.header:
         fields.append(("decided", "<i4"))
     return np.dtype(fields)
 

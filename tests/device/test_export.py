@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +24,13 @@ def ten_classes(features):
     """Return a classifier with weights that nobody learned: sizes do not depend on them, and a fit takes seconds."""
     rows = RNG.integers(0, 17, (60, 64)).astype(np.uint8)
     model = classifier(phases(64, 64), 10, rows)
-    model.features_, n_weights = features, features._n_features_out
-    model._keep(RNG.standard_normal((n_weights, 10)), np.zeros(10))
+    drawn = features.drawn_
+    model.decision_ = replace(
+        model.decision_,
+        encoder=drawn,
+        template=drawn.template,
+        weights=RNG.standard_normal((drawn.n_outputs, 10)),
+    )
     return model
 
 
@@ -156,7 +162,7 @@ def test_unknown_options_are_refused_with_what_there_is(option):
 def test_what_is_not_fitted_or_not_ours_is_refused():
     with pytest.raises(NotFittedError):
         export_c(lt.RandomFeatures())
-    with pytest.raises(lt.errors.ParameterError, match="RandomFeatures"):
+    with pytest.raises(lt.errors.ParameterError, match="a learner of lowtide"):
         export_c(SVC().fit([[0.0], [1.0]], [0, 1]))
 
 

@@ -10,7 +10,7 @@ from device.harness import HOST_C, STRICT, needs_host, needs_qemu, run_on_arm, r
 from device.samples import classifier, float_rows
 
 import lowtide as lt
-from lowtide.device import Decision, export_c
+from lowtide.device import ScoreTables, export_c
 
 ROOTS = """
 int main(void)
@@ -83,7 +83,7 @@ def test_decisions_on_a_sketch_are_those_of_the_reference(tmp_path, gamma):
     X = np.random.default_rng(0).standard_normal((80, 20)).astype(np.float32)
     model = classifier(lt.Sketch(n_components=100, bits=4, gamma=gamma, random_state=0), 4, X)
     (answer,) = run_on_host(tmp_path, [(export_c(model), X)])
-    assert np.array_equal(answer.scores, Decision.of(model, "int8").scores(model.features_.encode(X)))
+    assert np.array_equal(answer.scores, ScoreTables.of(model.decision_, "int8").scores(model.features_.encode(X)))
     assert np.mean(model.classes_[answer.decided] == model.predict(X)) > 0.9
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from device.harness import needs_host, needs_qemu, run_on_arm, run_on_host
@@ -40,9 +42,13 @@ def every_kind():
     return made
 
 
+def drawn_of(encoder):
+    return getattr(encoder, "drawn_", encoder)
+
+
 def jobs_of(encoders, n, favor):
     return [
-        (export_c(encoder, name=f"e{i}", favor=favor), float_rows(n, encoder.n_features_in_, seed=i))
+        (export_c(encoder, name=f"e{i}", favor=favor), float_rows(n, drawn_of(encoder).n_features, seed=i))
         for i, encoder in enumerate(encoders)
     ]
 
@@ -97,7 +103,7 @@ def test_exported_phases_round_ties_as_encode_does(tmp_path):
     encoder = phases(1, 64, feature_map=Cosine())
     scale = encoder.projection_.scale.astype(np.float64)
     quarters = np.arange(-8, 9) / 4
-    rows = ((quarters[:, None] - encoder._offset) / scale).reshape(-1, 1).astype(np.float32)
+    rows = ((quarters[:, None] - encoder.drawn_.offset) / scale).reshape(-1, 1).astype(np.float32)
     (answer,) = run_on_host(tmp_path, [(export_c(encoder), rows)])
     assert np.array_equal(answer.codes, encoder.encode(rows).packed)
 
@@ -109,10 +115,8 @@ def test_scales_of_a_gaussian_take_two_bytes_and_offsets_none_or_three():
 
 @needs_host
 def test_offsets_that_no_seed_gives_are_kept_in_a_table(tmp_path):
-    other, unknown = phases(9, 40), phases(9, 40)
-    other._offset = (1 - other._offset).astype(np.float32)
-    unknown._seed = None
-    encoders = [other, unknown]
+    drawn = phases(9, 40).drawn_
+    encoders = [replace(drawn, offset=(1 - drawn.offset).astype(np.float32)), replace(drawn, seed=None)]
     jobs = jobs_of(encoders, 20, "flash")
     assert all(made.tables["offsets"] == 3 * 20 for made, _ in jobs)
     assert_equal_bits(encoders, jobs, run_on_host(tmp_path, jobs))

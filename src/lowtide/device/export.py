@@ -1,7 +1,8 @@
-"""A fitted encoder or model as one C99 header and one source."""
+"""A fitted encoder, or a model with its table, encoder and decision, as one C99 header and one source."""
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -9,20 +10,25 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import lowtide
 from lowtide._checks import check_option, fail
 from lowtide.codes import row_bytes, stored_bits
-from lowtide.device.comment import describe
-from lowtide.device.decision import WEIGHTS, Decision
-from lowtide.device.encoding import line_part, phase_part, ternary_part
+from lowtide.device.encoding import encoder_part
+from lowtide.device.recipe import RecipeSource
+from lowtide.device.scores import ScoreTables
 from lowtide.device.text import Part, check_name, filled
-from lowtide.encoders import Encoder, RandomFeatures, Sketch, TernaryFeatures
-from lowtide.learners import KernelClassifier, KernelRegressor
+from lowtide.device.weights import WEIGHTS
+from lowtide.encoders import DrawnEncoder, DrawnSketch, DrawnTernary, Encoder
+from lowtide.learners import Decision, as_model
 from lowtide.persist import write_whole
+from lowtide.tables import Recipe
 
 __all__ = ["DeviceCode", "export_c"]
 
 _INPUTS = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
+_ROWS = {"float64": "double", **_INPUTS}
 _MOST_FEATURES = 65535
+_WIDTH = 110
 
 
 @dataclass(frozen=True)
@@ -78,34 +84,48 @@ class DeviceCode:
         return paths
 
 
+@dataclass(frozen=True)
+class _Exported:
+    """What is exported: the encoder, and of a model its decision and what its rows go through."""
+
+    encoder: DrawnEncoder
+    decision: Decision | None = None
+    recipe: RecipeSource | None = None
+    columns: RecipeSource | None = None
+    scores: ScoreTables | None = None
+
+
 def export_c(
     model: Any,
     *,
     name: str = "model",
     weights: Literal["int8", "int6", "int4", "float16"] | None = "int8",
-    input: Literal["float32", "int16", "uint8"] | None = None,
+    input: Literal["float32", "int16", "uint8", "float64"] | None = None,
     favor: Literal["flash", "time"] = "flash",
     rows: Any = None,
 ) -> DeviceCode:
     """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
 
     Codes are equal bit by bit to those of `encode`: `RandomFeatures` and `Sketch` on the Hadamard layout in float32, by
-    the same additions in the same order; `TernaryFeatures` in integers.
+    the same additions in the same order; `TernaryFeatures` in integers. Where the model takes rows of a table (a
+    pipeline of scalers and encoders of categories, or a recipe), so does the C: it computes the features in double, by
+    the same operations in the same order.
 
     Parameters
     ----------
-    model : RandomFeatures, Sketch, TernaryFeatures, KernelClassifier or KernelRegressor
-        Fitted. Of a learner both its encoder and its decision are exported.
+    model : RandomFeatures, Sketch, TernaryFeatures, a learner, or a scikit-learn Pipeline that ends in one
+        Fitted. Of a learner its encoder and its decision are exported, and what its rows go through before.
     name : str, default="model"
         Prefix of every function, and the name of the files.
     weights : {"int8", "int6", "int4", "float16"} or None, default="int8"
         How a learner's weights are kept; None for the encoder alone.
-    input : {"float32", "int16", "uint8"}, optional
-        Type of a row's numbers. None is "float32", for `TernaryFeatures` "int16".
+    input : {"float32", "int16", "uint8", "float64"}, optional
+        Type of a row's numbers. None is "float32", for `TernaryFeatures` "int16", for rows of a table "float64", which
+        only they may be.
     favor : {"flash", "time"}, default="flash"
         "flash" makes again for every row what was drawn from a seed (the dither, the entries of a ternary W), and keeps
         weights under a prefix code where that is shorter; "time" keeps all of it ready in tables.
-    rows : array (n, n_features), optional
+    rows : array (n, n_features), or a table as the model takes it, optional
         Rows on which the rounded decision is compared with the model's.
 
     Returns
@@ -115,7 +135,8 @@ def export_c(
     Notes
     -----
     A Hadamard frequency takes 2 bytes of flash for its length and 3 bits for signs, with favor="time" 3 bytes more for
-    its dither; a component of C classes C - 1 weights. RAM is a code and one block of the transform.
+    its dither; a component of C classes C - 1 weights. A column that is scaled takes at most 8 bytes an operation. RAM
+    is a code and one block of the transform, with a table also a float a feature.
 
     Examples
     --------
@@ -128,114 +149,199 @@ def export_c(
     {'signs': 96, 'scales': 512, 'weights': 512, 'bias': 4}
     >>> print(made.header[made.header.index("int sign_decide") :].splitlines()[0])
     int sign_decide(const uint8_t code[SIGN_CODE_BYTES]);
+
+    What a pipeline does to the columns is in the C too:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> model = make_pipeline(StandardScaler(), lt.KernelClassifier(n_components=512, random_state=0))
+    >>> made = lt.device.export_c(model.fit(X, X[:, 0] > 0), name="sign")
+    >>> print(made.header[made.header.index("int sign_encode") :].splitlines()[0])
+    int sign_encode(const double row[SIGN_COLUMNS], uint8_t code[SIGN_CODE_BYTES]);
     """
-    encoder = _encoder_of(model, weights)
-    names = _names(encoder, check_name(name), input)
+    what = _exported(model, weights)
+    names = _names(what, check_name(name), input)
     check_option("export_c", "favor", favor, ("flash", "time"))
-    parts = [_encoding(encoder, names, favor)]
-    decision = None
-    if weights is not None and model is not encoder:
-        decision = Decision.of(model, weights)
-        parts.append(decision.part(names, favor))
-    agreement = None if rows is None or decision is None else _agreement(model, decision, rows)
+    parts = [encoder_part(what.encoder, names, favor)]
+    if what.recipe is not None:
+        parts.append(what.recipe.part(names))
+    if what.scores is not None:
+        parts.append(what.scores.part(names, favor))
+    scores = what.scores
+    # Encoding is done before scoring: their stacks are never there at once.
+    stack = max(sum(part.work_bytes for part in parts[: 1 if what.recipe is None else 2]), parts[-1].work_bytes)
     made = DeviceCode(
         name=name,
         header="",
-        source=_source(parts, names, encoder),
+        source=_source(parts, names, what.encoder),
         tables={table.name: table.nbytes for part in parts for table in part.tables},
         code_bytes=sum(part.code_bytes for part in parts),
-        ram_bytes=names["code_bytes"] + 4 * (decision.n_scores if decision else 0) + max(p.work_bytes for p in parts),
-        error=None if decision is None else decision.rounded.error,
-        agreement=agreement,
+        ram_bytes=names["code_bytes"] + 4 * (scores.n_scores if scores else 0) + stack,
+        error=None if scores is None else scores.rounded.error,
+        agreement=None if rows is None else _agreement(what, rows),
     )
-    return replace(made, header=_header(made, names, encoder, decision))
+    return replace(made, header=_header(made, names, what))
 
 
-def _encoder_of(model: Any, weights: str | None) -> Any:
-    """Return an encoder itself or that of a learner, or refuse what cannot be exported."""
-    check_is_fitted(model)
+def _exported(model: Any, weights: str | None) -> _Exported:
+    """Return the parts of a model, or refuse what cannot be exported."""
     if weights is not None:
         check_option("export_c", "weights", weights, tuple(WEIGHTS))
-    if isinstance(model, (KernelClassifier, KernelRegressor)):
-        encoder = model.features_
-        if encoder is None:
-            remedy = "Give their encoder as features when fitting."
-            raise fail("export_c", "a model fitted on Codes must know their encoder", model, remedy)
-    elif isinstance(model, Encoder):
-        encoder = model
+    if isinstance(model, (Encoder, DrawnEncoder)):
+        if isinstance(model, Encoder):
+            check_is_fitted(model)
+        what = _Exported(model.drawn_ if isinstance(model, Encoder) else model)
     else:
-        known = "RandomFeatures, Sketch, TernaryFeatures, KernelClassifier or KernelRegressor"
-        raise fail("export_c", f"model must be one of {known}, fitted", type(model).__name__)
-    if encoder.n_features_in_ > _MOST_FEATURES:
-        raise fail("export_c", f"rows must have at most {_MOST_FEATURES} columns", encoder.n_features_in_)
-    return encoder
+        what = _of_decision(as_model(model).decision_, weights)
+    n_columns = max(what.encoder.n_features, 0 if what.decision is None else what.decision.n_features)
+    if n_columns > _MOST_FEATURES:
+        raise fail("export_c", f"rows must have at most {_MOST_FEATURES} columns", n_columns)
+    return what
 
 
-def _names(encoder: Any, name: str, input: str | None) -> dict[str, Any]:
+def _of_decision(decision: Decision, weights: str | None) -> _Exported:
+    if decision.encoder is None:
+        remedy = "Give their encoder as features when fitting."
+        raise fail("export_c", "a model fitted on Codes must know their encoder", "none", remedy)
+    recipe, names = decision.recipe, decision.columns
+    if recipe is None and names is not None:
+        recipe = Recipe.plain(names)
+    columns = None if recipe is None else RecipeSource(recipe)
+    return _Exported(
+        encoder=decision.encoder,
+        decision=decision,
+        recipe=None if recipe is None or recipe.is_identity else columns,
+        columns=columns,
+        scores=None if weights is None else ScoreTables.of(decision, weights),
+    )
+
+
+def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
     """Return what every template knows."""
+    encoder, recipe = what.encoder, what.recipe
+    is_ternary = isinstance(encoder, DrawnTernary)
     if input is None:
-        input = "int16" if isinstance(encoder, TernaryFeatures) else "float32"
-    check_option("export_c", "input", input, tuple(_INPUTS))
-    if not encoder._has_codes:
-        raise fail(
-            "export_c", "a device codes rows: the encoder must have a coded side", "bits=None", "Fit with bits=1."
+        input = "float64" if recipe is not None else "int16" if is_ternary else "float32"
+    check_option("export_c", "input", input, tuple(_INPUTS if recipe is None else _ROWS))
+    if is_ternary and recipe is not None:
+        remedy = "Fit it on rows of integers, without a table."
+        raise fail("export_c", "TernaryFeatures must have integers as input", "what a table is made into", remedy)
+    if not encoder.has_codes:
+        need = "a device codes rows: the encoder must have a coded side"
+        raise fail("export_c", need, "bits=None", "Fit with bits=1.")
+    template = encoder.template
+    if template is None:
+        need, remedy = (
+            "an encoder must need no more than sums and comparisons on a device",
+            "Use a quantizer of levels.",
         )
-    bits, n_levels = _layout(encoder)
+        raise fail("export_c", need, "a continuous coded side", remedy)
+    row, size = ("x", "FEATURES") if recipe is None else ("row", "COLUMNS")
+    code = f"uint8_t code[{name.upper()}_CODE_BYTES]"
+    plain = f"int {name}_encode(const {_ROWS[input]} x[{name.upper()}_FEATURES], {code})"
     return {
         "p": name,
         "P": name.upper(),
-        "input_type": _INPUTS[input],
-        "n_features": encoder.n_features_in_,
-        "bits": bits,
-        "stored_bits": stored_bits(bits),
-        "n_levels": n_levels,
-        "code_bytes": row_bytes(n_levels, bits),
+        "head": plain if recipe is None else f"static int encode_features(const float *x, {code})",
+        "input_type": _ROWS[input] if recipe is None else "float",
+        "row_type": _ROWS[input],
+        "row": row,
+        "row_size": size,
+        "n_features": encoder.n_features,
+        "bits": template.bits,
+        "stored_bits": stored_bits(template.bits),
+        "n_levels": template.n_levels,
+        "code_bytes": row_bytes(template.n_levels, template.bits),
     }
 
 
-def _layout(encoder: Any) -> tuple[int, int]:
-    """Return bits and levels of a code."""
-    if isinstance(encoder, RandomFeatures):
-        quantizer = encoder._coded_side()
-        if quantizer.bits is not None:
-            return quantizer.bits, encoder._n_levels
-    if isinstance(encoder, TernaryFeatures):
-        return 2, encoder._n_components
-    if isinstance(encoder, Sketch):
-        return encoder.steps_.bits, encoder._n_components
-    remedy = "Use RandomFeatures, Sketch or TernaryFeatures."
-    reason = "the encoder must need no more than sums and comparisons on a device"
-    raise fail("export_c", reason, encoder, remedy)
-
-
-def _encoding(encoder: Any, names: dict[str, Any], favor: str) -> Part:
-    if isinstance(encoder, TernaryFeatures):
-        return ternary_part(encoder, names, favor)
-    return line_part(encoder, names) if isinstance(encoder, Sketch) else phase_part(encoder, names, favor)
-
-
-def _agreement(model: Any, decision: Decision, rows: Any) -> float | None:
-    """Return the share of rows on which the rounded decision is the model's; None for a regression."""
-    if decision.classes is None:
+def _agreement(what: _Exported, rows: Any) -> float | None:
+    """Return the share of rows on which the rounded decision is the model's; None where there is nothing to decide."""
+    if what.decision is None or what.scores is None or what.scores.classes is None:
         return None
-    codes = model.features_.encode(rows)
+    codes = what.decision.encode(rows)
     if len(codes) == 0:
         raise fail("export_c", "rows to compare decisions on must be at least one", 0)
-    return float(np.mean(decision.decide(codes) == model.predict(codes)))
+    return float(np.mean(what.scores.decide(codes) == what.decision.predict(codes)))  # type: ignore[arg-type]
 
 
-def _source(parts: list[Part], names: dict[str, Any], encoder: Any) -> str:
+def _source(parts: list[Part], names: dict[str, Any], encoder: DrawnEncoder) -> str:
     """Return the .c file."""
     headers = sorted(frozenset().union(*(part.headers for part in parts)))
     preamble = "".join(f"#include <{header}>\n" for header in headers)
     if "float.h" in headers:
         preamble += filled("strict.c")
-    fingerprint = ", ".join(str(byte) for byte in encoder.fingerprint_)
+    fingerprint = ", ".join(str(byte) for byte in encoder.fingerprint)
     body = "".join(part.text() for part in parts)
     return filled("source.c", **names, preamble=preamble, fingerprint=fingerprint, body=body).rstrip("\n") + "\n"
 
 
-def _header(made: DeviceCode, names: dict[str, Any], encoder: Any, decision: Decision | None) -> str:
+def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     """Return the .h file."""
-    declared = "" if decision is None else decision.header(names)
-    return filled("header.h", **names, comment=describe(made, encoder, decision), decision=declared)
+    refusal, columns, more = "", "", ""
+    if what.recipe is not None:
+        columns = f"#define {names['P']}_COLUMNS {len(what.recipe.recipe.columns)}\n"
+        refusal = ", or -2 for one\n   with a category that is not known" if what.recipe.refuses_unknown else ""
+        more = filled("category.h", **names) if what.recipe.has_texts else ""
+    encode = filled("encode.h", **names, refusal=refusal) + more
+    declared = "" if what.scores is None else what.scores.header(names)
+    return filled(
+        "header.h", **names, comment=_comment(made, names, what), columns=columns, encode=encode, decision=declared
+    )
+
+
+def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
+    """Return the comment at the top: what it is, its columns, flash and RAM, how to build it, what it is equal to."""
+    paragraphs = [_what(made, what)]
+    if what.columns is not None and (what.recipe is not None or what.columns.recipe.named):
+        paragraphs.append(f"Columns: {what.columns.describe(names['row'], names['p'])}")
+    paragraphs += [_flash(made), _ram(made), _build(what)]
+    if what.scores is not None:
+        paragraphs.append(_rounding(made, what.scores))
+    lines = [line for text in paragraphs for line in [*textwrap.wrap(text, _WIDTH), ""]]
+    return "/* " + "\n".join(f"   {line}".rstrip() for line in lines[:-1]).lstrip() + " */"
+
+
+def _what(made: DeviceCode, what: _Exported) -> str:
+    encoder = what.encoder
+    then = "" if what.scores is None else ", and a decision from the code"
+    numbers = f"{encoder.n_features} numbers"
+    rows = numbers if what.recipe is None else f"a table of {len(what.recipe.recipe.columns)} columns, {numbers} each"
+    return (
+        f"{made.name}: codes of rows of {rows}{then}. Made by lowtide {lowtide.__version__}; equal bit by bit to "
+        f"{encoder.kind}.encode of fingerprint {encoder.fingerprint.hex()}."
+    )
+
+
+def _flash(made: DeviceCode) -> str:
+    tables = ", ".join(f"{name} {size:,}" for name, size in made.tables.items())
+    return (
+        f"Flash: {made.flash_bytes:,} bytes, tables {sum(made.tables.values()):,} ({tables}) and code at most "
+        f"{made.code_bytes:,} on a Cortex-M4 with its float unit and -Os."
+    )
+
+
+def _ram(made: DeviceCode) -> str:
+    return f"RAM: {made.ram_bytes:,} bytes besides the row: code, scores and stack. No heap, nothing static."
+
+
+def _build(what: _Exported) -> str:
+    if isinstance(what.encoder, DrawnTernary):
+        return "Build: any C99 compiler. Integers only: sums, differences and comparisons."
+    parts = ["features are computed"] * (what.recipe is not None)
+    parts += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
+    double = (
+        f" {' and '.join(parts).capitalize()} in double: without hardware for it the compiler's library adds some 2 kB."
+    )
+    return (
+        "Build: any C99 compiler, without libm. float must be IEEE binary32, computed as such and rounded to nearest, "
+        "with subnormal numbers: no -ffast-math, no flush to zero. Contraction to fused operations is harmless."
+        f"{double if parts else ''}"
+    )
+
+
+def _rounding(made: DeviceCode, scores: ScoreTables) -> str:
+    text = f"Decision: weights in {scores.kind}; rounding them moves a decision value by about {made.error:.2g}."
+    if made.agreement is not None:
+        text += f" On the rows it was tried on, {made.agreement:.2%} of the classes were those of the model itself."
+    return text

@@ -1,4 +1,4 @@
-"""Numbers, names and tables as C."""
+"""Numbers, names, tables and packed levels as C."""
 
 from __future__ import annotations
 
@@ -15,12 +15,34 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 
-__all__ = ["Part", "Table", "c_float", "c_string", "check_name", "filled", "name_from"]
+__all__ = [
+    "Part",
+    "Table",
+    "c_comment",
+    "c_number",
+    "c_string",
+    "check_name",
+    "filled",
+    "get_source",
+    "name_from",
+    "narrowed",
+    "put_source",
+]
 
 _LINE = 116
-_C_TYPES = {"u1": "uint8_t", "i1": "int8_t", "u2": "uint16_t", "i2": "int16_t", "i4": "int32_t", "f4": "float"}
+_C_TYPES = {
+    "u1": "uint8_t",
+    "i1": "int8_t",
+    "u2": "uint16_t",
+    "i2": "int16_t",
+    "i4": "int32_t",
+    "f4": "float",
+    "f8": "double",
+}
 # Words of C99 and C++ that no function may be called by; the generated names get endings, so few could clash.
 _WORDS = {"int", "char", "auto", "main", "float", "double", "const", "static", "struct", "union", "void", "template"}
+# Levels of one, two, four and eight bits never lie across two bytes.
+_ACROSS = 3
 
 
 @dataclass(frozen=True)
@@ -39,7 +61,7 @@ class Table:
     def declaration(self) -> str:
         """Return the definition in C, with a comment above."""
         kind = _C_TYPES[self.values.dtype.str[1:]]
-        texts = [c_float(v) if kind == "float" else str(int(v)) for v in self.values.ravel()]
+        texts = [c_number(v) for v in self.values.ravel()]
         return f"\n/* {self.what} */\nstatic const {kind} {self.name}[{self.values.size}] = {{\n{_lines(texts)}\n}};\n"
 
 
@@ -75,16 +97,37 @@ def filled(template: str, **values: object) -> str:
     return _template(template).substitute({name: str(value) for name, value in values.items()})
 
 
-def c_float(value: float) -> str:
-    """Return a float32 as a literal that reads back to the same bits.
+def c_number(value: Any) -> str:
+    """Return a number of numpy as a literal that reads back to the same bits.
 
     Examples
     --------
-    >>> c_float(np.float32(0.1)), c_float(2.0)
-    ('0.1f', '2.0f')
+    >>> c_number(np.float32(0.1)), c_number(np.float32(2)), c_number(np.float64(0.1)), c_number(np.uint8(7))
+    ('0.1f', '2.0f', '0.1', '7')
     """
-    text = str(np.float32(value))
-    return (text if any(mark in text for mark in ".e") else f"{text}.0") + "f"
+    if value.dtype.kind != "f":
+        return str(int(value))
+    text = str(value)
+    text = text if any(mark in text for mark in ".e") else f"{text}.0"
+    return text + "f" * (value.dtype == np.float32)
+
+
+def narrowed(values: Any) -> NDArray[Any]:
+    """Return numbers in the least of the types uint8, uint16, int16, float and double that holds them all.
+
+    Examples
+    --------
+    >>> narrowed([0, 255]).dtype, narrowed([-1.0]).dtype, narrowed([0.5]).dtype, narrowed([0.1]).dtype
+    (dtype('uint8'), dtype('int16'), dtype('float32'), dtype('float64'))
+    """
+    wide = np.array(values, dtype=np.float64)
+    for kind in (np.uint8, np.uint16, np.int16, np.float32):
+        with np.errstate(all="ignore"):
+            narrow = wide.astype(kind)
+        # By their bits: -0.0 is not 0.
+        if np.array_equal(narrow.astype(np.float64).view(np.uint64), wide.view(np.uint64)):
+            return narrow
+    return wide
 
 
 def c_string(text: str) -> str:
@@ -97,6 +140,17 @@ def c_string(text: str) -> str:
     """
     plain = set(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
+
+
+def c_comment(text: str) -> str:
+    r"""Return a text in quotes that does not end the comment it stands in.
+
+    Examples
+    --------
+    >>> print(c_comment("km/h"), c_comment("a*/b"))
+    "km/h" "a*\057b"
+    """
+    return c_string(text).replace("*/", "*\\057").replace("/*", "\\057*")
 
 
 def check_name(name: Any) -> str:
@@ -119,6 +173,20 @@ def name_from(text: str) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
     name = name if name[:1].isalpha() and name not in _WORDS and not keyword.iskeyword(name) else f"model_{name}"
     return name[:31].rstrip("_")
+
+
+def put_source(names: dict[str, Any]) -> str:
+    """Return the functions that zero a code and write a level into it."""
+    across = "\n    if ((bit & 7) > 5) code[(bit >> 3) + 1] = (uint8_t)(level >> (8 - (bit & 7)));"
+    return filled("put.c", **names, across=across if names["stored_bits"] == _ACROSS else "")
+
+
+def get_source(bits: int) -> str:
+    """Return the function that reads a level; the last one ends within the row, so no byte past it is read."""
+    window = "(uint32_t)code[bit >> 3]"
+    if bits == _ACROSS:
+        window = "(code[bit >> 3] | ((bit & 7) > 5 ? (uint32_t)code[(bit >> 3) + 1] << 8 : 0u))"
+    return filled("get.c", stored_bits=bits, window=window, mask=(1 << bits) - 1)
 
 
 @cache

@@ -5,7 +5,7 @@ static uint32_t level(float u)
 $count
 }
 
-int ${p}_encode(const ${input_type} x[${P}_FEATURES], uint8_t code[${P}_CODE_BYTES])
+$head
 {
     const float factor = inverse_length(x);
     float v[DIMENSION];

@@ -1,5 +1,5 @@
 
-int ${p}_encode(const ${input_type} x[${P}_FEATURES], uint8_t code[${P}_CODE_BYTES])
+$head
 {
     $start
     uint32_t j;

@@ -11,9 +11,9 @@ from device.samples import classifier, integer_rows, phases, trits
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide.device import Decision, export_c
-from lowtide.device.decision import WEIGHTS, rule
-from lowtide.device.decision.weights import pack_fields
+from lowtide.device import ScoreTables, export_c
+from lowtide.device import scores as scores_module
+from lowtide.device.weights import WEIGHTS
 
 KINDS = tuple(WEIGHTS)
 
@@ -50,7 +50,7 @@ def jobs_of(models, kind, favor):
 
 def assert_decided(models, kind, answers):
     for (model, rows), answer in zip(models, answers, strict=True):
-        codes, decision = model.features_.encode(rows), Decision.of(model, kind)
+        codes, decision = model.features_.encode(rows), ScoreTables.of(model.decision_, kind)
         expected = decision.scores(codes)
         if kind == "float16":
             assert np.allclose(answer.scores, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
@@ -81,7 +81,7 @@ def test_exported_scores_are_those_of_the_reference_on_a_cortex_m4(tmp_path, kin
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_differ_from_decision_values_by_the_stated_error(kind):
     for model, rows in every_model():
-        codes, decision = model.features_.encode(rows), Decision.of(model, kind)
+        codes, decision = model.features_.encode(rows), ScoreTables.of(model.decision_, kind)
         exact = model.decision_function(codes) if decision.classes is not None else model.predict(codes)
         exact = exact.reshape(len(codes), -1)
         if decision.reference is not None:
@@ -93,7 +93,7 @@ def test_scores_differ_from_decision_values_by_the_stated_error(kind):
 
 def test_finer_weights_have_a_smaller_error():
     model, _ = every_model()[0]
-    errors = [Decision.of(model, kind).rounded.error for kind in ("int4", "int6", "int8", "float16")]
+    errors = [ScoreTables.of(model.decision_, kind).rounded.error for kind in ("int4", "int6", "int8", "float16")]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > 50 * errors[-1]
 
@@ -102,7 +102,7 @@ def test_agreement_counts_the_rows_with_the_model_s_class():
     model, rows = every_model()[0]
     made = export_c(model, weights="int4", rows=rows)
     codes = model.features_.encode(rows)
-    same = np.mean(Decision.of(model, "int4").decide(codes) == model.predict(codes))
+    same = np.mean(ScoreTables.of(model.decision_, "int4").decide(codes) == model.predict(codes))
     assert made.agreement == same > 0.8
     assert f"{same:.2%}" in made.header
 
@@ -118,33 +118,23 @@ def test_the_reference_class_has_no_weights():
 def test_any_class_may_be_the_one_without_weights(monkeypatch, tmp_path, reference):
     X = rows_of()
     model = classifier(phases(20, 100), 4, X)
-    monkeypatch.setattr(rule, "_best_reference", lambda W: reference)
+    monkeypatch.setattr(scores_module, "_best_reference", lambda W: reference)
     scores = (
-        Decision.of(model, "float16").scores(model.features_.encode(X)) * Decision.of(model, "float16").rounded.unit
+        ScoreTables.of(model.decision_, "float16").scores(model.features_.encode(X))
+        * ScoreTables.of(model.decision_, "float16").rounded.unit
     )
     exact = model.decision_function(X)
     assert not scores[:, reference].any()
     assert np.allclose(scores, exact - exact[:, [reference]], atol=0.01)
     if HOST_C is not None:
         (answer,) = run_on_host(tmp_path, [(export_c(model), X)])
-        assert np.array_equal(answer.scores, Decision.of(model, "int8").scores(model.features_.encode(X)))
+        assert np.array_equal(answer.scores, ScoreTables.of(model.decision_, "int8").scores(model.features_.encode(X)))
 
 
 def test_without_weights_there_is_no_decision():
     made = export_c(every_model()[0][0], weights=None)
     assert "_decide" not in made.header + made.source
     assert made.error is made.agreement is None
-
-
-@pytest.mark.parametrize("bits", [4, 6, 8])
-def test_packed_fields_read_back(bits):
-    most = 2 ** (bits - 1) - 1
-    weights = np.random.default_rng(0).integers(-most, most + 1, 101).astype(np.int8)
-    packed = pack_fields(weights, bits).astype(int)
-    places = bits * np.arange(101)
-    windows = packed[places // 8] | packed[np.minimum(places // 8 + 1, len(packed) - 1)] << 8
-    fields = (windows >> (places % 8)) & (2**bits - 1)
-    assert np.array_equal(fields - 2 * (fields & 2 ** (bits - 1)), weights)
 
 
 def test_labels_are_written_as_texts_that_cannot_break_the_source(tmp_path):
@@ -159,7 +149,7 @@ def test_labels_are_written_as_texts_that_cannot_break_the_source(tmp_path):
 def test_all_weights_zero_give_scores_of_zero():
     X = rows_of()
     model = lt.KernelRegressor(phases(20, 50)).fit(X, np.zeros(len(X)))
-    assert not Decision.of(model, "int8").scores(model.features_.encode(X)).any()
+    assert not ScoreTables.of(model.decision_, "int8").scores(model.features_.encode(X)).any()
 
 
 def test_a_decision_on_the_full_side_is_refused():

@@ -1,4 +1,4 @@
-"""Prefix codes: lengths that are optimal, values that read back."""
+"""Weights in flash: fields and prefix codes that read back, words of optimal lengths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 import pytest
 
-from lowtide.device.decision.prefix import LONGEST, PrefixCoded, word_lengths
+from lowtide.device.weights import LONGEST, PrefixCoded, pack_fields, word_lengths
 
 RNG = np.random.default_rng(0)
 
@@ -81,3 +81,14 @@ def test_lengths_under_the_limit_make_a_complete_code(n):
     assert lengths.max() <= LONGEST
     assert np.sum(2.0 ** -lengths.astype(float)) == 1.0
     assert np.all(np.diff(lengths) <= 0)
+
+
+@pytest.mark.parametrize("bits", [4, 6, 8])
+def test_packed_fields_read_back(bits):
+    most = 2 ** (bits - 1) - 1
+    weights = np.random.default_rng(0).integers(-most, most + 1, 101).astype(np.int8)
+    packed = pack_fields(weights, bits).astype(int)
+    places = bits * np.arange(101)
+    windows = packed[places // 8] | packed[np.minimum(places // 8 + 1, len(packed) - 1)] << 8
+    fields = (windows >> (places % 8)) & (2**bits - 1)
+    assert np.array_equal(fields - 2 * (fields & 2 ** (bits - 1)), weights)

@@ -1,8 +1,9 @@
-"""Scores and classes from a code, as C and, to compare with, as numpy."""
+"""Scores and answers from a code, as C and, to compare with, as numpy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from string import Template
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +11,11 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, stored_bits
-from lowtide.device.decision.storage import WeightCode, weight_code
-from lowtide.device.decision.weights import RoundedWeights, round_weights
-from lowtide.device.packing import get_source
-from lowtide.device.text import Part, Table, c_float, c_string, filled
-from lowtide.encoders import no_codes
-from lowtide.learners import KernelClassifier, KernelRegressor
+from lowtide.device.text import Part, Table, c_number, c_string, filled, get_source
+from lowtide.device.weights import RoundedWeights, WeightCode, round_weights, weight_code
+from lowtide.learners import ArgMax, Decision, Rule, Sign, Values, Votes
 
-__all__ = ["Decision"]
+__all__ = ["ScoreTables"]
 
 _VISIT_SET_BIT = """        if ((code[j >> 3] >> (j & 7)) & 1) add(&at, scores, 1);
         else at += COLUMNS;"""
@@ -26,18 +24,38 @@ _VISIT_LEVEL = "        add(&at, scores, values[get(code, j)]);"
 _VISIT_PAIR = """        const uint32_t entry = 2 * get(code, j);
         add(&at, scores, values[entry]);
         add(&at, scores, values[entry + 1]);"""
+_FIRST_OF_TWO, _SECOND_OF_TWO = "    return scores[0] >= 0;", "    return scores[0] > 0;"
+_INLIER = "    return scores[0] > 0 ? 1 : -1;"
 _ARGMAX = """    {
         int best = 0, c;
-        for (c = 1; c < $P_SCORES; ++c) {
+        for (c = 1; c < ${P}_SCORES; ++c) {
             if (scores[c] > scores[best]) best = c;
         }
         return best;
     }"""
+_VOTES = """    {
+        /* Written as volatile, so that compilers make no call of a library's memset of it. */
+        volatile int votes[${P}_CLASSES];
+        int best = 0, column = 0, i, j;
+        for (i = 0; i < ${P}_CLASSES; ++i) votes[i] = 0;
+        for (i = 0; i < ${P}_CLASSES; ++i) {
+            for (j = i + 1; j < ${P}_CLASSES; ++j) ++votes[scores[column++] > 0 ? i : j];
+        }
+        for (i = 1; i < ${P}_CLASSES; ++i) {
+            if (votes[i] > votes[best]) best = i;
+        }
+        return best;
+    }"""
+_DECIDES = {
+    ArgMax: "Returns the class of a code, an index of ${p}_classes.",
+    Votes: "Returns the class of a code, an index of ${p}_classes: the one with the most votes of pairs.",
+    Sign: "Returns 1 for a code of an inlier, -1 for that of an outlier.",
+}
 
 
 @dataclass(frozen=True)
-class Decision:
-    """Scores of a code from weights of a few bits; of classes the best.
+class ScoreTables:
+    """Weights of a few bits from which a device scores a code, and what it answers by the scores.
 
     With more than two classes one of them, the reference, has no weights: the scores of the others are relative to it,
     which changes no decision and saves a column.
@@ -49,8 +67,10 @@ class Decision:
         Of all columns but the reference's.
     reference : int or None
         The class without weights.
+    rule : ArgMax, Votes, Sign or Values
+        How scores become answers.
     classes : ndarray or None
-        Labels; None for a regression.
+        Labels; None where nothing is classified.
     bits, n_levels : int
         Of the codes.
     """
@@ -58,33 +78,42 @@ class Decision:
     kind: str
     rounded: RoundedWeights
     reference: int | None
+    rule: Rule
     classes: NDArray[Any] | None
     bits: int
     n_levels: int
 
     @classmethod
-    def of(cls, model: KernelClassifier | KernelRegressor, kind: str) -> Self:
-        """Return the decision of a fitted learner that predicts on codes."""
-        if model._predict_on != "codes":
+    def of(cls, decision: Decision, kind: str) -> Self:
+        """Return the tables of a decision on codes.
+
+        Parameters
+        ----------
+        decision : Decision
+        kind : {"int8", "int6", "int4", "float16"}
+        """
+        template, rule, classes = decision.template, decision.rule, decision.classes
+        if decision.side != "codes" or template is None:
             remedy = "Fit with predict_on='codes', or export the encoder alone with weights=None."
-            raise fail("export_c", "a device decides on codes: predict_on must be 'codes'", model._predict_on, remedy)
-        empty = _codes_of(model)
-        if empty.is_times_norms or empty.scale is not None:
+            raise fail("export_c", "a device decides on codes: predict_on must be 'codes'", decision.side, remedy)
+        if template.is_times_norms or template.scale is not None:
             raise fail("export_c", "codes must decode by a codebook alone", "factors of rows or columns")
-        W, intercept = model._weights.astype(np.float64), model.intercept_.astype(np.float64)
-        classes = getattr(model, "classes_", None)
+        if not isinstance(rule, (ArgMax, Votes, Sign, Values)) or (isinstance(rule, Votes) and rule.break_ties):
+            need = "a device takes the largest score, counts votes without breaking ties, or gives scores and signs"
+            raise fail("export_c", need, rule, "Export the encoder alone with weights=None.")
+        W, intercept = decision.weights.astype(np.float64), decision.intercept.astype(np.float64)
         reference = None
-        if W.shape[1] > 1 and classes is not None:
+        if isinstance(rule, ArgMax) and W.shape[1] > 1:
             reference = _best_reference(W)
             order = _column_order(W.shape[1], reference)
             W = (W - W[:, [reference]])[:, order]
             intercept = (intercept - intercept[reference])[order]
-        rounded = round_weights(W, intercept, empty.codebook, kind)
-        return cls(kind, rounded, reference, classes, empty.bits, empty.n_levels)
+        rounded = round_weights(W, intercept, template.codebook, kind)
+        return cls(kind, rounded, reference, rule, classes, template.bits, template.n_levels)
 
     @property
     def n_scores(self) -> int:
-        """Scores of a code: one a class, one for two classes, one a target."""
+        """Scores of a code: one a class, one for two classes, one a pair of classes that votes, one a target."""
         return len(self.rounded.bias) + (self.reference is not None)
 
     def scores(self, codes: Codes) -> NDArray[Any]:
@@ -105,17 +134,15 @@ class Decision:
         return sums.astype(np.float32 if self.kind == "float16" else np.int32)
 
     def decide(self, codes: Codes) -> NDArray[Any]:
-        """Return the class of each code.
+        """Return the class of each code, or 1 for inliers and -1 for outliers.
 
         Parameters
         ----------
         codes : Codes
         """
-        if self.classes is None:
-            raise fail("Decision", "classes must be there to decide among", "a regression", "Use scores.")
-        scores = self.scores(codes)
-        best = np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
-        return np.asarray(self.classes[best])
+        if isinstance(self.rule, Values):
+            raise fail("ScoreTables", "classes must be there to decide among", "a regression", "Use scores.")
+        return self.rule.predictions(self.scores(codes), self.classes)
 
     def part(self, names: dict[str, Any], favor: str) -> Part:
         """Return the tables and functions in C.
@@ -134,7 +161,10 @@ class Decision:
         source = self._scores_source(names, kept) + self._decide_source(names)
         # Each label is a pointer and its text.
         labels = [] if self.classes is None else [len(str(label).encode()) + 5 for label in self.classes.tolist()]
-        return Part(tuple(tables), source, frozenset(), code_bytes=260 + sum(labels), work_bytes=4 * self.n_scores + 96)
+        voting = isinstance(self.rule, Votes)
+        code_bytes = 260 + 100 * voting + sum(labels)
+        work_bytes = 4 * self.n_scores + 96 + 4 * len(labels) * voting
+        return Part(tuple(tables), source, frozenset(), code_bytes, work_bytes)
 
     def header(self, names: dict[str, Any]) -> str:
         """Return the declarations in C.
@@ -145,12 +175,15 @@ class Decision:
             What every template knows: `p`, `P`.
         """
         relative = ""
-        if self.reference is not None and self.classes is not None:
+        if self.reference is not None:
             relative = f", relative to that of {names['p']}_classes[{self.reference}]"
-        values = {"n_scores": self.n_scores, "unit": c_float(self.rounded.unit), "relative": relative}
-        text = filled("decision.h", **names, **values, score_type=self._score_type)
+        unit = c_number(np.float32(self.rounded.unit))
+        values = {"n_scores": self.n_scores, "unit": unit, "relative": relative, "score_type": self._score_type}
+        text = filled("decision.h", **names, **values)
         if self.classes is not None:
             text += filled("classes.h", **names, n_classes=len(self.classes))
+        if type(self.rule) in _DECIDES:
+            text += filled("decide.h", **names, decides=Template(_DECIDES[type(self.rule)]).substitute(names))
         return text
 
     @property
@@ -184,19 +217,20 @@ class Decision:
         )
 
     def _decide_source(self, names: dict[str, Any]) -> str:
-        if self.classes is None:
+        if isinstance(self.rule, Values):
             return ""
-        labels = ",\n    ".join(c_string(str(label)) for label in self.classes.tolist())
-        listed = f"\nconst char *const {names['p']}_classes[{len(self.classes)}] = {{\n    {labels},\n}};\n"
-        choose = "    return scores[0] > 0;" if self.n_scores == 1 else _ARGMAX.replace("$P", names["P"])
+        listed = ""
+        if self.classes is not None:
+            labels = ",\n    ".join(c_string(str(label)) for label in self.classes.tolist())
+            listed = f"\nconst char *const {names['p']}_classes[{len(self.classes)}] = {{\n    {labels},\n}};\n"
+        if isinstance(self.rule, Votes):
+            choose = _VOTES if self.n_scores > 1 else _FIRST_OF_TWO
+        elif isinstance(self.rule, Sign):
+            choose = _INLIER
+        else:
+            choose = _ARGMAX if self.n_scores > 1 else _SECOND_OF_TWO
+        choose = Template(choose).substitute(names)
         return listed + filled("decide.c", **names, score_type=self._score_type, choose=choose)
-
-
-def _codes_of(model: Any) -> Codes:
-    """Return zero rows with the codebook that the weights are for."""
-    if model._trained_codes is not None:
-        return model._trained_codes
-    return no_codes("export_c", model.features_)
 
 
 def _column_order(n_classes: int, reference: int) -> list[int]:

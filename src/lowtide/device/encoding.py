@@ -1,0 +1,255 @@
+"""Encoders as C: each a part with the tables and functions that write a code."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import fail
+from lowtide.device.text import Part, Table, c_number, filled, narrowed, put_source
+from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnTernary
+from lowtide.projections import HadamardProjection, SparseTernaryProjection
+from lowtide.quantizers import PhaseSteps
+
+__all__ = ["encoder_part"]
+
+_STEP_24 = np.float32(2.0**-24)
+_LARGEST = {"uint8_t": 255, "int16_t": 32768}
+_MOST_TERMS = 65535
+_ONE_BIT = "    return !(u < 0.0f);"
+_MANY_BITS = """    const float size = u < 0.0f ? -u : u;
+    uint32_t low = 0, high = {n}u;
+    while (low < high) {{
+        const uint32_t middle = (low + high) / 2;
+        if (borders[middle] <= size) low = middle + 1;
+        else high = middle;
+    }}
+    return u < 0.0f ? {n}u - low : {n}u + 1 + low;"""
+
+
+def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
+    """Return what encodes a row, or refuse an encoder that a device cannot run.
+
+    Parameters
+    ----------
+    encoder : DrawnEncoder
+        With a coded side.
+    names : dict
+        What every template knows: `p`, `P`, `head`, `input_type`, `stored_bits`.
+    favor : {"flash", "time"}
+        Make again for every row what was drawn from a seed, or keep it.
+    """
+    if isinstance(encoder, DrawnFeatures):
+        return _phase_part(encoder, names, favor)
+    if isinstance(encoder, DrawnSketch):
+        return _line_part(encoder, names)
+    if isinstance(encoder, DrawnTernary):
+        return _ternary_part(encoder, names, favor)
+    remedy = "Use RandomFeatures, Sketch or TernaryFeatures."
+    raise fail("export_c", "an encoder must need no more than sums and comparisons on a device", encoder.kind, remedy)
+
+
+def _phase_part(encoder: DrawnFeatures, names: dict[str, Any], favor: str) -> Part:
+    """Return what encodes a row in float32, in the order of additions that decides every bit."""
+    quantizer = _step_quantizer(encoder)
+    layout = _hadamard_part(encoder, names)
+    offsets = (_drawn_offsets(encoder) if favor == "flash" else None) or _kept_offsets(encoder.offset)
+    rule_tables, rule = _rule(quantizer)
+    encode = filled(
+        "phase_encode.c",
+        **names,
+        width=len(quantizer.shifts),
+        shifts=", ".join(c_number(shift) for shift in quantizer.shifts),
+        start=offsets.start,
+        offset=offsets.one,
+    )
+    source = offsets.source + filled("turns.c") + rule + put_source(names) + encode
+    return Part(
+        (*layout.tables, *offsets.tables, *rule_tables),
+        layout.source + source,
+        layout.headers,
+        code_bytes=layout.code_bytes + 400 + offsets.code_bytes,
+        work_bytes=layout.work_bytes + offsets.work_bytes,
+    )
+
+
+def _step_quantizer(encoder: DrawnFeatures) -> PhaseSteps:
+    quantizer = encoder.coded_by
+    if not isinstance(quantizer, PhaseSteps):
+        remedy = "Use 'lloyd_max', 'uniform' or 'phase'."
+        raise fail("export_c", "the quantizer's levels must be steps of the phase", encoder.quantizer_spec, remedy)
+    return quantizer
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """The dither as C: a declaration within the encoder, and what gives that of frequency j, in their order."""
+
+    tables: tuple[Table, ...]
+    source: str
+    start: str
+    one: str
+    code_bytes: int = 0
+    work_bytes: int = 0
+
+
+def _drawn_offsets(encoder: DrawnFeatures) -> _Offsets | None:
+    """Return the dither drawn again; None where the seed is not known, or does not give it."""
+    stream = encoder.dither_stream
+    if stream is None:
+        return None
+    words, state = _pcg64_source(stream)
+    again = np.random.Generator(stream).random(len(encoder.offset), dtype=np.float32)
+    if not np.array_equal(again, encoder.offset):
+        return None
+    start = f"\n    Dither dither = {{{state}, 0}};"
+    return _Offsets((), words + filled("dither.c"), start, "next_offset(&dither, j)", code_bytes=350, work_bytes=64)
+
+
+def _kept_offsets(offset: NDArray[np.float32]) -> _Offsets:
+    """Return the dither as a table, in three bytes each where it is whole multiples of 2^-24."""
+    steps = (offset / _STEP_24).astype(np.uint32)
+    if np.array_equal(steps.astype(np.float32) * _STEP_24, offset):
+        three = np.ascontiguousarray(steps.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3])
+        table = Table("offsets", three, "Dither in turns, times 2^24, three bytes each.")
+        return _Offsets((table,), filled("offsets.c"), "", "offset_of(j)")
+    return _Offsets((Table("offsets", offset, "Dither in turns."),), "", "", "offsets[j]")
+
+
+def _rule(quantizer: PhaseSteps) -> tuple[tuple[Table, ...], str]:
+    """Return how a place in a turn becomes a level: one comparison, or a search among borders."""
+    borders, table, even = quantizer.borders, quantizer.table, quantizer.even
+    part = filled("fold.c" if even else "floor.c")
+    if len(borders) == 1:
+        compare = "<=" if even else ">="
+        values = {"compare": compare, "border": c_number(borders[0]), "inside": table[1], "outside": table[0]}
+        return (), part + filled("one_border.c", **values)
+    # Even quantizers count borders at or beyond the place, all but those before it.
+    by_count = table[::-1] if even else table
+    tables, result = [Table("borders", borders, "Borders of the levels, in turns.")], "levels[low]"
+    if np.array_equal(table, np.arange(len(table))):
+        result = f"{len(borders)}u - low" if even else "low"
+    else:
+        tables.append(Table("levels", np.ascontiguousarray(by_count), "Levels by the number of borders passed."))
+    words = {
+        "passed": "before" if even else "at or before",
+        "through": "" if result != "levels[low]" else " and a table",
+    }
+    compare = "<" if even else "<="
+    return tuple(tables), part + filled("borders.c", n_borders=len(borders), compare=compare, result=result, **words)
+
+
+def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
+    """Return what encodes a normalized row; its length is summed in double and rooted without libm."""
+    if encoder.store_norms:
+        remedy = "A code is all that a device gives."
+        raise fail("export_c", "a sketch must be without norms: store_norms=False", True, remedy)
+    layout = _hadamard_part(encoder, names)
+    # Projections come in turns, so the borders do.
+    borders = (encoder.steps.borders / (2 * math.pi)).astype(np.float32)
+    tables, count = [*layout.tables], _ONE_BIT
+    if len(borders):
+        tables.append(Table("borders", borders, "Positive borders of the levels, in turns."))
+        count = _MANY_BITS.format(n=len(borders))
+    encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)
+    return Part(
+        tuple(tables),
+        layout.source + encode,
+        layout.headers,
+        code_bytes=layout.code_bytes + 700,
+        work_bytes=layout.work_bytes + 256,
+    )
+
+
+def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) -> Part:
+    """Return what projects a row, a block at a time, and the length of each frequency."""
+    projection = encoder.projection
+    if not isinstance(projection, HadamardProjection):
+        remedy = "Fit with projection='hadamard'. A dense W takes four bytes of flash a column and frequency."
+        raise fail("export_c", f"{encoder.kind} must be on the Hadamard layout", encoder.layout, remedy)
+    n_blocks, _, dimension = projection.signs.shape
+    scale, scale_of = _scales(projection.scale)
+    signs = Table("signs", projection.arrays()["signs"], "Signs, 1 for minus: by block, S1, S2 and S3 of each.")
+    shape = {"dimension": dimension, "n_blocks": n_blocks, "n_frequencies": projection.n_frequencies}
+    source = filled("hadamard.c", **names, **shape, scale_of=scale_of)
+    return Part((signs, scale), source, frozenset({"float.h"}), code_bytes=400, work_bytes=4 * dimension + 128)
+
+
+def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
+    """Return the lengths, in two bytes each where they span less than a factor of four.
+
+    They are rounded to 16 significant bits: the low 8 bits of a float are zeros, and positive floats are in the order
+    of their bits.
+    """
+    bits = scale.view(np.uint32)
+    least = int(bits.min())
+    steps = (bits - np.uint32(least)) >> np.uint32(8)
+    if bits.max() - least < 1 << 24 and np.array_equal((steps << np.uint32(8)) + np.uint32(least), bits):
+        table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
+        return table, (
+            "static float scale_of(uint32_t j)\n{\n"
+            "    union {\n        uint32_t bits;\n        float value;\n    } scale;\n"
+            f"    scale.bits = {least}u + ((uint32_t)scales[j] << 8);\n"
+            "    return scale.value;\n}\n"
+        )
+    table = Table("scales", scale, "Lengths of the frequencies.")
+    return table, "static float scale_of(uint32_t j)\n{\n    return scales[j];\n}\n"
+
+
+def _ternary_part(encoder: DrawnTernary, names: dict[str, Any], favor: str) -> Part:
+    """Return what encodes a row of integers by sums and comparisons alone."""
+    largest = _LARGEST.get(names["input_type"])
+    if largest is None:
+        remedy = "Sums of integers are exact on every machine. Take input='int16' or 'uint8'."
+        raise fail("export_c", "TernaryFeatures must have integers as input", names["input_type"], remedy)
+    drawn = encoder.projection
+    if drawn.most_terms > _MOST_TERMS:
+        raise fail("export_c", f"sums must have at most {_MOST_TERMS} terms of a sign", drawn.most_terms)
+    thresholds = _thresholds(encoder, largest * drawn.most_terms)
+    tables, sums, start, one_sum = _from_seed(encoder, names) if favor == "flash" else _from_lists(drawn, names)
+    encode = filled("ternary.c", **names, start=start, sum=one_sum, below=1 if encoder.even else 2)
+    source = sums + put_source(names) + encode
+    code_bytes = 600 if favor == "flash" else 280
+    return Part((*thresholds, *tables), source, frozenset(), code_bytes=code_bytes, work_bytes=128)
+
+
+def _thresholds(encoder: DrawnTernary, reach: int) -> tuple[Table, Table]:
+    """Return thresholds within the reach of the sums, in 16 bits where they fit."""
+    limits = [np.clip(side.astype(np.int64), -reach - 1, reach + 1) for side in encoder.thresholds.for_integers]
+    fits = max(int(np.abs(side).max()) for side in limits) <= np.iinfo(np.int16).max
+    upper, lower = (side.astype(np.int16 if fits else np.int32) for side in limits)
+    return Table("upper", upper, "A sum above is a plus."), Table("lower", lower, "A sum below is a minus.")
+
+
+def _from_seed(encoder: DrawnTernary, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
+    """Return no table: the words that follow from the seed."""
+    words, state = _pcg64_source(np.random.PCG64(encoder.seed))
+    sums = filled("seeded_sums.c", **names, half=round(encoder.projection.density * 2**31))
+    return (), words + sums, f"State state = {state};", "sum_of(x, &state)"
+
+
+def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
+    """Return lists of columns by output: those that are added, then those that are subtracted."""
+    signs = drawn.signs().tocsr()
+    signs.sort_indices()
+    output = np.repeat(np.arange(drawn.n_outputs), np.diff(signs.indptr))
+    order = np.lexsort((signs.indices, signs.data < 0, output))
+    counts = np.bincount(2 * output + (signs.data < 0), minlength=2 * drawn.n_outputs)
+    columns = narrowed(signs.indices[order])
+    tables = (
+        Table("counts", narrowed(counts), "Columns added and subtracted, a pair an output."),
+        Table("columns", columns, "Columns of each sum: those added, then those subtracted."),
+    )
+    kind = "uint8_t" if columns.dtype == np.uint8 else "uint16_t"
+    return tables, filled("lists.c", **names, column_type=kind), f"const {kind} *next = columns;", "sum_of(x, j, &next)"
+
+
+def _pcg64_source(stream: np.random.PCG64) -> tuple[str, str]:
+    """Return numpy's PCG64 in C, and a stream's state as the initializer of a `State`: what it gave is drawn again."""
+    state = stream.state["state"]
+    (high, low), (more, less) = (divmod(int(state[key]), 1 << 64) for key in ("state", "inc"))
+    return filled("pcg64.c", increment_high=hex(more), increment_low=hex(less)), f"{{{high:#x}u, {low:#x}u}}"

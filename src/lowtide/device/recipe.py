@@ -1,0 +1,298 @@
+"""A table's recipe as C: from the raw columns of a row to the features that are encoded, by the same arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, groupby
+from typing import Any
+
+import numpy as np
+
+from lowtide._checks import fail
+from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
+from lowtide.tables import Categories, Indicator, Number, Recipe
+
+__all__ = ["RecipeSource"]
+
+# How a step reads in C, on its numbers for a feature.
+_STEPS = {
+    "fill": "if (v != v) v = {0};",
+    "subtract": "v = v - {0};",
+    "divide": "v = v / {0};",
+    "multiply": "v = v * {0};",
+    "add": "v = v + {0};",
+    # numpy's, for zeros of either sign too; what is infinite is refused, what is missing stays.
+    "clip": "if (v == v && v - v != 0.0) return -1; if (v <= {0}) v = {0}; if (v >= {1}) v = {1};",
+}
+_IN_ORDER = """    uint32_t j;
+    for (j = 0; j < {P}_FEATURES; ++j) {{
+        if (finish((double)row[j], j, x) != 0) return -1;
+    }}"""
+_BY_RUNS = """    uint32_t r, i, n, j = 0;{check}
+    for (r = 0; r < {n_runs}; ++r) {{
+        for (i = runs[3 * r + 1], n = runs[3 * r + 2]; n > 0; --n, ++i, ++j) {{
+            if (finish(source(row, runs[3 * r], i), j, x) != 0) return -1;
+        }}
+    }}"""
+_CHECK = """
+    for (i = 0; i < {n_lists}; ++i) {{
+        if (category_strict[i] && place(row, i) < 0) return -2;
+    }}"""
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class RecipeSource:
+    """What makes features of a row of a table, in C.
+
+    A row holds the numbers of its columns, and NaN where one is missing. Of a column of texts it holds the place of the
+    text in a list, which a function looks up.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        One that a device cannot follow is refused.
+    """
+
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        numbers = {source.column for source in self.recipe.sources if isinstance(source, Number)}
+        for known in self._lists:
+            name, values = self.recipe.columns[known.column], [value for value in known.values if value is not None]
+            if None in known.values[:-1]:
+                raise fail("export_c", f"of the categories of {name!r} a missing value must be the last", known.values)
+            texts = [value for value in values if isinstance(value, str)]
+            if texts and (known.column in numbers or known.column in self._numbered or len(texts) < len(values)):
+                raise fail("export_c", f"column {name!r} must hold texts or numbers on a device", "both")
+            if any("\0" in text for text in texts):
+                raise fail("export_c", f"categories of {name!r} must be texts of C", "one with a zero byte in it")
+            if not texts and any(float(value) != value for value in values):
+                raise fail("export_c", f"categories of {name!r} must be numbers of C's double", known.values)
+
+    @property
+    def refuses_unknown(self) -> bool:
+        """Whether a category that is not known makes an error."""
+        return any(known.unknown == "error" for known in self._lists)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether a column holds texts."""
+        return bool(self._texts)
+
+    def describe(self, row: str, prefix: str) -> str:
+        """Return what each column of a row is, for a comment.
+
+        Parameters
+        ----------
+        row, prefix : str
+            Names of the row, and of what is exported.
+        """
+        parts = []
+        for kind, group in groupby(range(len(self.recipe.columns)), lambda column: self._kind(column, prefix)):
+            columns = list(group)
+            if self.recipe.named:
+                listed = ", ".join(f"{row}[{j}] {c_comment(self.recipe.columns[j])}" for j in columns)
+            else:
+                last = f" to {row}[{columns[-1]}]" if len(columns) > 1 else ""
+                listed = f"{row}[{columns[0]}]{last}"
+            parts.append(f"{listed}: {kind}.")
+        return " ".join(parts)
+
+    def part(self, names: dict[str, Any]) -> Part:
+        """Return the tables and functions in C; they call `encode_features` and `clear`.
+
+        Parameters
+        ----------
+        names : dict
+            What every template knows: `p`, `P`, `row_type`.
+        """
+        tables, steps = self._steps()
+        sources, read = "", _IN_ORDER.format(**names)
+        if self.recipe.sources != tuple(Number(j) for j in range(self.recipe.n_features)):
+            runs, styles = self._runs()
+            check = _CHECK.format(n_lists=len(self._lists)) if self.refuses_unknown else ""
+            read = _BY_RUNS.format(n_runs=len(runs), check=check)
+            tables = [Table("runs", narrowed(runs), "What features come from, from where on, how many."), *tables]
+            tables += self._list_tables()
+            sources = self._sources(names, styles)
+        texts = [text for column in self._texts.values() for text in column]
+        n_pieces = len(self.recipe.steps) + (3 if sources else 0) + (1 if texts else 0)
+        return Part(
+            tuple(tables),
+            filled("recipe.c", **names, sources=sources, steps=steps, read=read),
+            frozenset({"float.h"}),
+            code_bytes=220 + 80 * n_pieces + sum(len(text.encode()) + 5 for text in texts),
+            work_bytes=4 * self.recipe.n_features + 160,
+        )
+
+    @cached_property
+    def _lists(self) -> list[Categories]:
+        """The categories that features come from."""
+        return [self.recipe.categories[k] for k in self._which]
+
+    @cached_property
+    def _which(self) -> list[int]:
+        return sorted({source.categories for source in self.recipe.sources if not isinstance(source, Number)})
+
+    @cached_property
+    def _numbered(self) -> set[int]:
+        """Columns whose categories are numbers."""
+        return {c.column for c in self._lists if not any(isinstance(value, str) for value in c.values)}
+
+    @cached_property
+    def _texts(self) -> dict[int, list[str]]:
+        """The texts of each column that holds some: a row has their places."""
+        found: dict[int, dict[str, None]] = {}
+        for known in self._lists:
+            if known.column not in self._numbered:
+                texts = [value for value in known.values if isinstance(value, str)]
+                found.setdefault(known.column, {}).update(dict.fromkeys(texts))
+        return {column: list(texts) for column, texts in sorted(found.items())}
+
+    def _kind(self, column: int, prefix: str) -> str:
+        """Return what a column holds, in words."""
+        lists = [known for known in self._lists if known.column == column]
+        gone = " or NaN" if all(c.unknown == "ignore" or _missing_place(c) for c in lists) else ""
+        if column in self._texts:
+            listed = _shown([c_comment(text) for text in self._texts[column]])
+            return f"{prefix}_category({column}, text), text one of {listed}{gone and ';' + gone}"
+        if lists:
+            return f"one of {_shown([f'{float(v):g}' for c in lists for v in c.values if v is not None])}{gone}"
+        if not any(isinstance(source, Number) and source.column == column for source in self.recipe.sources):
+            return "not read"
+        return "a number" + (" or NaN" if self.recipe.columns[column] in self.recipe.filled else "")
+
+    def _steps(self) -> tuple[list[Table], str]:
+        """Return the numbers of the operations, and their lines."""
+        tables: list[Table] = []
+        lines = ""
+        for number, (op, arguments) in enumerate(self.recipe.steps):
+            given = [j for j, value in enumerate(arguments[0]) if value is not None]
+            if not given:
+                continue
+            first, end = given[0], given[-1] + 1
+            words = []
+            for name, values in zip((f"{op}_{number}", f"{op}_{number}_high"), arguments):
+                own = narrowed([values[j] for j in given])
+                if len(set(own.tolist())) == 1:
+                    words.append(c_number(np.float64(own[0])))
+                    continue
+                # A feature between two others that the step leaves alone has a place, and its number is not read.
+                own = narrowed([0.0 if values[j] is None else values[j] for j in range(first, end)])
+                tables.append(Table(name, own, f"Numbers of step {number + 1}: {op}."))
+                words.append(f"(double){name}[j{f' - {first}' if first else ''}]")
+            guards = [f"j >= {first}"] * (first > 0) + [f"j < {end}"] * (end < self.recipe.n_features)
+            if len(given) < end - first:
+                mask = np.packbits(np.isin(np.arange(end), given), bitorder="little")
+                tables.append(Table(f"has_{number}", mask, f"Features that step {number + 1} is for."))
+                guards = [f"j < {end}", f"((has_{number}[j >> 3] >> (j & 7)) & 1)"]
+            line = _STEPS[op].format(*words)
+            lines += f"    if ({' && '.join(guards)}) {{ {line} }}\n" if guards else f"    {line}\n"
+        return tables, lines
+
+    def _runs(self) -> tuple[list[int], list[tuple[float | None, float | None, bool]]]:
+        """Return features that follow one another as (what they come from, from where on, how many), and ordinals.
+
+        0 is a column; 1 and more the indicators of a list, from a category on; beyond are styles of ordinals, from a
+        list on.
+        """
+        runs: list[list[int]] = []
+        styles: list[tuple[float | None, float | None, bool]] = []
+        for source in self.recipe.sources:
+            if isinstance(source, Number):
+                origin, at = 0, source.column
+            elif isinstance(source, Indicator):
+                origin, at = 1 + self._which.index(source.categories), source.index
+            else:
+                at = self._which.index(source.categories)
+                style = (source.unknown, source.missing, _may_be_missing(self._lists[at]))
+                if style not in styles:
+                    styles.append(style)
+                origin = 1 + len(self._which) + styles.index(style)
+            if runs and runs[-1][0] == origin and at == runs[-1][1] + runs[-1][2]:
+                runs[-1][2] += 1
+            else:
+                runs.append([origin, at, 1])
+        return [number for run in runs for number in run], styles
+
+    def _list_tables(self) -> list[Table]:
+        """Return the lists of categories, as the numbers that rows hold."""
+        if not self._lists:
+            return []
+        values = [
+            [
+                self._texts[known.column].index(v) if isinstance(v, str) else float(v)
+                for v in known.values
+                if v is not None
+            ]
+            for known in self._lists
+        ]
+        starts = np.cumsum([0, *map(len, values)])
+        tables = [
+            Table("category_columns", narrowed([c.column for c in self._lists]), "The column of each list."),
+            Table("category_starts", narrowed(starts), "Where each list starts, and where the last ends."),
+            Table("category_values", narrowed([*chain(*values), 0.0]), "Categories, as rows hold them."),
+            Table(
+                "category_missing", narrowed([_missing_place(c) for c in self._lists]), "What is missing is, from 1."
+            ),
+        ]
+        if self.refuses_unknown:
+            strict = narrowed([c.unknown == "error" for c in self._lists])
+            tables.append(Table("category_strict", strict, "Whether all others are refused."))
+        if self._texts:
+            lengths = np.cumsum([0, *map(len, self._texts.values())])
+            tables.append(Table("text_columns", narrowed(list(self._texts)), "Columns of texts."))
+            tables.append(Table("text_starts", narrowed(lengths), "Where the texts of each start."))
+        return tables
+
+    def _sources(self, names: dict[str, Any], styles: list[tuple[float | None, float | None, bool]]) -> str:
+        """Return the functions that read a row."""
+        n_lists, text = len(self._lists), ""
+        lines = ["    if (from == 0) return (double)row[i];"]
+        if styles or self.refuses_unknown:
+            text += filled("place.c", **names)
+        if any(isinstance(source, Indicator) for source in self.recipe.sources):
+            text += filled("indicator.c", **names)
+            lines.append(f"    if (from <= {n_lists}) return indicator(row, from - 1, i);")
+        if styles:
+            cases = [f"    case {i}: return {_style(style)};" for i, style in enumerate(styles)]
+            text += filled("ordinal.c", **names, styles="\n".join(cases).replace(f"case {len(cases) - 1}:", "default:"))
+            lines.append(f"    return ordinal(row, from - {n_lists + 1}, i);")
+        # The last is all that is left.
+        lines[-1] = "    return" + lines[-1].partition("return")[2]
+        if self._texts:
+            texts = [c_string(text) for column in self._texts.values() for text in column]
+            listed = ",\n    ".join(texts)
+            text += f"\nstatic const char *const texts[{len(texts)}] = {{\n    {listed},\n}};\n"
+            text += filled("category.c", **names, n_columns=len(self._texts))
+        head = f"static double source(const {names['row_type']} *row, uint32_t from, uint32_t i)"
+        body = "\n".join(["    (void)from;"] * (len(lines) == 1) + lines)
+        return f"{text}\n{head}\n{{\n{body}\n}}\n"
+
+
+def _may_be_missing(known: Categories) -> bool:
+    """Whether a cell may still hold nothing when it is compared."""
+    return not known.as_text and known.missing is None
+
+
+def _missing_place(known: Categories) -> int:
+    """Return the place of what a missing cell counts as, from 1 on; 0 for none."""
+    value = "" if known.as_text else known.missing
+    return known.values.index(value) + 1 if value in known.values else 0
+
+
+def _style(style: tuple[float | None, float | None, bool]) -> str:
+    """Return the number of a place in C."""
+    unknown, missing, may_be_missing = style
+    known = f"at < 0 ? {'zero / zero' if unknown is None else c_number(np.float64(unknown))} : (double)at"
+    gone = "cell" if missing is None else c_number(np.float64(missing))
+    return f"cell != cell ? {gone} : {known}" if may_be_missing else known
+
+
+def _shown(texts: Sequence[str]) -> str:
+    """Return the first of many."""
+    more = f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else ""
+    return ", ".join(texts[:_MOST_SHOWN]) + more

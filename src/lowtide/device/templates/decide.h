@@ -1,0 +1,3 @@
+
+/* $decides */
+int ${p}_decide(const uint8_t code[${P}_CODE_BYTES]);

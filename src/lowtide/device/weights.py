@@ -1,0 +1,290 @@
+"""A model's weights in a few bits: rounded to a common step, and laid out in flash so that C reads them in order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import check_option
+from lowtide.device.text import Table, filled
+
+__all__ = [
+    "LONGEST",
+    "WEIGHTS",
+    "PrefixCoded",
+    "RoundedWeights",
+    "WeightCode",
+    "pack_fields",
+    "round_weights",
+    "weight_code",
+    "word_lengths",
+]
+
+Floats = NDArray[np.float64]
+
+# How weights are kept, and in how many bits.
+WEIGHTS = {"int8": 8, "int6": 6, "int4": 4, "float16": 16}
+
+# A table of 2^7 bytes knows every word of a prefix code: 3 bits for its length, 5 for what it stands for.
+LONGEST = 7
+_MOST_SYMBOLS = 32
+_LARGEST_VALUE = 32767
+# Shares of the largest weight at which smaller steps may be worth cutting it off: at 4 bits they are, at 8 hardly.
+_CUTS = np.linspace(0.3, 1.0, 36)
+
+
+@dataclass(frozen=True)
+class RoundedWeights:
+    """Scores unit (sum_f values[level] weights[f, c] + bias[c]), all but the unit in small numbers.
+
+    Attributes
+    ----------
+    weights : ndarray (n_features, n_columns), int8, or float16
+    values : ndarray (2^bits,) or (2^bits, 2), int16, or float32
+        The codebook; 0 and 1 for one bit, so that a score is a sum over the bits that are set.
+    bias : ndarray (n_columns,), int32, or float32
+    unit : float
+    error : float
+        Standard deviation of what rounding moves a decision value by, over codes of independent levels.
+    """
+
+    weights: NDArray[Any]
+    values: NDArray[Any]
+    bias: NDArray[Any]
+    unit: float
+    error: float
+
+
+def round_weights(W: Floats, intercept: Floats, codebook: NDArray[Any], kind: str) -> RoundedWeights:
+    """Round weights to one common step, so that scores are sums of integers that compare as they are.
+
+    Parameters
+    ----------
+    W : ndarray (n_features, n_columns)
+        Weights of decoded features.
+    intercept : ndarray (n_columns,)
+    codebook : ndarray (2^bits,) or (2^bits, 2)
+    kind : {"int8", "int6", "int4", "float16"}
+    """
+    check_option("export_c", "weights", kind, tuple(WEIGHTS))
+    book = np.asarray(codebook, dtype=np.float64)
+    scale, shift = float(np.abs(book).max()) or 1.0, 0.0
+    if book.shape == (2,):
+        # A sum over set bits alone: value 0 is folded into the bias, and the difference into the weights.
+        scale, shift = float(book[1] - book[0]), float(book[0])
+        book = np.array([0.0, scale])
+    bias = intercept + shift * W.sum(axis=0)
+    if kind == "float16":
+        return _halves(W * scale, bias, book / scale)
+    return _integers(W * scale, bias, book / scale, WEIGHTS[kind])
+
+
+def pack_fields(weights: NDArray[np.int8], bits: int) -> NDArray[np.uint8]:
+    """Return two's complement fields side by side, little bit order, and one byte more that a reader may touch."""
+    fields = (weights.ravel().astype(np.uint8) & ((1 << bits) - 1))[:, None] >> np.arange(bits, dtype=np.uint8)
+    return np.append(np.packbits((fields & 1).ravel(), bitorder="little"), np.uint8(0))
+
+
+def _integers(W: Floats, bias: Floats, book: Floats, bits: int) -> RoundedWeights:
+    """Return W, bias and the codebook, of values up to 1, as integers whose sums stay within 32 bits."""
+    most = 2 ** (bits - 1) - 1
+    step = _best_step(W, most)
+    rounded = np.clip(np.rint(W / step), -most, most)
+    reach = float((np.abs(rounded).sum(axis=0) + np.abs(bias) / step).max()) + 1.0
+    whole = np.array_equal(book, np.rint(book))
+    fine = 1 if whole else max(1, min(_LARGEST_VALUE, math.floor((2**31 - 1) / reach)))
+    values = np.rint(book * fine)
+    unit = step / fine
+    error = _error(W, rounded * step, book, values / fine)
+    # What rounding takes from the mean of a score, over levels that are equally likely, goes into the bias.
+    whole_bias = np.rint((bias + _mean_score(W - rounded * step, book)) / unit).astype(np.int32)
+    return RoundedWeights(rounded.astype(np.int8), values.astype(np.int16), whole_bias, unit, error)
+
+
+def _halves(W: Floats, bias: Floats, book: Floats) -> RoundedWeights:
+    """Return W as float16 in a unit that is a power of two, in the middle of its range."""
+    largest = float(np.abs(W).max()) or 1.0
+    unit = 2.0 ** (math.ceil(math.log2(largest)) - 10)
+    halves = (W / unit).astype(np.float16)
+    kept = halves.astype(np.float64) * unit
+    error, bias = _error(W, kept, book, book), bias + _mean_score(W - kept, book)
+    return RoundedWeights(halves, book.astype(np.float32), (bias / unit).astype(np.float32), unit, error)
+
+
+def _best_step(W: Floats, most: int) -> float:
+    """Return the step of least squared error: the largest weights may be cut off so that the others are finer."""
+    largest = float(np.abs(W).max())
+    if largest == 0.0:
+        return 1.0
+    steps = largest * _CUTS / most
+    errors = [float(np.sum((W - step * np.clip(np.rint(W / step), -most, most)) ** 2)) for step in steps]
+    return float(steps[int(np.argmin(errors))])
+
+
+def _mean_score(W: Floats, book: Floats) -> Floats:
+    """Return the mean of a column's score when every level is as likely as another."""
+    width = 1 if book.ndim == 1 else book.shape[1]
+    return np.asarray(np.tile(book.reshape(-1, width).mean(axis=0), len(W) // width) @ W)
+
+
+def _error(W: Floats, rounded: Floats, book: Floats, values: Floats) -> float:
+    """Return the standard deviation of what rounding does to a score when every level is as likely as another."""
+    width = 1 if book.ndim == 1 else book.shape[1]
+    squares = np.var(book.reshape(-1, width), axis=0)
+    lost = np.mean((book - values).reshape(-1, width) ** 2, axis=0)
+    per_feature = (W - rounded) ** 2 * np.tile(squares, len(W) // width)[:, None]
+    per_feature += W**2 * np.tile(lost, len(W) // width)[:, None]
+    return float(np.sqrt(per_feature.sum(axis=0).max()))
+
+
+@dataclass(frozen=True)
+class WeightCode:
+    """Tables, and a function `next_weight` that reads from a place and moves it.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+    source : str
+    may_skip : bool
+        Whether the place is a number of weights, so that some can be passed over unread.
+    """
+
+    tables: tuple[Table, ...]
+    source: str
+    may_skip: bool
+
+
+def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> WeightCode:
+    """Return weights side by side, or, to save flash, under a prefix code when that is shorter.
+
+    Parameters
+    ----------
+    rounded : RoundedWeights
+    kind : {"int8", "int6", "int4", "float16"}
+    favor : {"flash", "time"}
+    """
+    weights, what = rounded.weights, f"Weights, {len(rounded.bias)} a feature"
+    if kind == "float16":
+        table = Table("weights", weights.view(np.uint16), f"{what}, IEEE binary16.")
+        return WeightCode((table,), filled("half.c"), may_skip=True)
+    if kind == "int8":
+        plain = WeightCode((Table("weights", weights, f"{what}."),), filled("bytes.c"), may_skip=True)
+    else:
+        bits = WEIGHTS[kind]
+        table = Table("weights", pack_fields(weights, bits), f"{what}, {bits} bits each.")
+        shape = {"weight_bits": bits, "weight_mask": (1 << bits) - 1, "weight_sign": 1 << (bits - 1)}
+        plain = WeightCode((table,), filled("fields.c", **shape), may_skip=True)
+    if favor == "time":
+        return plain
+    coded = PrefixCoded.of(weights)
+    return _under_prefix_code(coded, what) if coded.nbytes < plain.tables[0].nbytes else plain
+
+
+def _under_prefix_code(coded: PrefixCoded, what: str) -> WeightCode:
+    tables = (
+        Table("weights", coded.packed, f"{what}, under a prefix code."),
+        Table("words", coded.words, "Words of the code, by the bits that follow."),
+    )
+    masks = {"word_mask": (1 << LONGEST) - 1, "low_mask": (1 << coded.low) - 1}
+    source = filled("prefix.c", longest=LONGEST, low=coded.low, offset=coded.offset, **masks)
+    return WeightCode(tables, source, may_skip=False)
+
+
+@dataclass(frozen=True)
+class PrefixCoded:
+    """Integers as words for their high bits, each followed by the low bits as they are.
+
+    Near zero the low bits of a bell-shaped law are as good as uniform: to give only the high bits words of their own
+    loses little and keeps the table small.
+
+    Attributes
+    ----------
+    packed : ndarray of uint8
+        Little bit order, and two bytes more that a reader may touch.
+    words : ndarray (2^LONGEST,), uint8
+        By the next bits: 8 times the high bits of the integer less the offset, and the length of the word.
+    low : int
+        Low bits that follow a word.
+    offset : int
+        What has to be taken off.
+    """
+
+    packed: NDArray[np.uint8]
+    words: NDArray[np.uint8]
+    low: int
+    offset: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.int8]) -> Self:
+        """Return the values in the fewest bits."""
+        flat = values.ravel().astype(np.int64)
+        coded = [cls._with_low(flat, low) for low in range(8) if np.ptp(flat >> low) < _MOST_SYMBOLS]
+        return min(coded, key=lambda each: each.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values and of the table."""
+        return self.packed.nbytes + self.words.nbytes
+
+    @classmethod
+    def _with_low(cls, flat: NDArray[np.int64], low: int) -> Self:
+        least = int(flat.min() >> low)
+        symbols = (flat >> low) - least
+        lengths = word_lengths(np.bincount(symbols))
+        codes, words = _words(lengths)
+        fields = codes[symbols] | ((flat & ((1 << low) - 1)) << lengths[symbols])
+        return cls(_packed(fields, lengths[symbols] + low), words, low, -(least << low))
+
+
+def word_lengths(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lengths of an optimal prefix code of words of at most LONGEST bits, by merging packages.
+
+    Parameters
+    ----------
+    counts : ndarray (n,)
+        How often each symbol occurs; at most 2^LONGEST do.
+
+    Returns
+    -------
+    ndarray (n,)
+        0 for a symbol that does not occur, and for the only one that does.
+
+    Examples
+    --------
+    >>> word_lengths(np.array([5, 0, 1, 2])).tolist()
+    [1, 0, 2, 2]
+    """
+    leaves: list[tuple[int, tuple[int, ...]]] = sorted((int(n), (symbol,)) for symbol, n in enumerate(counts) if n)
+    row = leaves
+    for _ in range(LONGEST - 1):
+        packages = [(a + b, s + t) for (a, s), (b, t) in zip(row[::2], row[1::2])]
+        row = sorted(leaves + packages)
+    taken = [symbol for _, symbols in row[: 2 * len(leaves) - 2] for symbol in symbols]
+    return np.bincount(np.array(taken, dtype=np.int64), minlength=len(counts))
+
+
+def _words(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the word of each symbol, first bit lowest, and the symbol and length by the bits that follow."""
+    codes, words = np.zeros(len(lengths), dtype=np.int64), np.zeros(1 << LONGEST, dtype=np.uint8)
+    place = 0
+    for symbol in np.lexsort((np.arange(len(lengths)), lengths)):
+        length = int(lengths[symbol])
+        if length:
+            codes[symbol] = int(f"{place >> (LONGEST - length):0{length}b}"[::-1], 2)
+            words[codes[symbol] :: 1 << length] = 8 * symbol + length
+            place += 1 << (LONGEST - length)
+    return codes, words
+
+
+def _packed(fields: NDArray[np.int64], widths: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return fields of different widths side by side."""
+    ends = np.cumsum(widths)
+    bits = np.zeros(int(ends[-1]), dtype=np.uint8)
+    for k in range(int(widths.max())):
+        wide = widths > k
+        bits[(ends - widths)[wide] + k] = (fields[wide] >> k) & 1
+    return np.append(np.packbits(bits, bitorder="little"), np.zeros(2, dtype=np.uint8))
