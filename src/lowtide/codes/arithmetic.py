@@ -55,6 +55,18 @@ class PackedRows:
         return plus if zero == never == 0.0 and minus == -plus else None
 
 
+def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
+    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
+    rows = np.asarray(packed)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
+        raise CodeLayoutError(
+            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
+            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
+        )
+    rows = np.ascontiguousarray(rows)
+    return rows if rows.ctypes.data % 8 == 0 else rows.copy()
+
+
 def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return float32 or float64 for a result, or say that nothing else is possible."""
     kind = np.dtype(dtype)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
 from lowtide.codes import arithmetic, layout
-from lowtide.codes.arithmetic import PackedRows
-from lowtide.codes.layout import aligned_rows, check_norms, row_bytes, stored_bits
+from lowtide.codes.arithmetic import PackedRows, aligned_rows
+from lowtide.codes.layout import check_norms, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
 

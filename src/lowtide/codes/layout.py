@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
+from lowtide.codes.arithmetic import aligned_rows
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["pack_levels", "pack_trits", "row_bytes", "stored_bits", "unpack_levels", "unpack_trits"]
@@ -160,18 +161,6 @@ def unpack_trits(packed: Any, *, n_levels: int) -> NDArray[np.uint8]:
     if digits[:, n_levels:].any():
         raise CodeLayoutError(f"unpack_trits: trits past the {n_levels} of a row must be 0, got others.")
     return np.ascontiguousarray(digits[:, :n_levels])
-
-
-def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
-    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
-    rows = np.asarray(packed)
-    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
-        raise CodeLayoutError(
-            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
-            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
-        )
-    rows = np.ascontiguousarray(rows)
-    return rows if rows.ctypes.data % 8 == 0 else rows.copy()
 
 
 def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:

@@ -1,9 +1,8 @@
 """WHICH similarity: the exact kernel, and the law of its frequencies."""
 
 from lowtide.kernels.asymmetric import CoshGaussian, ShiftGaussian, SinhGaussian
-from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel
+from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel, distances, resolve_gamma
 from lowtide.kernels.custom import ComplexMeasureKernel
-from lowtide.kernels.distance import distances, resolve_gamma
 from lowtide.kernels.indefinite import SignedMeasureKernel, SymmetricPart
 from lowtide.kernels.masses import (
     Masses,

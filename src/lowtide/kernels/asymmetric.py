@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_positive, fail
-from lowtide.kernels.base import Frequencies, MeasureBlock, MeasureKernel
-from lowtide.kernels.distance import distances
+from lowtide.kernels.base import Frequencies, MeasureBlock, MeasureKernel, distances
 from lowtide.kernels.masses import Masses, amplitude, shift_masses, sinh_masses
 from lowtide.kernels.ridge import CarriedPhase, RidgeLaw, cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
 from lowtide.kernels.symmetric import Gaussian

@@ -50,6 +50,7 @@ class Hadamard(Projection):
             n_features=n_features,
             signs=(1 - 2 * signs).astype(np.float32),
             scale=_portable(lengths * dimension ** (-_ROUNDS / 2) / (2 * math.pi)),
+            blocks=Blocks("free", dimension, block_sizes(dimension, n_frequencies)),
         )
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
@@ -60,27 +61,23 @@ class Hadamard(Projection):
         if packed.dtype != np.uint8 or packed.shape != (n_bytes,):
             raise fail("Hadamard", f"signs must be {n_bytes} bytes", f"{packed.dtype} {packed.shape}")
         minus = np.unpackbits(packed, bitorder="little").reshape(n_blocks, _ROUNDS, dimension)
-        return HadamardProjection(n_features, signs=1 - 2 * minus.astype(np.float32), scale=scale)
+        blocks = Blocks("free", dimension, block_sizes(dimension, n_frequencies))
+        return HadamardProjection(n_features, 1 - 2 * minus.astype(np.float32), scale, blocks)
 
 
 @dataclass(frozen=True)
 class HadamardProjection:
-    """Drawn signs and lengths: 3 bits and 4 bytes a frequency."""
+    """Drawn signs and lengths, 3 bits and 4 bytes a frequency, in blocks of the padded dimension."""
 
     n_features: int
     signs: NDArray[np.float32]
     scale: NDArray[np.float32]
+    blocks: Blocks
 
     @property
     def n_frequencies(self) -> int:
         """One a length."""
         return len(self.scale)
-
-    @property
-    def blocks(self) -> Blocks:
-        """Orthogonal blocks of the padded dimension, the last one perhaps used in part."""
-        dimension = self.signs.shape[2]
-        return Blocks("free", dimension, block_sizes(dimension, self.n_frequencies))
 
     @property
     def row_cost(self) -> int:

@@ -1,6 +1,14 @@
 """HOW few bits: from a map's components to small integers and back."""
 
-from lowtide.quantizers.base import DrawnQuantizer, Quantizer, quantizer_by_name
+from lowtide.quantizers.base import (
+    DrawnQuantizer,
+    PhaseSteps,
+    Quantizer,
+    StepFunction,
+    even_steps,
+    quantizer_by_name,
+)
+from lowtide.quantizers.equal import Phase, Uniform
 from lowtide.quantizers.lloyd_max import (
     LineSteps,
     LloydMax,
@@ -11,7 +19,6 @@ from lowtide.quantizers.lloyd_max import (
     normal_steps,
 )
 from lowtide.quantizers.periodic import DrawnPeriodic, PeriodicMap
-from lowtide.quantizers.steps import Phase, PhaseSteps, StepFunction, Uniform, even_steps
 from lowtide.quantizers.stochastic import DrawnStochastic, Stochastic
 from lowtide.spec import Registry
 

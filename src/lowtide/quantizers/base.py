@@ -1,9 +1,11 @@
-"""The contract of a quantizer, and of what it becomes once drawn."""
+"""The contract of a quantizer and of what it becomes once drawn; and the usual thing it becomes, steps of the phase."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from lowtide._checks import check_integer, fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.spec import Spec, registry_of
 
-__all__ = ["DrawnQuantizer", "Quantizer", "quantizer_by_name"]
+__all__ = ["DrawnQuantizer", "PhaseSteps", "Quantizer", "StepFunction", "even_steps", "quantizer_by_name"]
 
 
 class Quantizer(Spec):
@@ -85,3 +87,130 @@ def quantizer_by_name(name: str, bits: int) -> Quantizer:
         raise fail("quantizer", need, name, "Pass the quantizer as an object.")
     quantizer: Quantizer = family(bits=bits)
     return quantizer
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """A function of period one turn that is `values[i]` on [breaks[i], breaks[i+1]), the last piece wrapping around.
+
+    Attributes
+    ----------
+    breaks : ndarray of float64, shape (n,)
+        Ascending, in [0, 1).
+    values : ndarray of float64, shape (n,)
+    """
+
+    breaks: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def at(self, turns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the function at phases in turns."""
+        piece = np.searchsorted(self.breaks, turns - np.floor(turns), side="right") - 1
+        return self.values[piece]
+
+    def shifted(self, turns: float) -> Self:
+        """Return t -> f(t + turns)."""
+        breaks = (self.breaks - turns) % 1.0
+        order = np.argsort(breaks, kind="stable")
+        return type(self)(breaks[order], self.values[order])
+
+    def __mul__(self, other: Self) -> Self:
+        """Return the product, a step function on the union of the breaks."""
+        breaks = np.unique(np.concatenate([self.breaks, other.breaks]))
+        # Evaluated in the middle of each piece: a break that rounding has split in two cannot pick a wrong value.
+        ends = np.append(breaks[1:], breaks[0] + 1.0)
+        middle = (breaks + ends) / 2
+        return type(self)(breaks, self.at(middle) * other.at(middle))
+
+    def coefficients(self, n_harmonics: int) -> NDArray[np.complex128]:
+        """Return F_k = int_0^1 f(u) e^{-2 pi i k u} du for k = 0 .. n_harmonics, exact, O(breaks x harmonics)."""
+        ends = np.append(self.breaks[1:], self.breaks[0] + 1.0)
+        jumps = self.values - np.roll(self.values, 1)
+        k = np.arange(1, n_harmonics + 1)
+        out = np.empty(n_harmonics + 1, dtype=np.complex128)
+        out[0] = np.sum(self.values * (ends - self.breaks))
+        # k = 64 q + r: exponentials of q and of r alone, and a matrix product in place of one of each k.
+        coarse = np.exp(-2j * math.pi * np.outer(np.arange(0, n_harmonics + 1, 64), self.breaks))
+        fine = np.exp(-2j * math.pi * np.outer(np.arange(64), self.breaks))
+        out[1:] = ((coarse * jumps) @ fine.T).ravel()[1 : n_harmonics + 1] / (2j * math.pi * k)
+        return out
+
+
+@dataclass(frozen=True)
+class PhaseSteps:
+    """Levels that are constant between borders on the circle of phases.
+
+    With u = turn + shift, an `even` quantizer counts the borders at or beyond f = |u - round(u)|, in [0, 1/2], so a
+    level grows with cos(2 pi u); otherwise it counts the borders at or below f = u - floor(u). The count indexes
+    `table`, which gives the level.
+
+    Attributes
+    ----------
+    borders : ndarray of float32, ascending
+    table : ndarray of uint8, shape (len(borders) + 1,)
+    components : tuple of StepFunction
+        The decoded value of each component of a frequency as a function of its turn.
+    """
+
+    bits: int
+    shifts: NDArray[np.float32]
+    codebook: NDArray[np.float64]
+    borders: NDArray[np.float32]
+    table: NDArray[np.uint8]
+    even: bool
+    components: tuple[StepFunction, ...]
+    op: ClassVar[str] = "encode"
+
+    @property
+    def op_arguments(self) -> tuple[Any, ...]:
+        """Return borders, table and evenness."""
+        return (self.borders, self.table, self.even)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Nothing is random."""
+        return {}
+
+    def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Return the levels of phases in turns, in the float32 order of the compiled op."""
+        u = turns[:, :, None] + self.shifts
+        if self.even:
+            f = np.abs(u - np.rint(u))
+            count = np.searchsorted(-self.borders[::-1], -f, side="right")
+        else:
+            f = u - np.floor(u)
+            f[f >= 1.0] = 0.0
+            count = np.searchsorted(self.borders, f, side="right")
+        return self.table[count].reshape(len(turns), -1)
+
+    def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
+        """Return the exact coefficients of the components and of their products."""
+        mean = np.stack([f.coefficients(n_harmonics) for f in self.components])
+        product = np.stack(
+            [np.stack([(f * g).coefficients(n_harmonics) for g in self.components]) for f in self.components]
+        )
+        return Moments(mean, product)
+
+
+def even_steps(
+    values: NDArray[np.float64], borders: NDArray[np.float64], feature_map_shifts: tuple[float, ...]
+) -> PhaseSteps:
+    """Return the quantizer cos t -> values[count of borders <= cos t], scaled so that E[Q cos] = E[cos^2].
+
+    values (2^b,) ascending and borders (2^b - 1,) ascending are in units of the cosine.
+    """
+    # cos falls as the folded turn grows: cos >= c exactly when the folded turn <= arccos(c) / 2 pi.
+    folded = np.arccos(borders[::-1]) / (2 * np.pi)
+    breaks = np.concatenate([folded, 1.0 - folded[::-1]])
+    pieces = np.concatenate([values[-2::-1], values[1:]])
+    shape = StepFunction(breaks, pieces)
+    codebook = values / (2.0 * shape.coefficients(1)[1].real)
+    shape = StepFunction(breaks, np.concatenate([codebook[-2::-1], codebook[1:]]))
+    return PhaseSteps(
+        bits=(len(values) - 1).bit_length(),
+        shifts=np.asarray(feature_map_shifts, dtype=np.float32),
+        codebook=codebook,
+        borders=folded.astype(np.float32),
+        table=np.arange(len(values), dtype=np.uint8),
+        even=True,
+        components=tuple(shape.shifted(shift) for shift in feature_map_shifts),
+    )

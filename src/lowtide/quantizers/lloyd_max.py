@@ -11,8 +11,7 @@ from scipy.linalg import solve_banded
 
 from lowtide._checks import check_integer
 from lowtide.maps import Arcsine, Density, FeatureMap, Normal
-from lowtide.quantizers.base import Quantizer
-from lowtide.quantizers.steps import PhaseSteps, even_steps
+from lowtide.quantizers.base import PhaseSteps, Quantizer, even_steps
 
 __all__ = [
     "LineSteps",

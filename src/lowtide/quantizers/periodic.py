@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowtide._checks import fail
 from lowtide.errors import ParameterError
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
-from lowtide.quantizers.base import DrawnQuantizer, Quantizer
-from lowtide.quantizers.steps import PhaseSteps, StepFunction
+from lowtide.quantizers.base import DrawnQuantizer, PhaseSteps, Quantizer, StepFunction
 
 __all__ = ["PeriodicMap"]
 
