@@ -99,7 +99,8 @@ class Inspection:
         content = lt.persist.describe(file)
         thing = lt.load(file, mmap=True)
         encoder = encoder_of(thing)
-        return cls(file, content, thing, expected_errors(encoder) if _is_radial(encoder) else [])
+        # Only a kernel of one distance has its errors as a curve.
+        return cls(file, content, thing, expected_errors(encoder) if isinstance(encoder, lt.RandomFeatures) else [])
 
     def report(self) -> str:
         """Say it in words."""
@@ -149,7 +150,7 @@ class Inspection:
 
     @staticmethod
     def _projection(encoder: Any) -> str:
-        if not _is_radial(encoder):
+        if not isinstance(encoder, lt.RandomFeatures):
             return ""
         seed = "" if encoder.random_state is None else f", seed {encoder.random_state}"
         return f"{encoder.projection}, {encoder.feature_map} map{seed}"
@@ -174,11 +175,6 @@ class Inspection:
             "kernel_error": errors or None,
         }
         return {**own, "content": self.content}
-
-
-def _is_radial(encoder: Any) -> bool:
-    """Whether an encoder has a kernel of one distance, over which its errors are a curve."""
-    return isinstance(encoder, lt.RandomFeatures)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,15 @@ def predict(
         voice.say(f"{counted(run.n_rows, 'prediction')} in {output}, {size}")
     if found is not None:
         voice.say(f"Score: {found.sentence(f'with {run.target_name!r}')}", aside=place is None)
-    voice.result("predict", run.to_json(model, data, output, found, columns))
+    result = {
+        "model": str(model),
+        "data": str(data),
+        "rows": run.n_rows,
+        "output": None if output is None else str(output),
+        "score": found and found.to_json(),
+        "columns": columns and {name: values.tolist() for name, values in columns.items()},
+    }
+    voice.result("predict", result)
 
 
 def _check_output(output: Path | None, *, force: bool, several: bool) -> Path | None:
@@ -279,19 +287,6 @@ class Prediction:
         if there.any() and not there.all():
             self._voice.note(f"{counted(int((~there).sum()), 'row')} without a true value left out of the score.")
         return score(truth[there], np.concatenate(self._said)[there], classes=classes is not None)
-
-    def to_json(
-        self, model: Path, data: Path, output: Path | None, found: Score | None, columns: Columns | None
-    ) -> dict[str, Any]:
-        """Return the run as plain values."""
-        return {
-            "model": str(model),
-            "data": str(data),
-            "rows": self.n_rows,
-            "output": None if output is None else str(output),
-            "score": found and found.to_json(),
-            "columns": columns and {name: values.tolist() for name, values in columns.items()},
-        }
 
 
 def write_table(path: Path | None, parts: Iterable[Columns]) -> None:
