@@ -1,5 +1,7 @@
+import os
 import subprocess
 import sys
+from functools import partial
 from types import ModuleType
 
 import click
@@ -120,3 +122,45 @@ def test_import_of_what_is_no_module_is_a_usage_error(module):
     assert result.exit_code == 2
     assert "must name a module that can be imported" in " ".join(result.stderr.split())
     assert result.stdout == ""
+
+
+_PARTS_OF_MINE = """
+from dataclasses import dataclass
+
+import lowtide as lt
+from lowtide.kernels import Gaussian
+
+
+@lt.register
+@dataclass(eq=False, repr=False)
+class GaussianOfMine(Gaussian):
+    pass
+"""
+_WRITE = """
+import sys
+
+import numpy as np
+import parts_of_mine
+
+import lowtide as lt
+
+X = np.random.default_rng(0).standard_normal((60, 3))
+encoder = lt.RandomFeatures(parts_of_mine.GaussianOfMine(2.0), n_components=64, random_state=0)
+lt.save(lt.KernelClassifier(encoder, C=1.0).fit(X, X[:, 0] > 0), "m.lowtide")
+np.save("X.npy", X)
+"""
+
+
+def test_import_makes_parts_of_a_file_known_that_are_registered_there(tmp_path):
+    (tmp_path / "parts_of_mine.py").write_text(_PARTS_OF_MINE)
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([".", *(entry for entry in sys.path if entry)])}
+    assert run([sys.executable, "-c", _WRITE], env=environment).stderr == ""
+    script = "import sys; sys.path.remove(''); from lowtide.cli.main import main; main()"  # as the script of a wheel
+    command = [sys.executable, "-c", script]
+    known = run([*command, "--import", "parts_of_mine", "predict", "m.lowtide", "X.npy"])
+    assert (known.returncode, len(known.stdout.splitlines())) == (0, 61)
+    unknown = run([*command, "predict", "m.lowtide", "X.npy"])
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "GaussianOfMine" in unknown.stderr
+    assert "register" in unknown.stderr

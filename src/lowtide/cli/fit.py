@@ -313,8 +313,8 @@ class Outcome:
 
     def save(self, path: Path) -> None:
         """Write the model file; the model in it takes rows of the table."""
-        self.learner.decision_ = self.learner.decision_.with_recipe(self.table.recipe)
-        write_model(self.learner, path, self.table, self.score.sentence("held out") if self.score else "")
+        model = self.learner.with_recipe(self.table.recipe)
+        write_model(model, path, self.table, self.score.sentence("held out") if self.score else "")
 
     def summary(self, output: Path) -> str:
         """Say what was read, learned and written."""
