@@ -1,8 +1,9 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-from cli.samples import FAST, flower_csv, flowers, lowtide
+from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv
 
 import lowtide as lt
 
@@ -85,3 +86,23 @@ def test_export_c_takes_ternary_features():
     result = lowtide("export-c", "t.lowtide", "-o", ".", "--input", "uint8", "--favor", "time")
     assert "columns" in result.stdout
     assert lowtide("export-c", "t.lowtide", "-o", "f", "--input", "float32").exit_code == 2
+
+
+def test_export_c_checks_a_table_with_categories(inside):
+    rent_csv(inside / "rents.csv")
+    columns = ("--one-hot", "since", "--drop", "rent")
+    lowtide("fit", "rents.csv", "--target", "city", *columns, "-o", "cities.lowtide", *FAST)
+    result = lowtide("export-c", "cities.lowtide", "-o", ".", "--check", "rents.csv", "--json")
+    assert result.exit_code == 0
+    model, table = lt.load("cities.lowtide"), pd.read_csv("rents.csv")
+    expected = lt.device.export_c(model, name="cities", rows=table[list(model.decision_.recipe.columns)])
+    assert (inside / "cities.c").read_text() == expected.source
+    assert json.loads(result.stdout)["agreement"] == expected.agreement
+
+
+def test_export_c_without_weights_still_does_what_the_model_does_to_its_columns(inside):
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "scaled.lowtide", *FAST)
+    result = lowtide("export-c", "scaled.lowtide", "-o", ".", "--weights", "none")
+    assert (result.exit_code, result.stderr) == (0, "")
+    expected = lt.device.export_c(lt.load("scaled.lowtide"), name="scaled", weights=None)
+    assert (inside / "scaled.c").read_text() == expected.source

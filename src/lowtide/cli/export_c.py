@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, load_encoder
+from lowtide.cli.models import FittedTable, encoder_of, load_encoder
 from lowtide.cli.terminal import Voice, bytes_in_words, sheet, voice_options
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ Examples:
 )
 @click.option(
     "--input",
-    type=click.Choice(["float32", "int16", "uint8"]),
-    help="Type of a row's numbers.  [default: float32; int16 for ternary features]",
+    type=click.Choice(["float32", "int16", "uint8", "float64"]),
+    help="Type of a row's numbers.  [default: float32; int16 for ternary features; float64 for columns of a table]",
 )
 @click.option(
     "--favor",
@@ -76,18 +76,18 @@ def export_c(
 
     A code is equal bit by bit to that of 'lowtide encode'. Flash and RAM are said in the header.
     """
-    encoder, table = load_encoder(model)
+    _, table = load_encoder(model)
     thing = lt.load(model)
-    decides = weights != "none" and hasattr(thing, "predict")
+    decides = weights != "none" and hasattr(thing, "decision_")
     if check is not None and not decides:
         raise click.BadParameter("needs a model and weights for its decision.", param_hint="'--check'")
-    if not decides and not table.recipe.is_identity:
+    if thing is encoder_of(thing) and not table.recipe.is_identity:
         voice.note(
             f"columns are taken {table.how} by the encoder: rows on the device must be what the table's recipe makes "
             "of them, which 'lowtide inspect --json' shows. Use --no-scale for rows as they are."
         )
     made = lt.device.export_c(
-        thing if decides else encoder,
+        thing,
         name=lt.device.name_from(model.stem) if name is None else name,
         weights=weights if decides else None,  # type: ignore[arg-type]
         input=input,  # type: ignore[arg-type]

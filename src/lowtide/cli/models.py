@@ -193,7 +193,7 @@ def load_encoder(path: Path) -> tuple[Any, FittedTable]:
 
 def encoder_of(thing: Any) -> Any:
     """Return an encoder itself, or that of a model; None where there is none."""
-    return thing if hasattr(thing, "encode") else getattr(thing, "features_", None)
+    return thing if hasattr(thing, "drawn_") else getattr(thing, "features_", None)
 
 
 def _load(path: Path) -> Any:
