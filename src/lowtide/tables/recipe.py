@@ -185,6 +185,24 @@ class Recipe:
                     own[i].append((op, *(float(number) for number in numbers)))
         return tuple((source, tuple(steps)) for source, steps in zip(self.sources, own))
 
+    def then(self, other: Recipe) -> Self:
+        """Return the recipe that does what this one does, and to its features what another does to numbers.
+
+        Examples
+        --------
+        >>> Recipe.scaled(["x"], [10.0]).then(Recipe.scaled(1, [0.5])).apply([[3.0]])
+        array([[15.]])
+        """
+        if len(other.columns) != self.n_features or other.categories:
+            raise TableError(
+                f"a recipe after another must take its {self.n_features} numbers, got one of {len(other.columns)} "
+                f"columns and {len(other.categories)} with categories."
+            )
+        own = self.features
+        after = [(own[s.column], steps) for s, steps in other.features if isinstance(s, Number)]
+        features = [(source, (*before, *steps)) for (source, before), steps in after]
+        return type(self).of_features(self.columns, features, self.categories, self.named)
+
     def without_unused(self) -> Self:
         """Return the recipe for tables without the columns that no feature is made of."""
         used = sorted({self._column(source) for source in self.sources})
