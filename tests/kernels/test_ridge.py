@@ -1,4 +1,4 @@
-"""Samplers of the blocks: exact in law, and quick at every setting."""
+"""Laws of one direction: samples against exact transforms."""
 
 import time
 

@@ -1,3 +1,5 @@
+"""Codes one after the other."""
+
 import numpy as np
 import pytest
 from codes.drawn import draw_codes

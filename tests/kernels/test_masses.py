@@ -1,4 +1,4 @@
-"""Masses in closed form against quadrature, and what is done with the negligible ones."""
+"""Masses of complex measures."""
 
 import math
 from itertools import pairwise
