@@ -39,7 +39,7 @@ def group_estimates(encoder, x, Y, sides, group):
     right = encoder.transform_right(Y) if sides[1] == "full" else np.asarray(encoder.encode_right(Y))
     products = left.astype(np.float64) * right
     draws = encoder.n_frequencies_[0] // group
-    parts = np.split(products, np.cumsum(encoder._block_columns)[:-1], axis=1)
+    parts = np.split(products, np.cumsum(encoder.drawn_.block_columns)[:-1], axis=1)
     return sum(draws * part.reshape(len(Y), draws, -1).sum(axis=2).T for part in parts)
 
 

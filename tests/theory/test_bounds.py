@@ -134,7 +134,7 @@ def test_one_bit_lloyd_max_is_a_scaled_square_wave():
     assert abs(mean_lipschitz("lloyd_max", bits=1) - 2 / np.pi * mean_lipschitz([1, -1])) < 1e-14
 
 
-def test_lipschitz_bad_arguments_are_refused():
+def test_lipschitz_constants_refuse_bad_arguments():
     with pytest.raises(ParameterError, match="order must not be 0"):
         mean_lipschitz("cosine", order=0)
     with pytest.raises(ParameterError, match="non-empty"):

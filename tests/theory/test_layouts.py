@@ -169,7 +169,7 @@ def test_smooth_matern_tends_to_the_gaussian():
     assert gaps[2] < 0.05 * np.abs(chi_covariance(16, MIXTURE_Z)).max()
 
 
-def mixture_simulated(kernel, d, z, h, n, seed):
+def deviations(kernel, d, z, h, n, seed):
     """Return products of the two deviations of h, whose mean is the covariance."""
     rng = np.random.default_rng(seed)
     first, second = orthogonal_pairs(rng, d, n)
@@ -190,9 +190,9 @@ def cosine(t, kernel=None):
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(nu=0.5), Matern(nu=1.5)], ids=repr)
 @pytest.mark.parametrize(("h", "amplitudes"), [(cosine, [1.0]), (harmonics, [1, 0, 1 / 9, 0, 1 / 25])])
 @pytest.mark.parametrize("d", [2, 8])
-def test_mixture_simulated_covariance_agrees(kernel, h, amplitudes, d):
+def test_simulated_covariance_of_mixtures_agrees(kernel, h, amplitudes, d):
     n, z = 200_000, 0.7
-    product = mixture_simulated(kernel, d, z, h, n, seed=d)
+    product = deviations(kernel, d, z, h, n, seed=d)
     expected = float(mixture_covariance(kernel, d, z, amplitudes))
     assert abs(product.mean() - expected) < 4.5 * product.std() / np.sqrt(n)
 

@@ -171,7 +171,7 @@ def test_bad_parameters_are_refused(function):
 
 
 SIDES = [("codes", "codes"), ("codes", "full"), ("full", "codes"), ("full", "full")]
-COSINE_CORRELATIONS = (-0.95, -0.4, 0.0, 0.7, 0.99)
+FEW_CORRELATIONS = (-0.95, -0.4, 0.0, 0.7, 0.99)
 
 
 def decoded(bits):
@@ -187,11 +187,11 @@ def sides_of(bits, sides, u, v):
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4])
 @pytest.mark.parametrize("sides", SIDES)
-def test_cosine_simulated_mean_and_variance_are_within_their_sampling_error(bits, sides):
+def test_simulated_cosines_are_within_their_sampling_error(bits, sides):
     n = 200_000
     rng = np.random.default_rng(bits)
     moments = cosine_moments(bits, sides)
-    for rho in COSINE_CORRELATIONS:
+    for rho in FEW_CORRELATIONS:
         left, right = sides_of(bits, sides, *correlated_pairs(rng, rho, n))
         centered = left * right - float(moments.mean(rho))
         variance = float(moments.variance(rho))
@@ -206,7 +206,7 @@ def test_half_coded_variance_is_its_integral(bits):
     levels, borders = decoded(bits)
     second = expectation(lambda u, q: q**2, levels, borders)
     fourth = expectation(lambda u, q: q**2 * u**2, levels, borders)
-    for rho in COSINE_CORRELATIONS:
+    for rho in FEW_CORRELATIONS:
         expected = (1 - rho**2) * second + rho**2 * fourth - rho**2
         assert float(cosine_moments(bits, ("codes", "full")).variance(rho)) == pytest.approx(expected, rel=1e-10)
 
@@ -227,7 +227,7 @@ def test_codes_against_codes_have_slope_one_at_zero_and_norm_at_one(bits):
 
 
 def test_more_bits_have_less_variance_on_the_way_to_one_plus_rho_squared():
-    for rho in COSINE_CORRELATIONS:
+    for rho in FEW_CORRELATIONS:
         for sides in SIDES[:3]:
             found = [float(cosine_moments(bits, sides).variance(rho)) for bits in (6, 7, 8)]
             gaps = np.abs(np.array(found) - (1 + rho**2))
@@ -250,7 +250,7 @@ def test_orthogonal_blocks_have_their_variance(sides, left_out, rho):
     assert float(moments.covariance(rho, 1)) == 0.0
 
 
-def test_cosine_bad_parameters_are_refused():
+def test_cosine_moments_refuse_bad_parameters():
     with pytest.raises(ParameterError, match="each of sides must be one of"):
         cosine_moments(2, ("codes", "half"))
     with pytest.raises(ParameterError, match=r"sides must be \(left, right\)"):

@@ -147,7 +147,7 @@ def test_bounds_are_finite_at_any_bandwidth():
         assert K - 1e-7 <= bounds.upper <= 1
 
 
-def test_bounds_bad_parameters_are_refused():
+def test_bounds_refuse_bad_parameters():
     with pytest.raises(ParameterError, match="rho must be a number from"):
         sketch_bounds(2, 0.5, 1.5)
     with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
@@ -186,7 +186,7 @@ def test_count_is_smaller_with_the_sharper_constant():
     assert sharp < printed
 
 
-def test_counts_bad_parameters_are_refused():
+def test_counts_refuse_bad_parameters():
     for call in (
         lambda: sketch_lipschitz(0, 0.5),
         lambda: sketch_lipschitz(2, 0.0, printed=True),

@@ -7,8 +7,7 @@ Start with `features_needed`. Distances are in X's units and the kernel's norm, 
 # fmt: off
 # isort: off
 from lowtide.theory.planner import FeaturePlan, features_needed, plan_features
-from lowtide.theory.pairs import HarmonicSeries, PairMoments, kernel_reach
-from lowtide.theory.curve import Curve
+from lowtide.theory.pairs import Curve, HarmonicSeries, PairMoments, kernel_reach
 from lowtide.theory.layouts import covariance, layout_variance
 from lowtide.theory.square_wave import (
     distance_map, gamma_q_cos_inverse_gaussian, gamma_q_cos_inverse_slope, kappa_qq, triangle_wave, universal_Qk,

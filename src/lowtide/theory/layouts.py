@@ -19,7 +19,7 @@ from scipy.special import betaincinv, ndtr
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.kernels import Gaussian, Kernel
 from lowtide.projections import Blocks
-from lowtide.theory.curve import Curve
+from lowtide.theory.pairs import Curve
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from lowtide._checks import check_integer, check_interval, check_option, check_p
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
-from lowtide.theory.curve import Curve
-from lowtide.theory.pairs import PairMoments, kernel_reach
+from lowtide.theory.pairs import Curve, PairMoments, kernel_reach
 
 Sides = tuple[str, str]
 
