@@ -126,10 +126,7 @@ def _some(rows: Any, n_rows: int) -> Any:
 
 def _fitted_encoder(model: Any, sample: Any) -> Any:
     """Return the encoder that the model would fit, fitted on a sample of the rows."""
-    if isinstance(model, SketchSearchCV):
-        return model._fitted_sketch(sample)
-    model._fit_features(sample, None, sample)
-    return model.features_
+    return model.fit_sketch(sample) if isinstance(model, SketchSearchCV) else model.fit_features(sample)
 
 
 @contextmanager
@@ -143,9 +140,6 @@ def _encoding_with(model: Any, encoder: Any) -> Iterator[None]:
         yield
     finally:
         setattr(model, name, given)
-
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         check_classes("AsymmetricLSSVC", found.classes)
         factor = class_weights(self.class_weight, found.classes, found.totals, owner="AsymmetricLSSVC")
         index, weight = ClassIndex(found.classes, factor)(labels, weight)
-        encoder = self._fit_features(rows, None, named).drawn_
+        encoder = self.fit_features(rows, None, named).drawn_
         side = self._resolve_side(encoder)
         left, right = (
             encoded_design(partial(make, side=side), rows, encoder.n_outputs) for make in (encoder.left, encoder.right)

@@ -168,7 +168,7 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
                 raise fail(type(self).__name__, "codes to fit on must have at least two rows", f"{X.n_rows} rows")
             return X, self._adopt(first_codes(X), getattr(X, "encoder", None))
         rows = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
-        return rows, self._sides_of(self._fit_features(rows, None, X))
+        return rows, self._sides_of(self.fit_features(rows, None, X))
 
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""

@@ -296,10 +296,10 @@ class Decision:
             "calibration": self.calibration,
             "columns": None if self.columns is None else list(self.columns),
             "fingerprint": self.fingerprint.hex(),
+            "role": None if self.right is None else self.right.role,
         }
         arrays = {"weights": self.weights, "intercept": self.intercept}
         if self.right is not None:
-            spec["role"] = self.right.role
             arrays |= {"right_weights": self.right.weights, "right_intercept": self.right.intercept}
         state: State = {"decision": Part(_VERSION, spec, arrays)}
         if self.encoder is not None:
@@ -330,10 +330,12 @@ class Decision:
         template = None
         if "template" in state:
             template = Codes.template_from_state(state)
-        elif side == "codes" and encoder is not None and "role" not in spec:
+        elif side == "codes" and encoder is not None and spec["role"] is None:
             template = encoder.template
-        slope, columns, role = spec["calibration"], spec["columns"], spec.get("role")
+        slope, columns, role = spec["calibration"], spec["columns"], spec["role"]
         right = None
+        if (role is None) is ("right_weights" in arrays):
+            raise fail("Decision", "weights of the right map must come with a role", role)
         if role is not None:
             check_option("Decision", "role", role, ("both", "source", "target"))
             right = RightWeights(np.array(arrays["right_weights"]), np.array(arrays["right_intercept"]), role)

@@ -111,12 +111,14 @@ class Learner(BaseEstimator):
                 raise fail(owner, f"features must be one of {', '.join(ENCODERS)}", kind)
             encoder = ENCODERS[kind].from_state({name: state[name] for name in ("features", "encoder")})
         spec = state["estimator"].spec
+        if spec["kind"] != owner:
+            raise fail(owner, f"parameters must be those of {owner}", spec["kind"])
         self = cls(**cls._params_of(spec["params"], encoder))
         self.features_ = encoder
         kept = {name: part for name, part in state.items() if name in own}
         self.decision_ = Decision.from_state(kept, None if encoder is None else encoder.drawn_)
         if (encoder is None) is not (self.decision_.encoder is None):
-            raise fail(owner, "a file must hold the encoder with its parameters", sorted(state))
+            raise fail(owner, "the parts 'features' and 'encoder' must both be there, or neither", sorted(state))
         for name in cls.fitted_numbers:
             setattr(self, name, _number(spec["fitted"][name]))
         self._name_columns()
@@ -152,16 +154,21 @@ class Learner(BaseEstimator):
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
         return None if np.all(weight == 1.0) else weight
 
-    def _fit_features(self, X: Any, weight: Array | None, named: Any) -> Encoder:
+    def fit_features(self, X: Any, weight: Array | None = None, named: Any = None) -> Encoder:
         """Return a clone of the features, fitted, unless they are frozen or a warm start keeps the ones there are.
 
-        `named` is X as it came: a frozen encoder that was fitted on named columns wants the same ones.
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame (n, n_features)
+        weight : ndarray (n,), optional
+        named : data frame, optional
+            X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
         """
         given = self.features
         check_features(type(self).__name__, given)
         if isinstance(given, FrozenEstimator):
             check_is_fitted(given.estimator)
-            validate_data(given.estimator, named, reset=False, skip_check_array=True)
+            validate_data(given.estimator, X if named is None else named, reset=False, skip_check_array=True)
             self.features_ = given.estimator
         elif self.warm_start and getattr(self, "features_", None) is not None:
             validate_data(self.features_, X, reset=False, skip_check_array=True)

@@ -194,7 +194,7 @@ class KernelMachine(CallbackSupport, Learner):
         named, reset = X, sides is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", **checks)
         weight = self._check_weight(sample_weight, len(y))
-        return X, y, weight, self._sides_of(self._fit_features(X, weight, named)) if sides is None else sides
+        return X, y, weight, self._sides_of(self.fit_features(X, weight, named)) if sides is None else sides
 
     def _as_before(self, codes: CodeSource, sides: Sides) -> CodeSource:
         """Return more codes of the same encoder with the codebook of those before."""

@@ -256,14 +256,15 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             self.codes_ = X
         else:
             rows, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
-            sketch = self.sketch_ = self._fitted_sketch(X)
+            sketch = self.sketch_ = self.fit_sketch(X)
             self.codes_ = sketch.drawn_.encode(rows)
         if is_classifier(self._model()):
             check_classification_targets(y)
         y = np.asarray(y)
         return source_problem(self.codes_, y, None, fit_intercept=True), first_codes(self.codes_), y
 
-    def _fitted_sketch(self, X: Any) -> Sketch:
+    def fit_sketch(self, X: Any) -> Sketch:
+        """Return a clone of the sketch, fitted on rows (n, n_features); a frozen one as it is."""
         if isinstance(self.sketch, FrozenEstimator):
             check_is_fitted(self.sketch.estimator)
             return self.sketch.estimator
