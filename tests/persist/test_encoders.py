@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 from persist.samples import ASYMMETRIC, ENCODERS, asymmetric, encoder, rows
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError
@@ -188,10 +190,17 @@ def test_part_that_is_not_registered_is_refused_when_saved(kernel, tmp_path):
         lt.save(lt.RandomFeatures(kernel, n_components=64).fit(rows()), tmp_path / "e.lowtide")
 
 
-@pytest.mark.parametrize("thing", [OwnFeatures(), make_pipeline(lt.RandomFeatures()), 3, None, lt.RandomFeatures])
+@pytest.mark.parametrize("thing", [OwnFeatures(), 3, None, lt.RandomFeatures])
 def test_object_that_is_not_registered_is_refused(thing, tmp_path):
     with pytest.raises(ParameterError, match="object must be one of RandomFeatures, .*Codes"):
         lt.save(thing, tmp_path / "e.lowtide")
+
+
+@pytest.mark.parametrize("last", [lt.RandomFeatures(), LogisticRegression()])
+def test_pipeline_that_does_not_end_in_a_learner_is_refused_by_name(last, tmp_path):
+    with pytest.raises(ParameterError, match=f"a Pipeline that ends in one, got '{type(last).__name__}'"):
+        lt.save(make_pipeline(StandardScaler(), last).fit(rows(), np.arange(40) % 2), tmp_path / "e.lowtide")
+    assert not os.listdir(tmp_path)
 
 
 def test_weights_of_an_encoder_are_refused(tmp_path):

@@ -135,7 +135,8 @@ def _load_or_refuse(path, data):
     if isinstance(loaded, lt.Codes):
         np.asarray(loaded)
     elif loaded is not None:
-        loaded.transform(rows()) if isinstance(loaded, Encoder) else loaded.predict(rows())
+        X = rows(d=min(loaded.n_features_in_, 100))
+        loaded.transform(X) if isinstance(loaded, Encoder) else loaded.predict(X)
     assert tracemalloc.get_traced_memory()[1] - before < 300e6
     return loaded
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
-from lowtide.persist.weights import pack_weights
+from lowtide.persist.weights import small_weights
 
 LABELS = {
     "int64": np.arange(40) % 3,
@@ -49,7 +50,7 @@ def _absolute_features(model):
 def test_loaded_classifier_scores_to_float32_rounding_of_its_weights(loss, n_classes, tmp_path):
     saved = classifier(np.arange(40) % n_classes, loss=loss)
     loaded = _round_trip(saved, tmp_path)
-    bound = (_absolute_features(saved) @ np.abs(saved._weights)).reshape(
+    bound = (_absolute_features(saved) @ np.abs(saved.decision_.weights)).reshape(
         saved.decision_function(rows()).shape
     ) * 2.0**-24
     difference = np.abs(loaded.decision_function(rows()) - saved.decision_function(rows()))
@@ -63,7 +64,7 @@ def test_loaded_regressor_predicts_to_float32_rounding_of_its_weights(multi, tmp
     y = rows()[:, :2] if multi else rows()[:, 0]
     saved = lt.KernelRegressor(n_components=64, alpha="auto", random_state=0).fit(rows(), y)
     loaded = _round_trip(saved, tmp_path)
-    bound = (_absolute_features(saved) @ np.abs(saved._weights)).reshape(y.shape) * 2.0**-24
+    bound = (_absolute_features(saved) @ np.abs(saved.decision_.weights)).reshape(y.shape) * 2.0**-24
     assert loaded.predict(rows()).shape == y.shape
     assert np.all(np.abs(loaded.predict(rows()) - saved.predict(rows())) <= bound * (1 + 1e-9))
     assert loaded.alpha_ == saved.alpha_
@@ -73,13 +74,13 @@ def test_loaded_regressor_predicts_to_float32_rounding_of_its_weights(multi, tmp
 def test_scores_move_by_no_more_than_the_form_of_the_weights_allows(form, tmp_path):
     saved = classifier()
     loaded = _round_trip(saved, tmp_path, weights=form)
-    size, largest = np.abs(saved._weights), np.abs(saved._weights).max(axis=0)
+    size, largest = np.abs(saved.decision_.weights), np.abs(saved.decision_.weights).max(axis=0)
     error = {"float64": 0.0 * size, "float32": 2.0**-24 * size, "int8": largest / 254 + 0.0 * size}
     error["float16"] = np.maximum(2.0**-11 * size, 2.0**-25 * largest)
     bound = _absolute_features(saved) @ error[form]
     moved = np.abs(loaded.decision_function(rows()) - saved.decision_function(rows()))
     assert np.all(moved <= bound * (1 + 1e-9) + 1e-15 * _absolute_features(saved) @ size)
-    assert loaded._weights.dtype == saved._weights.dtype
+    assert loaded.decision_.weights.dtype == saved.decision_.weights.dtype
 
 
 def test_smaller_forms_make_smaller_files(tmp_path):
@@ -98,8 +99,8 @@ def test_smaller_forms_make_smaller_files(tmp_path):
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
 def test_forms_with_a_scale_hold_weights_of_any_size(form, scale):
     weights = scale * np.array([[1.0, 0.0, -3.0], [0.5, 0.0, 2.0]])
-    stored = pack_weights(weights, form)
-    back = stored["weights"] * stored["weights_scale"]
+    stored, factors = small_weights(weights, form)
+    back = stored * factors
     np.testing.assert_allclose(back, weights, rtol=0, atol=3 * scale / (254 if form == "int8" else 2**12))
     assert not back[:, 1].any()
 
@@ -107,7 +108,7 @@ def test_forms_with_a_scale_hold_weights_of_any_size(form, scale):
 @pytest.mark.parametrize("weights", [np.array([[np.nan]]), np.array([[np.inf]]), np.array([[1e300]])])
 def test_weights_that_a_form_cannot_hold_are_refused(weights):
     with pytest.raises(ParameterError, match="weights must"):
-        pack_weights(weights, "float32")
+        small_weights(weights, "float32")
 
 
 def test_unknown_form_is_refused(tmp_path):
@@ -128,7 +129,8 @@ def test_class_labels_come_back_with_their_type(name, tmp_path):
 
 def test_labels_that_json_has_not_are_refused(tmp_path):
     model = classifier()
-    model.classes_ = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")
+    model.decision_ = replace(model.decision_, classes=days)
     with pytest.raises(ParameterError, match="class labels must be numbers, booleans or texts"):
         lt.save(model, tmp_path / "m.lowtide")
 
@@ -139,7 +141,7 @@ def test_sides_come_back(train_on, predict_on, tmp_path):
     saved = classifier(train_on=train_on, predict_on=predict_on)
     loaded = _round_trip(saved, tmp_path, weights="float64")
     assert np.array_equal(loaded.predict_proba(rows()), saved.predict_proba(rows()))
-    assert (loaded._train_on, loaded._predict_on) == (train_on, predict_on)
+    assert (loaded.train_on, loaded.decision_.side) == (train_on, predict_on)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_compressed_machine_comes_back(name, form, tmp_path):
     assert vars(loaded).keys() == vars(saved).keys()
     assert (loaded.report_, loaded.get_params()) == (saved.report_, saved.get_params())
     if form == "float32":  # what its weights are
-        assert np.array_equal(loaded._scores(rows()), saved._scores(rows()))
+        assert np.array_equal(loaded.decision_.scores(rows()), saved.decision_.scores(rows()))
         assert np.array_equal(loaded.predict(rows()), saved.predict(rows()))
         assert np.array_equal(loaded.decision_std(rows()), saved.decision_std(rows()))
 
@@ -263,7 +265,11 @@ def test_compressed_machine_comes_back(name, form, tmp_path):
 def test_loaded_components_project_to_float32_rounding_of_their_weights(whiten, tmp_path):
     saved = lt.CodePCA(3, features=lt.RandomFeatures(n_components=64, random_state=0), whiten=whiten).fit(rows())
     loaded = _round_trip(saved, tmp_path)
-    bound = np.abs(np.asarray(saved.features_.encode(rows()), dtype=np.float64)) @ np.abs(saved._weights) * 2.0**-24
+    bound = (
+        np.abs(np.asarray(saved.features_.encode(rows()), dtype=np.float64))
+        @ np.abs(saved.decision_.weights)
+        * 2.0**-24
+    )
     assert np.all(np.abs(loaded.transform(rows()) - saved.transform(rows())) <= bound * (1 + 1e-9))
     np.testing.assert_allclose(loaded.components_, saved.components_, rtol=2.0**-23, atol=0)
     for name in ("mean_", "singular_values_", "explained_variance_", "explained_variance_ratio_"):
@@ -285,6 +291,7 @@ def test_components_of_codes_alone_are_kept(tmp_path):
     "broken", [{"mean": np.zeros(3)}, {"spectrum": -np.ones((3, 2))}, {"spectrum": np.ones((2, 2))}]
 )
 def test_components_of_another_shape_are_refused(broken):
-    spec, arrays = lt.CodePCA(2, random_state=0).fit(encoder().encode(rows()))._state()
+    state = lt.CodePCA(2, random_state=0).fit(encoder().encode(rows())).to_state()
+    pca = state["pca"]
     with pytest.raises(ParameterError, match="mean and spectrum must be finite"):
-        lt.CodePCA._from_state(spec, {**arrays, **broken})
+        lt.CodePCA.from_state({**state, "pca": replace(pca, arrays={**pca.arrays, **broken})})

@@ -102,9 +102,10 @@ def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
     found = _START.match(start, 8)
     if found is None:
         raise FileFormatError(f"{owner} must be a file of lowtide.save, got another, or one whose start is damaged.")
-    if found[1].decode() != FORMAT:
-        version = found[1].decode()
-        raise FileFormatError(f"{owner} must have format {FORMAT}, got {version}. Update lowtide to read newer files.")
+    version = found[1].decode()
+    if version != FORMAT:
+        remedy = "Update lowtide." if int(version) > int(FORMAT) else "Save it again with this version of lowtide."
+        raise FileFormatError(f"{owner} must have format {FORMAT}, got {version}. {remedy}")
     length = int.from_bytes(start[:8], "little")
     if length > _LONGEST_TEXT or length % 8 or 8 + length > n_bytes:
         raise FileFormatError(f"{owner} must hold the header of {length} bytes that it announces, got {n_bytes} bytes.")

@@ -195,7 +195,8 @@ class Manifest:
         if found is None:
             raise FileFormatError(f"{owner} must be the manifest of a code store, got another file or a damaged one.")
         if int(found[1]) != FORMAT:
-            raise FileFormatError(f"{owner} must have format {FORMAT}, got {int(found[1])}. Update lowtide.")
+            remedy = "Update lowtide." if int(found[1]) > FORMAT else "Make it again with this version of lowtide."
+            raise FileFormatError(f"{owner} must have format {FORMAT}, got {int(found[1])}. {remedy}")
         begin, end = found.span(2)
         if hashlib.sha256(data[:begin] + _ZEROS.encode() + data[end:]).hexdigest() != found[2].decode():
             raise FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
