@@ -38,7 +38,7 @@ _BY_RUNS = """    uint32_t r, i, n, j = 0;{check}
     }}"""
 _CHECK = """
     for (i = 0; i < {n_lists}; ++i) {{
-        if (category_strict[i] && place(row, i) < 0) return -2;
+        if (category_strict[i] && place((double)row[category_columns[i]], i) < 0) return -2;
     }}"""
 _MOST_SHOWN = 20
 
@@ -193,7 +193,7 @@ class RecipeSource:
             lines += f"    if ({' && '.join(guards)}) {{ {line} }}\n" if guards else f"    {line}\n"
         return tables, lines
 
-    def _runs(self) -> tuple[list[int], list[tuple[float | None, float | None, bool]]]:
+    def _runs(self) -> tuple[list[list[int]], list[tuple[float | None, float | None, bool]]]:
         """Return features that follow one another as (what they come from, from where on, how many), and ordinals.
 
         0 is a column; 1 and more the indicators of a list, from a category on; beyond are styles of ordinals, from a
@@ -216,7 +216,7 @@ class RecipeSource:
                 runs[-1][2] += 1
             else:
                 runs.append([origin, at, 1])
-        return [number for run in runs for number in run], styles
+        return runs, styles
 
     def _list_tables(self) -> list[Table]:
         """Return the lists of categories, as the numbers that rows hold."""
@@ -256,11 +256,13 @@ class RecipeSource:
             text += filled("place.c", **names)
         if any(isinstance(source, Indicator) for source in self.recipe.sources):
             text += filled("indicator.c", **names)
-            lines.append(f"    if (from <= {n_lists}) return indicator(row, from - 1, i);")
+            lines.append(
+                f"    if (from <= {n_lists}) return indicator((double)row[category_columns[from - 1]], from - 1, i);"
+            )
         if styles:
             cases = [f"    case {i}: return {_style(style)};" for i, style in enumerate(styles)]
             text += filled("ordinal.c", **names, styles="\n".join(cases).replace(f"case {len(cases) - 1}:", "default:"))
-            lines.append(f"    return ordinal(row, from - {n_lists + 1}, i);")
+            lines.append(f"    return ordinal((double)row[category_columns[i]], from - {n_lists + 1}, i);")
         # The last is all that is left.
         lines[-1] = "    return" + lines[-1].partition("return")[2]
         if self._texts:
@@ -287,7 +289,9 @@ def _missing_place(known: Categories) -> int:
 def _style(style: tuple[float | None, float | None, bool]) -> str:
     """Return the number of a place in C."""
     unknown, missing, may_be_missing = style
-    known = f"at < 0 ? {'zero / zero' if unknown is None else c_number(np.float64(unknown))} : (double)at"
+    known = (
+        f"at < 0 ? {'(cell - cell) / (cell - cell)' if unknown is None else c_number(np.float64(unknown))} : (double)at"
+    )
     gone = "cell" if missing is None else c_number(np.float64(missing))
     return f"cell != cell ? {gone} : {known}" if may_be_missing else known
 

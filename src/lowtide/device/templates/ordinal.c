@@ -1,10 +1,8 @@
 
-/* The place as a number; what is missing or not known has one of its own, or none. */
-static double ordinal(const ${row_type} *row, uint32_t style, uint32_t k)
+/* The place as a number; what is missing or not known has one of its own, or is no number. */
+static double ordinal(double cell, uint32_t style, uint32_t k)
 {
-    const volatile double zero = 0.0;
-    const double cell = (double)row[category_columns[k]] + zero;
-    const int32_t at = place(row, k);
+    const int32_t at = place(cell, k);
     switch (style) {
 $styles
     }

@@ -1,8 +1,7 @@
 
-/* The place of a row's category in the k-th list, or -1. */
-static int32_t place(const ${row_type} *row, uint32_t k)
+/* The place of a category in the k-th list, or -1. */
+static int32_t place(double cell, uint32_t k)
 {
-    const double cell = (double)row[category_columns[k]];
     uint32_t i;
     if (cell != cell) return (int32_t)category_missing[k] - 1;
     for (i = category_starts[k]; i < category_starts[k + 1]; ++i) {
