@@ -154,6 +154,11 @@ class Codes:
         return self._rows.n_levels
 
     @property
+    def packing(self) -> tuple[int, int, int]:
+        """Levels stored a row, the bits that each takes, and the bytes of a row."""
+        return self._rows.n_levels, self._rows.bits, self._packed.shape[1]
+
+    @property
     def codebook(self) -> NDArray[np.float32]:
         """Value of each level, read-only, (2^bits,) or (2^bits, 2)."""
         return self._codebook

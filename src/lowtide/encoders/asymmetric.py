@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_option, fail
-from lowtide.codes import Codes, row_bytes
+from lowtide.codes import Codes
 from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
 from lowtide.encoders.encoder import (
     Arrays,
-    DrawnEncoder,
+    DrawnFourier,
     Encoder,
     arrays_of,
     count_levels,
     fingerprint,
     kept_offset,
     prefixed,
-    quantizer_identity,
     resolve_quantizer,
 )
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
@@ -45,7 +44,7 @@ __all__ = ["AsymmetricFeatures", "DrawnAsymmetric"]
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnAsymmetric(DrawnEncoder):
+class DrawnAsymmetric(DrawnFourier):
     """Drawn blocks of a kernel's measure: the layout of each, the dither, and the phases of the left side."""
 
     kind: ClassVar[str] = "AsymmetricFeatures"
@@ -70,11 +69,11 @@ class DrawnAsymmetric(DrawnEncoder):
 
     def encode(self, rows: Any) -> Codes:
         """Return the codes of the left side."""
-        return self._template_of(self.side).with_rows(self._packed(rows, self.left_offset))
+        return self._left_template.with_rows(self._packed(rows, self.left_offset))
 
     def encode_right(self, rows: Any) -> Codes:
         """Return the codes of the right side."""
-        return self._template_of(self.side_right).with_rows(self._packed(rows, self.offset))
+        return self._right_template.with_rows(self._packed(rows, self.offset))
 
     def right(self, rows: Any, side: Side) -> Any:
         """Return one side of rows that stand right in a product."""
@@ -90,16 +89,6 @@ class DrawnAsymmetric(DrawnEncoder):
     def n_embedded(self) -> int:
         """Columns of `embed`."""
         return self.n_outputs + int(self._skew_columns.sum())
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of either side."""
-        return self.n_components
-
-    @property
-    def has_codes(self) -> bool:
-        """Whether there are coded sides."""
-        return self.quantizer is not None
 
     @cached_property
     def blocks(self) -> tuple[MeasureBlock, ...]:
@@ -121,32 +110,29 @@ class DrawnAsymmetric(DrawnEncoder):
     @cached_property
     def template(self) -> Codes | None:
         """Codes of zero rows of the left side; None where codes are no levels."""
-        quantizer = self.quantizer
-        return None if quantizer is None or quantizer.codebook is None else self._template_of(self.side)
+        return None if self.quantizer is None or self.quantizer.codebook is None else self._left_template
+
+    @cached_property
+    def _left_template(self) -> Codes:
+        return self._template_of(self.side)
+
+    @cached_property
+    def _right_template(self) -> Codes:
+        return self._template_of(self.side_right)
 
     def _template_of(self, side: bytes) -> Codes:
-        quantizer, scale = self._coded_by(), self._column_scale
+        quantizer, scale = self.coded_by, self._column_scale
+        if quantizer.codebook is None or quantizer.bits is None:
+            remedy = "Use a quantizer of few levels."
+            raise fail(self.kind, "the coded sides must be levels", "continuous values", remedy)
         n_levels = count_levels(self.kind, self.quantizer_spec, quantizer, CosSin(), self.n_components)
         # One factor for all columns is the codebook's: the fastest arithmetic counts bits without factors.
-        uniform = bool(np.all(scale == scale[0]))
-        return Codes(
-            np.empty((0, row_bytes(n_levels, quantizer.bits)), dtype=np.uint8),
-            bits=quantizer.bits,
-            n_levels=n_levels,
-            codebook=quantizer.codebook * (float(scale[0]) if uniform else 1.0),
-            fingerprint=self.fingerprint,
-            side=side,
-            scale=None if uniform else scale,
-        )
+        if np.all(scale == scale[0]):
+            return self.new_template(quantizer.bits, n_levels, quantizer.codebook * float(scale[0]), side=side)
+        return self.new_template(quantizer.bits, n_levels, quantizer.codebook, side=side, scale=scale)
 
     def _packed(self, rows: Any, offset: NDArray[np.float32]) -> NDArray[np.uint8]:
-        quantizer = self._coded_by()
-        return self._together.encode(rows, offset, quantizer, CosSin().width // len(quantizer.shifts))
-
-    def _coded_by(self) -> Any:
-        if self.quantizer is None:
-            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self.quantizer
+        return self._together.encode(rows, offset, self.coded_by, CosSin().width // len(self.coded_by.shifts))
 
     @cached_property
     def _together(self) -> SideBySide:
@@ -191,12 +177,12 @@ class DrawnAsymmetric(DrawnEncoder):
     @cached_property
     def side(self) -> bytes:
         """Identity of the quantizer on the left."""
-        return quantizer_identity(self.quantizer_spec, self.quantizer, side="left")
+        return self.identity_of(side="left")
 
     @cached_property
     def side_right(self) -> bytes:
         """Identity of the quantizer on the right."""
-        return quantizer_identity(self.quantizer_spec, self.quantizer, side="right")
+        return self.identity_of(side="right")
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of the left and the right side say of their product."""

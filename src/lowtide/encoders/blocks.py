@@ -100,12 +100,14 @@ class SideBySide:
         self, rows: Any, offset: NDArray[np.float32], quantizer: DrawnQuantizer, per_level: int
     ) -> NDArray[np.uint8]:
         """Return packed levels of every phase, uint8 (n, row bytes)."""
-        levels = [n // per_level for n in self.n_columns]
+        levels, bits = [n // per_level for n in self.n_columns], quantizer.bits or 1
         packed = [
-            encode_rows(rows, projection, np.ascontiguousarray(own), quantizer, n)
+            encode_rows(
+                rows, projection, np.ascontiguousarray(own), quantizer, (n, stored_bits(bits), row_bytes(n, bits))
+            )
             for projection, own, n in zip(self.projections, self._offsets(offset), levels)
         ]
-        return packed[0] if len(packed) == 1 else _joined(packed, levels, quantizer.bits or 1)
+        return packed[0] if len(packed) == 1 else _joined(packed, levels, bits)
 
     def phases(self, rows: Any) -> NDArray[np.float32]:
         """Return phases in turns without dither, (n, n_frequencies)."""

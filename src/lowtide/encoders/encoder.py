@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.maps import FeatureMap
@@ -27,6 +27,7 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 __all__ = [
     "Arrays",
     "DrawnEncoder",
+    "DrawnFourier",
     "Encoder",
     "arrays_of",
     "count_levels",
@@ -34,7 +35,6 @@ __all__ = [
     "fingerprint",
     "kept_offset",
     "prefixed",
-    "quantizer_identity",
     "resolve_quantizer",
 ]
 
@@ -166,6 +166,20 @@ class DrawnEncoder(ABC):
         identity = {"fingerprint": self.fingerprint.hex(), "side": self.side.hex()}
         return {"encoder": Part(_VERSION, {"kind": self.kind, **spec, **identity}, arrays)}
 
+    def new_template(
+        self, bits: int, n_levels: int, codebook: Any, *, side: bytes | None = None, **factors: Any
+    ) -> Codes:
+        """Return Codes of zero rows with this encoder's identity, of its own side unless another is given."""
+        return Codes(
+            np.empty((0, row_bytes(n_levels, bits)), dtype=np.uint8),
+            bits=bits,
+            n_levels=n_levels,
+            codebook=codebook,
+            fingerprint=self.fingerprint,
+            side=side or self.side,
+            **factors,
+        )
+
     @cached_property
     def required_template(self) -> Codes:
         """The template, or an error that says what the coded side lacks."""
@@ -196,6 +210,39 @@ def drawn_from_state(state: State) -> DrawnEncoder:
                 "version of lowtide that wrote it."
             )
     return drawn
+
+
+class DrawnFourier(DrawnEncoder):
+    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
+
+    quantizer_spec: Quantizer | None
+    quantizer: DrawnQuantizer | None
+    n_components: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.n_components
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there is a coded side."""
+        return self.quantizer is not None
+
+    @property
+    def coded_by(self) -> DrawnQuantizer:
+        """The drawn quantizer, or an error where there is no coded side."""
+        if self.quantizer is None:
+            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self.quantizer
+
+    def identity_of(self, **more: Any) -> bytes:
+        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
+        if self.quantizer is None:
+            return _NO_SIDE
+        drawn = self.quantizer
+        arrays = {f"{i}": np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
+        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -445,14 +492,6 @@ def fingerprint(spec: dict[str, Any], arrays: Arrays) -> bytes:
         digest.update(f"|{name}|{little.dtype.str}|{array.shape}|".encode())
         digest.update(little.tobytes())
     return digest.digest()[:16]
-
-
-def quantizer_identity(spec: Quantizer | None, drawn: DrawnQuantizer | None, **more: Any) -> bytes:
-    """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
-    if drawn is None:
-        return _NO_SIDE
-    arrays = {f"{i}": np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
-    return fingerprint({"quantizer": type(spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 def count_levels(

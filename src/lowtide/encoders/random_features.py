@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from lowtide._checks import check_integer, check_positive, fail
-from lowtide.codes import Codes, row_bytes
+from lowtide._checks import check_integer, check_positive
+from lowtide.codes import Codes
 from lowtide.encoders.encoder import (
     Arrays,
-    DrawnEncoder,
+    DrawnFourier,
     Encoder,
     arrays_of,
     count_levels,
     fingerprint,
     kept_offset,
     prefixed,
-    quantizer_identity,
     resolve_quantizer,
 )
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
@@ -50,7 +49,7 @@ SYMMETRIC = KERNELS.of(Kernel)
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnFeatures(DrawnEncoder):
+class DrawnFeatures(DrawnFourier):
     """Drawn random Fourier features: frequencies and dither, a feature map, and a quantizer of it.
 
     Hadamard layouts are kept in files as signs and lengths, dense ones as W, and both with the dither. Quantizers
@@ -80,24 +79,7 @@ class DrawnFeatures(DrawnEncoder):
         if template is None:
             values = quantizer.values(turn_rows(rows, self.projection, self.offset))
             return values * np.float32(np.sqrt(2.0 / self.n_components))
-        return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.n_levels))
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of either side."""
-        return self.n_components
-
-    @property
-    def has_codes(self) -> bool:
-        """Whether there is a coded side."""
-        return self.quantizer is not None
-
-    @property
-    def coded_by(self) -> Any:
-        """The drawn quantizer, or an error where there is no coded side."""
-        if self.quantizer is None:
-            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self.quantizer
+        return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.packing))
 
     @cached_property
     def template(self) -> Codes | None:
@@ -106,14 +88,7 @@ class DrawnFeatures(DrawnEncoder):
         if quantizer is None or quantizer.codebook is None or quantizer.bits is None:
             return None
         n_levels = count_levels(self.kind, self.quantizer_spec, quantizer, self.feature_map, self.n_components)
-        return Codes(
-            np.empty((0, row_bytes(n_levels, quantizer.bits)), dtype=np.uint8),
-            bits=quantizer.bits,
-            n_levels=n_levels,
-            codebook=quantizer.codebook * np.sqrt(2.0 / self.n_components),
-            fingerprint=self.fingerprint,
-            side=self.side,
-        )
+        return self.new_template(quantizer.bits, n_levels, quantizer.codebook * np.sqrt(2.0 / self.n_components))
 
     @property
     def row_cost(self) -> int:
@@ -136,7 +111,7 @@ class DrawnFeatures(DrawnEncoder):
     @cached_property
     def side(self) -> bytes:
         """Identity of the quantizer."""
-        return quantizer_identity(self.quantizer_spec, self.quantizer)
+        return self.identity_of()
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product."""

@@ -29,7 +29,6 @@ __all__ = [
     "linear_rows",
     "not_finite",
     "projected_rows",
-    "run_op",
     "sketch_rows",
     "some_rows",
     "turn_rows",
@@ -113,46 +112,37 @@ def check_within_float32(X: Any) -> None:
 
 
 def encode_rows(
-    X: Any, projection: DrawnProjection, offset: NDArray[np.float32], quantizer: DrawnQuantizer, n_levels: int
+    X: Any,
+    projection: DrawnProjection,
+    offset: NDArray[np.float32],
+    quantizer: DrawnQuantizer,
+    packing: tuple[int, int, int],
 ) -> NDArray[np.uint8]:
-    """Return packed levels, uint8 (n, row bytes); only rows that are not float32 are copied, in blocks."""
-    if quantizer.bits is None:
-        raise TypeError("encode_rows needs a quantizer with levels")
-    bits = stored_bits(quantizer.bits)
-    op = getattr(_core, quantizer.op)
-    out = np.empty((X.shape[0], row_bytes(n_levels, quantizer.bits)), dtype=np.uint8)
-    for rows, block in float32_blocks(X):
-        arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
-        run_op(op, block, projection, *arguments, out[rows])
-    return out
+    """Return packed levels, uint8 (n, row bytes); packing is levels a row, stored bits of each, and row bytes."""
+    n_levels, bits, n_bytes = packing
+    out = np.empty((X.shape[0], n_bytes), dtype=np.uint8)
+    arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
+    return _over_blocks(getattr(_core, quantizer.op), X, projection, out, *arguments)
 
 
 def feature_rows(
     X: Any, projection: DrawnProjection, offset: NDArray[np.float32], shifts: tuple[float, ...], n_components: int
 ) -> NDArray[np.float32]:
     """Return sqrt(2/m) cos(2 pi (turn + shift)), float32 (n, n_components)."""
-    amplitude = float(np.sqrt(2.0 / n_components))
     out = _core.results.empty_result((X.shape[0], n_components))
     shift = np.asarray(shifts, dtype=np.float32)
-    for rows, block in float32_blocks(X):
-        run_op(_core.features, block, projection, offset, shift, amplitude, n_components, out[rows])
-    return out
+    return _over_blocks(_core.features, X, projection, out, offset, shift, math.sqrt(2.0 / n_components), n_components)
 
 
 def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return the phases in turns without dither, not reduced to one turn, float32 (n, n_frequencies)."""
-    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
-    for rows, block in float32_blocks(X):
-        run_op(_core.project, block, projection, out[rows])
-    return out
+    return _over_blocks(_core.project, X, projection, np.empty((X.shape[0], projection.n_frequencies), np.float32))
 
 
 def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
     out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
-    for rows, block in float32_blocks(X):
-        run_op(_core.turns, block, projection, offset, out[rows])
-    return out
+    return _over_blocks(_core.turns, X, projection, out, offset)
 
 
 def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
@@ -164,7 +154,7 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
     norms = np.empty(X.shape[0], dtype=np.float32)
     for rows, block in float32_blocks(X):
         _norms(block, norms[rows])
-        run_op(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
+        _run(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
     return out, norms
 
 
@@ -209,7 +199,14 @@ def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
         )
 
 
-def run_op(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
+def _over_blocks(op: Callable[..., None], X: Any, projection: DrawnProjection, out: Any, *arguments: Any) -> Any:
+    """Fill the rows of `out` by an op, a block at a time, and return it."""
+    for rows, block in float32_blocks(X):
+        _run(op, block, projection, *arguments, out[rows])
+    return out
+
+
+def _run(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnProjection, *arguments: Any) -> None:
     """Call an op on rows; refuse those that leave float32."""
     projection.check_range(block)
     try:

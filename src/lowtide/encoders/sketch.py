@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide.codes import Codes, row_bytes
+from lowtide.codes import Codes
 from lowtide.encoders.codebooks import (
     cosine_curve,
     fourier_codebook,
@@ -88,15 +88,9 @@ class DrawnSketch(DrawnEncoder):
     def template(self) -> Codes:
         """Codes of zero rows, with codebook and identity, and with norms where they are kept."""
         bits, k = self.steps.bits, self.n_components
-        return Codes(
-            np.empty((0, row_bytes(k, bits)), dtype=np.uint8),
-            bits=bits,
-            n_levels=k,
-            codebook=linear_codebook(bits, k) if self.gamma is None else fourier_codebook(bits, k, self.gamma),
-            fingerprint=self.fingerprint,
-            side=self.side,
-            norms=np.empty(0, dtype=np.float32) if self.store_norms else None,
-        )
+        book = linear_codebook(bits, k) if self.gamma is None else fourier_codebook(bits, k, self.gamma)
+        norms = np.empty(0, dtype=np.float32) if self.store_norms else None
+        return self.new_template(bits, k, book, norms=norms)
 
     @property
     def row_cost(self) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
-from lowtide.codes import Codes, row_bytes
+from lowtide.codes import Codes
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint
 from lowtide.encoders.estimation import Pair, Side
 from lowtide.encoders.rows import (
@@ -94,14 +94,7 @@ class DrawnTernary(DrawnEncoder):
     def template(self) -> Codes:
         """Codes of zero rows, with codebook and identity."""
         value = self.match.map.alpha / math.sqrt(self.n_outputs)
-        return Codes(
-            np.empty((0, row_bytes(self.n_outputs, 2)), dtype=np.uint8),
-            bits=2,
-            n_levels=self.n_outputs,
-            codebook=[0.0, value, -value, 0.0],
-            fingerprint=self.fingerprint,
-            side=self.side,
-        )
+        return self.new_template(2, self.n_outputs, [0.0, value, -value, 0.0])
 
     @property
     def row_cost(self) -> int:
