@@ -16,7 +16,6 @@ from lowtide.codes import Codes
 from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
 from lowtide.encoders.encoder import (
     Arrays,
-    DrawnFourier,
     Encoder,
     arrays_of,
     count_levels,
@@ -26,6 +25,7 @@ from lowtide.encoders.encoder import (
     resolve_quantizer,
 )
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
+from lowtide.encoders.random_features import DrawnFourier
 from lowtide.encoders.rows import (
     check_within_float32,
     dense_rows,

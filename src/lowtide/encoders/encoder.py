@@ -27,7 +27,6 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 __all__ = [
     "Arrays",
     "DrawnEncoder",
-    "DrawnFourier",
     "Encoder",
     "arrays_of",
     "count_levels",
@@ -43,7 +42,7 @@ Arrays = dict[str, NDArray[Any]]
 # Of the part "encoder" that a file keeps.
 _VERSION = 1
 # The identity of a coded side that is not there.
-_NO_SIDE = bytes(16)
+NO_SIDE = bytes(16)
 
 
 class DrawnEncoder(ABC):
@@ -69,7 +68,8 @@ class DrawnEncoder(ABC):
     n_features: int
 
     def __init_subclass__(cls) -> None:
-        DrawnEncoder._kinds[cls.kind] = cls
+        if "kind" in vars(cls):
+            DrawnEncoder._kinds[cls.kind] = cls
 
     @property
     @abstractmethod
@@ -210,39 +210,6 @@ def drawn_from_state(state: State) -> DrawnEncoder:
                 "version of lowtide that wrote it."
             )
     return drawn
-
-
-class DrawnFourier(DrawnEncoder):
-    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
-
-    quantizer_spec: Quantizer | None
-    quantizer: DrawnQuantizer | None
-    n_components: int
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of either side."""
-        return self.n_components
-
-    @property
-    def has_codes(self) -> bool:
-        """Whether there is a coded side."""
-        return self.quantizer is not None
-
-    @property
-    def coded_by(self) -> DrawnQuantizer:
-        """The drawn quantizer, or an error where there is no coded side."""
-        if self.quantizer is None:
-            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self.quantizer
-
-    def identity_of(self, **more: Any) -> bytes:
-        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
-        if self.quantizer is None:
-            return _NO_SIDE
-        drawn = self.quantizer
-        arrays = {f"{i}": np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
-        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from lowtide._checks import check_integer, check_positive
+from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders.encoder import (
+    NO_SIDE,
     Arrays,
-    DrawnFourier,
+    DrawnEncoder,
     Encoder,
     arrays_of,
     count_levels,
@@ -39,13 +40,46 @@ from lowtide.encoders.rows import (
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
+from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer
 from lowtide.spec import Registry
 
 __all__ = ["DrawnFeatures", "RandomFeatures"]
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
+
+
+class DrawnFourier(DrawnEncoder):
+    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
+
+    quantizer_spec: Quantizer | None
+    quantizer: DrawnQuantizer | None
+    n_components: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.n_components
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there is a coded side."""
+        return self.quantizer is not None
+
+    @property
+    def coded_by(self) -> DrawnQuantizer:
+        """The drawn quantizer, or an error where there is no coded side."""
+        if self.quantizer is None:
+            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self.quantizer
+
+    def identity_of(self, **more: Any) -> bytes:
+        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
+        if self.quantizer is None:
+            return NO_SIDE
+        drawn = self.quantizer
+        arrays = {f"{i}": np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
+        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +110,12 @@ class DrawnFeatures(DrawnFourier):
     def encode(self, rows: Any) -> Codes | NDArray[np.float32]:
         """Return Codes of the quantizer's levels; float32 features where it has no levels."""
         quantizer, template = self.coded_by, self.template
-        if template is None:
-            values = quantizer.values(turn_rows(rows, self.projection, self.offset))
-            return values * np.float32(np.sqrt(2.0 / self.n_components))
-        return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.packing))
+        if template is not None:
+            return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.packing))
+        if not isinstance(quantizer, ContinuousQuantizer):
+            return self.required_template  # which says what is missing
+        values = quantizer.values(turn_rows(rows, self.projection, self.offset))
+        return values * np.float32(np.sqrt(2.0 / self.n_components))
 
     @cached_property
     def template(self) -> Codes | None:

@@ -1,6 +1,7 @@
 """HOW few bits: from a map's components to small integers and back."""
 
 from lowtide.quantizers.base import (
+    ContinuousQuantizer,
     DrawnQuantizer,
     PhaseSteps,
     Quantizer,
@@ -24,6 +25,7 @@ from lowtide.spec import Registry
 
 __all__ = [
     "QUANTIZERS",
+    "ContinuousQuantizer",
     "DrawnPeriodic",
     "DrawnQuantizer",
     "DrawnStochastic",

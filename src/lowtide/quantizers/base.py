@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,15 @@ from lowtide._checks import check_integer, fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.spec import Spec, registry_of
 
-__all__ = ["DrawnQuantizer", "PhaseSteps", "Quantizer", "StepFunction", "even_steps", "quantizer_by_name"]
+__all__ = [
+    "ContinuousQuantizer",
+    "DrawnQuantizer",
+    "PhaseSteps",
+    "Quantizer",
+    "StepFunction",
+    "even_steps",
+    "quantizer_by_name",
+]
 
 
 class Quantizer(Spec):
@@ -71,6 +79,14 @@ class DrawnQuantizer(Protocol):
 
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the moments of the coded side up to n_harmonics."""
+
+
+@runtime_checkable
+class ContinuousQuantizer(Protocol):
+    """A drawn quantizer without levels, `bits` None: its coded side is float features."""
+
+    def values(self, turns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the decoded features at phases in turns, (n, frequencies)."""
 
 
 def quantizer_by_name(name: str, bits: int) -> Quantizer:
