@@ -2,26 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lowtide.tables.cells import MISSING, ChoiceError, TableError, as_numbers, listed, options_for, suggestion, text_of
-from lowtide.tables.elements import Categories, Category, Feature, Indicator, Number, Ordinal, Step
-from lowtide.tables.reading import (
-    Block,
-    CsvFile,
-    NpyFile,
-    ParquetFile,
-    Purpose,
-    Source,
-    import_pyarrow,
-    is_table_name,
-    number_matrix,
-    open_table,
-)
+from lowtide.tables.cells import ChoiceError, TableError, listed
+from lowtide.tables.elements import Categories, Indicator, Number, Ordinal
+from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
 from lowtide.tables.recipe import Recipe
 from lowtide.tables.surveying import (
-    Alignment,
     Choice,
     Gathered,
-    Survey,
     align,
     block_rows,
     choose_columns,
@@ -32,49 +19,28 @@ from lowtide.tables.surveying import (
     target_survey,
     unseen_categories,
 )
-from lowtide.tables.target import (
-    Kind,
-    Target,
-    Task,
-    comparable,
-    one_column,
-    read_target,
-    target_file,
-    target_kind,
-    target_values,
-)
+from lowtide.tables.target import Kind, Target, Task, comparable, one_column, read_target, target_file, target_values
 
 if TYPE_CHECKING:
     from lowtide.tables.pipeline import TableRecipe, recipe_of
 
 __all__ = [
-    "MISSING",
-    "Alignment",
     "Block",
     "Categories",
-    "Category",
     "Choice",
     "ChoiceError",
-    "CsvFile",
-    "Feature",
     "Gathered",
     "Indicator",
     "Kind",
-    "NpyFile",
     "Number",
     "Ordinal",
-    "ParquetFile",
-    "Purpose",
     "Recipe",
     "Source",
-    "Step",
-    "Survey",
     "TableError",
     "TableRecipe",
     "Target",
     "Task",
     "align",
-    "as_numbers",
     "block_rows",
     "choose_columns",
     "comparable",
@@ -87,16 +53,12 @@ __all__ = [
     "number_matrix",
     "one_column",
     "open_table",
-    "options_for",
     "read_target",
     "recipe_of",
-    "suggestion",
     "survey",
     "target_file",
-    "target_kind",
     "target_survey",
     "target_values",
-    "text_of",
     "unseen_categories",
 ]
 

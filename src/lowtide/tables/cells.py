@@ -20,6 +20,7 @@ __all__ = [
     "as_numbers",
     "columns_of",
     "is_missing",
+    "is_number",
     "listed",
     "number_of",
     "options_for",
@@ -149,9 +150,8 @@ def as_numbers(values: Column) -> NDArray[np.float64] | None:
 
 def plain_cells(column: Column) -> list[Any]:
     """Return the cells of a column as Python has them, None where there is nothing."""
-    if column.dtype.kind in "biu":
-        return column.tolist()
-    return [None if is_missing(value) else value for value in column.tolist()]
+    cells = column.tolist()
+    return cells if column.dtype.kind in "biu" else [None if is_missing(cell) else cell for cell in cells]
 
 
 def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
@@ -159,7 +159,7 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
 
     Parameters
     ----------
-    rows : data frame, dict of columns, list of dicts or of lists, or array (n_rows, n_names)
+    rows : data frame of pandas, polars or alike, dict of columns, list of dicts or of lists, or array (n_rows, n_names)
         A named table has its columns found by name, in any order, and may have more; others are taken in order.
     names : sequence of str
     named : bool
@@ -173,83 +173,74 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
     if isinstance(rows, Mapping):
-        _check_names(rows.keys(), names, "the table")
-        columns = [_array(rows[name]) for name in names]
+        _check_names(rows, names, "the table")
+        columns = [_column(rows[name], name) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise TableError(f"columns must have equal lengths, got {listed([len(column) for column in columns])}.")
         return columns
-    if hasattr(rows, "columns") and not isinstance(rows, np.ndarray):
-        return _of_frame(rows, names, named)
-    table = rows if isinstance(rows, np.ndarray) else _of_list(rows, names)
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise TableError(f"rows must have {len(names)} columns, got shape {table.shape}.{_columns_are(names, named)}")
-    return list(table.T)
-
-
-def _of_frame(frame: Any, names: Sequence[str], named: bool) -> list[Column]:
-    """Return columns of a data frame of pandas, polars or one like them."""
-    known = {str(name): name for name in frame.columns}
-    if named:
-        _check_names(known, names, "the data frame")
-        return [np.asarray(frame[known[name]].to_numpy()) for name in names]
-    if len(known) != len(names):
-        raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
-    return [np.asarray(frame[name].to_numpy()) for name in frame.columns]
-
-
-def _of_list(rows: Any, names: Sequence[str]) -> Column:
-    """Return rows that are dicts by column, or sequences in the table's order, as an array."""
-    if isinstance(rows, str) or not isinstance(rows, Sequence):
-        raise TableError(f"rows must be a table: a data frame, an array or a list of rows, got {type(rows).__name__}.")
-    lists = [_in_order(row, names, i) for i, row in enumerate(rows)]
-    return _array(lists, (len(lists), len(names)))
-
-
-def _in_order(row: Any, names: Sequence[str], i: int) -> Any:
-    """Return the values of a row in the table's order."""
-    if isinstance(row, Mapping):
-        _check_names(row.keys(), names, f"row {i + 1}")
-        return [row[name] for name in names]
-    if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)):
-        raise TableError(f"a row must have {len(names)} values, got {shown(row)} as row {i + 1}.")
-    if len(row) != len(names):
-        raise TableError(f"a row must have {len(names)} values, got {len(row)} in row {i + 1}.")
-    return row
-
-
-def _array(values: Any, shape: tuple[int, ...] | None = None) -> Column:
-    """Return cells as an array of numbers or truth values, or else of objects: numpy alone would make texts of both."""
-    array = values if isinstance(values, np.ndarray) else None
-    if array is None:
-        to_numpy = getattr(values, "to_numpy", None)
-        array = np.asarray(to_numpy() if to_numpy else _objects(values, shape))
-    if array.ndim != (1 if shape is None else len(shape)):
-        raise TableError(f"cells must be single values, got an array of shape {array.shape}.")
-    return array
-
-
-def _objects(values: Any, shape: tuple[int, ...] | None) -> Column:
-    """Return plain Python cells as numbers where all of them are, as objects otherwise."""
-    cells = list(values)
-    try:
-        array = np.array(cells)
-    except (ValueError, OverflowError):
-        array = np.empty(0, dtype=object)
-    if array.size and array.dtype.kind in "biuf":
-        return array.reshape(shape or array.shape)
-    out = np.empty(shape or len(cells), dtype=object)
-    for i, cell in enumerate(cells):
-        out[i] = cell
-    return out
+    if hasattr(rows, "columns"):
+        known = {str(name): name for name in rows.columns}
+        if named:
+            _check_names(known, names, "the table")
+        elif len(known) != len(names):
+            raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
+        return [_column(rows[known[name]], name) for name in (names if named else known)]
+    if not isinstance(rows, np.ndarray):
+        if isinstance(rows, str) or not isinstance(rows, Sequence):
+            kind = type(rows).__name__
+            raise TableError(f"rows must be a table: a data frame, an array or a list of rows, got {kind}.")
+        rows = _array([_in_order(row, names, i) for i, row in enumerate(rows)], (len(rows), len(names)))
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        which = f", {listed(names)}" if named else ""
+        raise TableError(f"rows must have {len(names)} columns{which}, got shape {rows.shape}.")
+    return list(rows.T)
 
 
 def _check_names(known: Any, names: Sequence[str], where: str) -> None:
     missing = [name for name in names if name not in known]
     if missing:
         have = [str(name) for name in known]
-        help_ = suggestion(missing[0], have) if have and len(missing) == 1 else f"It has {listed(have) or 'none'}."
-        raise TableError(f"{where} must have the columns that are needed, got none called {listed(missing)}. {help_}")
+        near = suggestion(missing[0], have) if have and len(missing) == 1 else f"It has {listed(have) or 'none'}."
+        raise TableError(f"{where} must have the columns that are needed, got none called {listed(missing)}. {near}")
 
 
-def _columns_are(names: Sequence[str], named: bool) -> str:
-    return f" They are {listed(names)}." if named else ""
+def _in_order(row: Any, names: Sequence[str], i: int) -> Any:
+    """Return the values of a row in the table's order."""
+    if isinstance(row, Mapping):
+        _check_names(row, names, f"row {i + 1}")
+        return [row[name] for name in names]
+    counted = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str)
+    if not counted or len(row) != len(names):
+        got = f"{len(row)} in" if counted else f"{shown(row)} as"
+        raise TableError(f"a row must have {len(names)} values, got {got} row {i + 1}.")
+    return row
+
+
+def _column(values: Any, name: str) -> Column:
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TableError(f"column {name!r} must be a list of cells, got {shown(values)}. Put a single row in a list.")
+    array = values.to_numpy() if hasattr(values, "to_numpy") else values
+    return array if isinstance(array, np.ndarray) else _array(list(array), (len(array),))
+
+
+def _array(cells: list[Any], shape: tuple[int, ...]) -> Column:
+    """Return Python's cells as numbers where all of them are, else as objects: numpy would make texts of a mixture."""
+    try:
+        array = np.array(cells)
+    except (ValueError, OverflowError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind in "biuf" and array.size == math.prod(shape):
+        return array.reshape(shape)
+    out = np.empty(shape, dtype=object)
+    for i, cell in enumerate(cells):
+        out[i] = cell
+    return out
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python reads them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

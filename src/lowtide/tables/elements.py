@@ -114,10 +114,6 @@ class Number:
 
     column: int
 
-    def to_json(self) -> list[Any]:
-        """Return the source as JSON has it."""
-        return ["number", self.column]
-
 
 @dataclass(frozen=True)
 class Indicator:
@@ -125,10 +121,6 @@ class Indicator:
 
     categories: int
     index: int
-
-    def to_json(self) -> list[Any]:
-        """Return the source as JSON has it."""
-        return ["indicator", self.categories, self.index]
 
 
 @dataclass(frozen=True)
@@ -141,10 +133,6 @@ class Ordinal:
     categories: int
     unknown: float | None = None
     missing: float | None = None
-
-    def to_json(self) -> list[Any]:
-        """Return the source as JSON has it."""
-        return ["ordinal", self.categories, self.unknown, self.missing]
 
 
 Origin = Number | Indicator | Ordinal

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables.cells import MISSING, TableError, as_numbers, listed, number_of, options_for, shown, text_of
+from lowtide.tables.cells import (
+    MISSING,
+    TableError,
+    as_numbers,
+    is_number,
+    listed,
+    number_of,
+    options_for,
+    shown,
+    text_of,
+)
 
 __all__ = [
     "Block",
@@ -92,7 +102,18 @@ class Block:
 
 
 class Source(Protocol):
-    """A table in a file: the names of its columns, and its rows in blocks, as often as wanted."""
+    """A table in a file: the names of its columns, and its rows in blocks, as often as wanted.
+
+    Attributes
+    ----------
+    file : str
+        The table's name, for messages.
+    names : tuple of str
+    named : bool
+        Whether the file has names of columns; otherwise they are called 0, 1, 2, ...
+    unnamed : int
+        Columns that a header leaves without a name; they are passed over.
+    """
 
     file: str
     names: tuple[str, ...]
@@ -110,14 +131,7 @@ class CsvFile:
     ----------
     path : Path
     header : bool, default=True
-        Whether the first line names the columns; without, they are called 0, 1, 2, ...
-
-    Attributes
-    ----------
-    names : tuple of str
-    named : bool
-    unnamed : int
-        Columns that the header leaves without a name; they are passed over.
+        Whether the first line names the columns.
     """
 
     def __init__(self, path: Path, header: bool = True) -> None:
@@ -146,7 +160,7 @@ class CsvFile:
             )
         # Names that count the columns are what a data frame writes when it has no others.
         counted = any(names == [str(i) for i in range(start, start + len(names))] for start in (0, 1))
-        if all(_is_number(name) for name in names) and not counted:
+        if all(is_number(name) for name in names) and not counted:
             raise TableError(
                 f"{self.file}: the first line must name the columns, got numbers, {listed(names, most=3)}. Add a line "
                 "of names, or pass --no-header; the columns are then called 0, 1, 2, ..."
@@ -208,27 +222,8 @@ class CsvFile:
             ) from error
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 class NpyFile:
-    """A .npy array (n, d) or (n,), mapped into memory; its columns are called 0, 1, 2, ...
-
-    Parameters
-    ----------
-    path : Path
-
-    Attributes
-    ----------
-    names : tuple of str
-    named : bool
-    unnamed : int
-    """
+    """A .npy array (n, d) or (n,), mapped into memory."""
 
     named, unnamed = False, 0
 
@@ -285,18 +280,7 @@ def import_pyarrow() -> Any:
 
 
 class ParquetFile:
-    """A Parquet table, read in batches of rows.
-
-    Parameters
-    ----------
-    path : Path
-
-    Attributes
-    ----------
-    names : tuple of str
-    named : bool
-    unnamed : int
-    """
+    """A Parquet table, read in batches of rows."""
 
     named, unnamed = True, 0
 

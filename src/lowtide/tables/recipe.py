@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, Self
@@ -389,7 +389,7 @@ class Recipe:
             "columns": list(self.columns),
             "named": self.named,
             "categories": [some.to_json() for some in self.categories],
-            "sources": [source.to_json() for source in self.sources],
+            "sources": [[type(source).__name__.lower(), *astuple(source)] for source in self.sources],
             "steps": [[op, *map(list, arguments)] for op, arguments in self.steps],
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -147,19 +147,26 @@ def gather(
     purpose : {"choose", "fit"}
         Whether messages speak of options of the command line, or of parameters.
     """
-    numbers, texts, targets, n_rows = [], {name: [] for name in choice.one_hot}, [], 0  # type: ignore[var-annotated]
+    parts = [part for part, _ in _parts(source, choice, report, purpose)]
+    numbers = np.concatenate([part.numbers for part in parts])
+    texts = {name: np.concatenate([part.texts[name] for part in parts]) for name in choice.one_hot}
+    targets = [part.target for part in parts if part.target is not None]
+    return Gathered(numbers, texts, np.concatenate(targets) if targets else None)
+
+
+def _parts(
+    source: Source, choice: Choice, report: Callable[[int], None], purpose: Purpose
+) -> Iterator[tuple[Gathered, int]]:
+    """Yield the chosen columns of each block, with the number of its first row."""
+    n_rows = 0
     for block in source.blocks():
-        numbers.append(number_matrix(block, choice.numeric, purpose))
-        for name, parts in texts.items():
-            parts.append(block.texts(name))
-        if choice.target is not None:
-            targets.append(block.column(choice.target))
+        numbers = number_matrix(block, choice.numeric, purpose)
+        texts = {name: block.texts(name) for name in choice.one_hot}
+        yield Gathered(numbers, texts, None if choice.target is None else block.column(choice.target)), block.first_row
         n_rows += block.n_rows
         report(n_rows)
     if n_rows == 0:
         raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
-    joined = {name: np.concatenate(parts) for name, parts in texts.items()}
-    return Gathered(np.concatenate(numbers), joined, np.concatenate(targets) if targets else None)
 
 
 def learn_recipe(choice: Choice, numbers: Floats, texts: Texts, *, standardize: bool) -> Recipe:
@@ -354,19 +361,14 @@ def survey(
     """
     moments, sample, kinds = _Moments(len(choice.numeric)), _Sample(choice, seed), set()
     categories: dict[str, set[str]] = {name: set() for name in choice.one_hot}
-    for block in source.blocks():
-        numbers = number_matrix(block, choice.numeric, "choose")
-        texts = {name: block.texts(name) for name in choice.one_hot}
-        moments.add(numbers)
-        sample.add(numbers, texts)
+    for part, first_row in _parts(source, choice, report, "choose"):
+        moments.add(part.numbers)
+        sample.add(part.numbers, part.texts)
         for name, known in categories.items():
-            known.update(texts[name])
+            known.update(part.texts[name])
         _check_categories(categories)
-        if choice.target is not None:
-            kinds.add(target_kind(block.column(choice.target), choice.target, block.first_row))
-        report(moments.n_rows)
-    if moments.n_rows == 0:
-        raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
+        if choice.target is not None and part.target is not None:
+            kinds.add(target_kind(part.target, choice.target, first_row))
     some = sample.gathered()
     recipe = learn_recipe(choice, some.numbers, some.texts, standardize=standardize)
     if moments.n_rows > len(some.numbers):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.tables.cells import MISSING, ChoiceError, TableError, text_of
+from lowtide.tables.cells import MISSING, ChoiceError, TableError, is_number, text_of
 from lowtide.tables.reading import is_table_name, open_table
 
 __all__ = [
@@ -73,7 +73,7 @@ def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
     _check_complete(cells, numbers, name)
     if numbers is None:
         if wish == "regression":
-            text = next(text for text in map(text_of, cells) if not _is_number(text))
+            text = next(text for text in map(text_of, cells) if not is_number(text))
             raise TableError(f"target {name!r}: regression needs numbers, got {text!r}. Leave out --regression.")
         return Target("classification", _texts(cells), "text" if cells.dtype.kind != "b" else "truth values")
     whole = bool(np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53)
@@ -133,7 +133,7 @@ def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.b
     texts = _texts(cells)
     if classes is not None and classes.dtype.kind not in "biuf":
         return texts, texts != ""
-    values = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    values = np.array([float(text) if is_number(text) else np.nan for text in texts])
     there = np.array([text.lower() not in MISSING for text in texts], dtype=bool)
     # A class that is no number is wrong, not absent; a number that is none cannot be compared.
     return values, there if classes is not None else there & np.isfinite(values)
@@ -166,9 +166,9 @@ def _numbers(cells: Array) -> NDArray[np.float64] | None:
     if cells.dtype.kind in "iuf":
         return cells.astype(np.float64)
     texts = _texts(cells)
-    if not all(_is_number(text) or text.lower() in MISSING for text in texts):
+    if not all(is_number(text) or text.lower() in MISSING for text in texts):
         return None
-    numbers = np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    numbers = np.array([float(text) if is_number(text) else np.nan for text in texts])
     return None if np.isnan(numbers).all() else numbers
 
 
@@ -188,11 +188,3 @@ def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str
 
 def _texts(cells: Array) -> Array:
     return np.array([text_of(cell) for cell in cells.tolist()], dtype=str)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
