@@ -33,7 +33,7 @@ service = Service(Catalog.load(files), Settings(port=0), KeyRing({}))
 
 # %%
 # The client fetches the encoder of a model once, and then sends codes. Its bits are those that the server would have
-# made: only the fingerprint, 36 bytes a message in all, goes along.
+# made: only the fingerprint, 68 bytes a message in all, goes along.
 
 sizes, right = [], []
 with running(service) as address:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 import lowtide as lt
-import lowtide.serve
 
 __all__ = ["NODE", "PAGE", "codes_by_javascript"]
 
 NODE = shutil.which("node")
-PAGE = Path(lowtide.serve.__file__).parent / "page"
+PAGE = Path(lt.__file__).parent / "serve" / "page"
 _SCRIPT = Path(__file__).with_name("encode_rows.mjs")
 
 

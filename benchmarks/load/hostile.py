@@ -75,9 +75,9 @@ class Attack:
         """A head with other fields, and a checksum that is right."""
         damaged = bytearray(self._message[:-4])
         for _ in range(rng.integers(1, 4)):
-            damaged[rng.integers(4, 32)] = (damaged[rng.integers(4, 32)] + int(rng.integers(1, 256))) % 256
+            damaged[rng.integers(4, 64)] = (damaged[rng.integers(4, 64)] + int(rng.integers(1, 256))) % 256
         if bytes(damaged) == self._message[:-4]:
-            damaged[4] = 2
+            damaged[4] = 1
         return self._post(bytes(damaged) + crc32c(bytes(damaged)).to_bytes(4, "little"))
 
     def _random(self, rng: Rng) -> bytes:
@@ -118,7 +118,7 @@ class Attack:
         return head.encode() + b"%x\r\n" % (self._limit + 1) + bytes(self._limit + 1) + b"\r\n0\r\n\r\n"
 
     def _type(self, rng: Rng) -> bytes:
-        kinds = ("", "text/plain", "application/vnd.lowtide.codes; v=2", "multipart/form-data", ";;;", "a" * 3000)
+        kinds = ("", "text/plain", "application/vnd.lowtide.codes; v=1", "multipart/form-data", ";;;", "a" * 3000)
         kind = kinds[rng.integers(len(kinds))]
         more = b"content-encoding: gzip\r\n" if rng.random() < 0.2 else b""
         return self._post(self._message, kind, more=more)

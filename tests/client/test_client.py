@@ -72,7 +72,7 @@ def scripted(*answers):
 def no_pause(monkeypatch):
     """Return the seconds that the client would have waited."""
     pauses = []
-    monkeypatch.setattr("lowtide.client.connection.time.sleep", pauses.append)
+    monkeypatch.setattr("lowtide.client.client.time.sleep", pauses.append)
     return pauses
 
 
@@ -92,7 +92,7 @@ def test_client_sends_the_bits_that_the_encoder_makes_and_fetches_it_once():
     assert posts(server)[0][2] == pack(MODEL.features_.encode(X[:3]))
     assert posts(server)[0][3]["Content-Type"] == lt.wire.CODES_TYPE
     assert all(asked[3]["Authorization"] == "Bearer correct-horse-battery" for asked in server.asked)
-    assert client.bytes_sent == 36 + 3 * 13 + 36 + 2 * 13
+    assert client.bytes_sent == 68 + 3 * 13 + 68 + 2 * 13
 
 
 def test_codes_are_sent_without_asking_for_the_encoder():

@@ -31,6 +31,8 @@ def digits(tmp_path_factory):
     lt.save(model.features_.encode(X[:200]), folder / "known.lowtide")
     return SimpleNamespace(
         model=model,
+        train=X[:600],
+        seed=model.features_.random_state,
         encoder=model.features_,
         path=folder / "digits.lowtide",
         codes_path=folder / "known.lowtide",

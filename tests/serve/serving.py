@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, running
 
-CODES = "application/vnd.lowtide.codes; v=1"
-ROWS = "application/vnd.lowtide.rows; v=1"
+CODES = "application/vnd.lowtide.codes; v=2"
+ROWS = "application/vnd.lowtide.rows; v=2"
 JSON = "application/json"
 
 
@@ -29,7 +29,7 @@ class Answered:
         return json.loads(self.body)
 
     @property
-    def is_problem(self) -> bool:
+    def is_refusal(self) -> bool:
         """Whether this is a refusal of the one form that refusals have."""
         kind = self.headers["content-type"] == "application/problem+json"
         return kind and self.json["status"] == self.status and set(self.json) == {"type", "title", "status", "detail"}

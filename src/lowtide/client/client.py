@@ -1,27 +1,36 @@
-"""A client that sends a few hundred bits a row."""
+"""A client that encodes rows here and sends their bits, over connections that stay open."""
 
 from __future__ import annotations
 
+import contextlib
+import email.utils
+import http.client
 import json
+import random
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide.client.connection import Answer, Transport
 from lowtide.codes import Codes
-from lowtide.encoders import Encoder
+from lowtide.encoders import DrawnEncoder
 from lowtide.errors import RequestError
-from lowtide.wire import CODES_TYPE, ROWS_TYPE, Columns, pack, pack_rows, rebuild_encoder
+from lowtide.tables import Recipe
+from lowtide.wire import CODES_TYPE, ROWS_TYPE, pack, pack_rows, rebuild_encoder
 
 __all__ = ["Client", "Similar"]
 
 _SENDS = ("codes", "rows", "features")
 _FOREIGN = 409
+_URL = "url must be http://host:port or https://host:port"
+_AGAIN = (429, 502, 503, 504)
+_LONGEST_WAIT = 30.0
 
 
 class Similar(NamedTuple):
@@ -38,14 +47,42 @@ class Similar(NamedTuple):
 
 @dataclass(frozen=True)
 class _Known:
-    """What the server said of a model: its encoder and the columns before it, and the ETag of both."""
+    """What the server said of a model: its encoder and the recipe before it, and the ETag of both."""
 
-    encoder: Encoder | None
-    columns: Columns | None
+    encoder: DrawnEncoder | None
+    recipe: Recipe | None
     tag: str | None = None
 
     def rows(self, X: Any) -> Any:
-        return X if self.columns is None or isinstance(X, Codes) else self.columns.matrix(_in_order(X, self.columns))
+        """Return rows as the encoder takes them."""
+        if self.recipe is not None:
+            return self.recipe.apply(X)
+        rows = check_array(X, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name="X")
+        if self.encoder is not None and rows.shape[1] != self.encoder.n_features:
+            raise fail("Client", f"X must have {self.encoder.n_features} columns", rows.shape[1])
+        return rows
+
+    def raw(self, X: Any) -> tuple[bytes, str]:
+        """Return rows as they are, for the server to make numbers of, and their media type."""
+        recipe = self.recipe
+        if recipe is None:
+            return pack_rows(X), ROWS_TYPE
+        if recipe.named and hasattr(X, "columns"):
+            missing = [name for name in recipe.columns if name not in X.columns]
+            if missing:
+                must = f"X must have the columns {', '.join(recipe.columns)[:200]}"
+                raise fail("Client", must, f"a frame without {missing[:5]}")
+            X = X[list(recipe.columns)]
+        if not recipe.categories and not recipe.filled and not isinstance(X, list):
+            return pack_rows(X), ROWS_TYPE
+        rows = X if isinstance(X, list) else np.asarray(X, dtype=object).tolist()
+        listed = [
+            {name: _cell(cell) for name, cell in row.items()}
+            if isinstance(row, dict)
+            else [_cell(cell) for cell in row]
+            for row in rows
+        ]
+        return json.dumps({"rows": listed}).encode(), "application/json"
 
 
 class Client:
@@ -89,7 +126,7 @@ class Client:
     >>> client
     Client('http://127.0.0.1:8000')
 
-    With a server at that address, `client.predict(X)` sends 36 bytes and 512 for every row of 4096 one-bit components.
+    With a server at that address, `client.predict(X)` sends 68 bytes and 512 for every row of 4096 one-bit components.
     """
 
     def __init__(
@@ -105,20 +142,18 @@ class Client:
         check_option("Client", "send", send, _SENDS)
         check_positive("Client", "timeout", timeout)
         check_integer("Client", "retries", retries, 0)
-        self._transport = Transport(url, key, timeout=timeout, retries=retries)
+        self._transport = _Transport(url, key, timeout=timeout, retries=retries)
         self.url, self.model, self.send = url, model, send
         self._lock = threading.Lock()
         self._known: _Known | None = None
         self.bytes_sent = 0
 
     @property
-    def encoder(self) -> Encoder:
-        """The server's encoder, built here; fetched when it is first needed."""
+    def encoder(self) -> DrawnEncoder:
+        """The server's drawn encoder, built here; fetched when it is first needed."""
         encoder = self._fetched().encoder
         if encoder is None:
-            raise RequestError(
-                f"{self.url} must have an encoder to be fetched, got a model without one. Send Codes.", 404
-            )
+            raise RequestError(f"{self.url} must have an encoder to be fetched, got none. Send Codes.", 404)
         return encoder
 
     def models(self) -> dict[str, Any]:
@@ -202,12 +237,11 @@ class Client:
         content = self._content(answer)
         missing = [name for name in wanted if name not in content]
         if missing:
-            raise RequestError(
-                f"{self.url} must answer with {', '.join(missing)}, got none. Is it a lowtide server?", 200
-            )
+            words = f"must answer with {', '.join(missing)}, got none. Is it a lowtide server?"
+            raise RequestError(f"{self.url} {words}", 200)
         return [content[name] for name in wanted]
 
-    def _post(self, path: str, X: Any, known: _Known | None) -> Answer:
+    def _post(self, path: str, X: Any, known: _Known | None) -> _Answer:
         body, kind = self._message(X, known)
         with self._lock:
             self.bytes_sent += len(body)
@@ -220,18 +254,14 @@ class Client:
         """Return rows as the bytes that go over the wire, and their media type."""
         if known is None:
             return pack(X), CODES_TYPE
-        if self.send == "rows" and known.columns is not None and known.columns.categories:
-            rows = _in_order(X, known.columns)
-            return json.dumps({"rows": rows if isinstance(rows, list) else rows.tolist()}).encode(), "application/json"
         if self.send == "rows":
-            return pack_rows(X if known.columns is None else _in_order(X, known.columns)), ROWS_TYPE
+            return known.raw(X)
         rows, encoder = known.rows(X), self.encoder if known.encoder is None else known.encoder
         if self.send == "features":
-            return pack_rows(encoder.transform(rows), side="features", fingerprint=encoder.fingerprint_), ROWS_TYPE
-        codes = encoder.encode(rows) if encoder._has_codes else None
-        if not isinstance(codes, Codes):
+            return pack_rows(encoder.transform(rows), side="features", fingerprint=encoder.fingerprint), ROWS_TYPE
+        if encoder.template is None:
             raise fail("Client", "send must be 'rows' or 'features' where the encoder has no packed codes", "codes")
-        return pack(codes), CODES_TYPE
+        return pack(encoder.encode(rows)), CODES_TYPE  # type: ignore[arg-type]
 
     def _fetched(self, instead_of: _Known | None = None) -> _Known:
         """Return what is known of the model; asked for once, and again when what was known is no longer true."""
@@ -242,13 +272,12 @@ class Client:
                     self._known = _Known(None, None)
                 else:
                     content = self._content(answer)
-                    columns = content.get("columns")
-                    parsed = None if columns is None else Columns.from_json(columns)
-                    encoder = _without_names(rebuild_encoder(content))
-                    self._known = _Known(encoder, parsed, answer.headers.get("etag"))
+                    recipe = content.get("recipe")
+                    parsed = None if recipe is None else Recipe.from_json(recipe)
+                    self._known = _Known(rebuild_encoder(content), parsed, answer.headers.get("etag"))
             return self._known
 
-    def _content(self, answer: Answer) -> dict[str, Any]:
+    def _content(self, answer: _Answer) -> dict[str, Any]:
         """Return the JSON of an answer, or raise what the server says."""
         try:
             content = json.loads(answer.body)
@@ -261,20 +290,128 @@ class Client:
         return content
 
 
-def _without_names(encoder: Encoder) -> Encoder:
-    """Return an encoder that takes arrays: the columns are put in order before it."""
-    encoder.__dict__.pop("feature_names_in_", None)
-    return encoder
+def _cell(cell: Any) -> Any:
+    """Return a cell of a table as JSON has it: null for what is missing."""
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    return None if type(value).__name__ == "NAType" or (isinstance(value, float) and value != value) else value
 
 
-def _in_order(X: Any, columns: Columns) -> Any:
-    """Return the columns of a data frame in the order of the model's; anything else as it is."""
-    if not hasattr(X, "columns") or not hasattr(X, "loc"):
-        return X if isinstance(X, list) else np.asarray(X)
-    missing = [name for name in columns.names if name not in X.columns]
-    if missing:
-        raise fail(
-            "Client", f"X must have the columns {', '.join(columns.names)[:200]}", f"a frame without {missing[:5]}"
-        )
-    frame = X[list(columns.names)]
-    return frame.to_numpy() if not columns.categories else frame.to_numpy(dtype=object).tolist()
+class _Answer(NamedTuple):
+    """What a server said: status, headers by lower-case name, and body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class _Transport:
+    """Sends requests to one server, from any number of threads; again where one fails, since all of them only read."""
+
+    def __init__(self, url: str, key: str | None, *, timeout: float, retries: int) -> None:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except (AttributeError, TypeError, ValueError) as error:  # no text, or a host or port that cannot be one
+            raise fail("Client", _URL, "one with a password" if "@" in str(url) else url) from error
+        if parts.username is not None or parts.password is not None:
+            raise fail("Client", "url must hold no password", "one that does", "Give the key as key=.")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise fail("Client", _URL, url)
+        if key is not None and (not key.isascii() or not key.isprintable() or " " in key):
+            raise fail("Client", "key must be printable characters without spaces", "others")
+        self._secure = parts.scheme == "https"
+        self._host, self._port, self._base = parts.hostname, port, parts.path.rstrip("/")
+        self._key, self._timeout, self._retries = key, timeout, retries
+        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []
+        self._closed = False
+
+    def request(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> _Answer:
+        """Return the answer of the server, after as many attempts as it takes and is allowed."""
+        sent = {"Accept": "application/json", **(headers or {})}
+        if self._key is not None:
+            sent["Authorization"] = f"Bearer {self._key}"
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            connection = self._taken()
+            try:
+                answer = self._once(connection, method, self._base + path, body, sent)
+            except (OSError, http.client.HTTPException) as error:
+                if last or self._closed:
+                    raise RequestError(f"{self._where} must answer, got {type(error).__name__}: {error}.") from error
+                self._pause(attempt, None)
+                continue
+            if answer.status not in _AGAIN or last:
+                return answer
+            self._pause(attempt, answer.headers.get("retry-after"))
+        raise AssertionError("a request has at least one attempt")
+
+    def close(self) -> None:
+        """Close every connection; one that is in use, when its answer is there."""
+        with self._lock:
+            self._closed = True
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    @property
+    def _where(self) -> str:
+        return f"{'https' if self._secure else 'http'}://{self._host}:{self._port or (443 if self._secure else 80)}"
+
+    def _once(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, sent: dict[str, str]
+    ) -> _Answer:
+        """Send a request over a connection; one that fails is not used again."""
+        whole = True
+        try:
+            try:
+                connection.request(method, path, body=body, headers=sent)
+            except (BrokenPipeError, ConnectionResetError):
+                if connection.sock is None:
+                    raise
+                whole = False  # who refuses a long body closes before it is read, and may have said why
+            response = connection.getresponse()
+            content = response.read()
+        except BaseException:
+            with contextlib.suppress(OSError):
+                connection.close()
+            raise
+        self._give_back(connection, usable=whole and not response.will_close)
+        return _Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
+
+    def _taken(self) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._closed:
+                raise RequestError("Client: must be open to send a request, got one that was closed.")
+            if self._idle:
+                return self._idle.pop()
+        kind: Any = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        made: http.client.HTTPConnection = kind(self._host, self._port, timeout=self._timeout)
+        return made
+
+    def _give_back(self, connection: http.client.HTTPConnection, *, usable: bool) -> None:
+        with self._lock:
+            if usable and not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @staticmethod
+    def _pause(attempt: int, wish: str | None) -> None:
+        """Wait as long as the server wishes, or longer each time, by chance so that clients do not come together."""
+        seconds = min(_LONGEST_WAIT, 0.05 * 2**attempt) * (0.5 + random.random())
+        if wish is not None:
+            seconds = max(seconds, min(_LONGEST_WAIT, _seconds_of(wish)))
+        time.sleep(seconds)
+
+
+def _seconds_of(header: str) -> float:
+    """Return the seconds of a Retry-After: a number, or a date."""
+    if header.isascii() and header.strip().isdigit():
+        return float(header)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0

@@ -16,8 +16,7 @@ from lowtide.serve.catalog import Catalog, Named
 from lowtide.serve.guard import KeyRing
 from lowtide.serve.observe import EventLog, configure_logging
 from lowtide.serve.server import run, running
-from lowtide.serve.service import Service
-from lowtide.serve.settings import Settings
+from lowtide.serve.service import Service, Settings
 
 __all__ = [
     "Catalog",

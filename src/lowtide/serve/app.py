@@ -1,4 +1,4 @@
-"""The ASGI application: the table of operations as routes, behind one gate."""
+"""The ASGI application: it routes requests to operations, and counts, logs and refuses in one place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.routing import Route, Router
 from starlette.staticfiles import StaticFiles
 
 from lowtide.errors import LowtideError
-from lowtide.serve.http import Call, Problem, Receive, Send, send_problem, send_reply
+from lowtide.serve.connection import Call, Receive, Refusal, Send
 from lowtide.serve.operations import OPERATIONS, Operation
 from lowtide.serve.service import Service
 
@@ -65,7 +65,7 @@ class _Endpoint:
         finally:
             visit.bytes_in = call.body_bytes
         visit.status, visit.bytes_out = reply.status, len(reply.body)
-        await send_reply(send, reply)
+        await reply.send(send)
 
 
 class _Page:
@@ -116,9 +116,9 @@ class Visit:
             wait = service.rate.wait(name or self.caller)
             if wait:
                 after = str(max(1, round(wait + 0.5))).encode()
-                raise Problem(429, "too many requests. Retry-After says when to come again.", [(b"retry-after", after)])
+                raise Refusal(429, "too many requests. Retry-After says when to come again.", [(b"retry-after", after)])
         if len(keys) and name is None:
-            raise Problem(
+            raise Refusal(
                 401, "a valid key is needed: Authorization: Bearer <key>.", [(b"www-authenticate", b"Bearer")]
             )
         self.caller = name or self.caller
@@ -152,9 +152,9 @@ class Gate:
         try:
             await self._direct.get((scope["method"], scope["path"]), self._app)(scope, receive, send)
         except Exception as error:
-            problem = self._problem(error, scope)
-            visit.status = problem.status
-            visit.bytes_out = await send_problem(send, problem)
+            reply = self._refusal(error, scope).reply()
+            visit.status, visit.bytes_out = reply.status, len(reply.body)
+            await reply.send(send)
         finally:
             metrics.in_flight -= 1
             seconds = perf_counter() - start
@@ -162,17 +162,17 @@ class Gate:
             size = visit.bytes_in, visit.bytes_out
             service.log.request(scope["method"], scope["path"], visit.status, seconds, size, visit.caller)
 
-    def _problem(self, error: Exception, scope: Any) -> Problem:
+    def _refusal(self, error: Exception, scope: Any) -> Refusal:
         """Return what is said of an error; of one that was not foreseen, nothing but that."""
-        if isinstance(error, Problem):
+        if isinstance(error, Refusal):
             return error
         if isinstance(error, HTTPException):
             headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
-            return Problem(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers)
+            return Refusal(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers)
         if isinstance(error, LowtideError):
-            return Problem(422, str(error))
+            return Refusal(422, str(error))
         self.service.log.failure("request failed", method=scope["method"], path=scope["path"])
-        return Problem(500, "the server failed to answer; its log says why.")
+        return Refusal(500, "the server failed to answer; its log says why.")
 
 
 def _key_in(headers: list[tuple[bytes, bytes]]) -> bytes | None:

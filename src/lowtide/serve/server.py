@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError
 from lowtide.serve.app import create_app
-from lowtide.serve.http.connection import close_late, connection_class
+from lowtide.serve.connection import close_late, connection_class
 from lowtide.serve.service import Service
 
 __all__ = ["run", "running"]

@@ -1,35 +1,212 @@
-"""The state of a server: what is loaded, who may ask, and what has been done."""
+"""The state of a server: its settings, what is loaded, who may ask, and the batches that wait for an answer."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from lowtide._checks import fail
+from lowtide._checks import check_integer, check_positive, fail
 from lowtide.errors import LowtideError
-from lowtide.serve.catalog import (
-    Batcher,
-    Catalog,
-    Neighbors,
-    Output,
-    Query,
-    QueryReader,
-    Search,
-    ServedDatabase,
-    ServedModel,
-)
+from lowtide.serve.catalog import Catalog, Neighbors, Search, ServedDatabase
+from lowtide.serve.connection import Call, Refusal, Reply, json_reply
 from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
-from lowtide.serve.http import Call, Problem, Reply, json_reply
+from lowtide.serve.model import Output, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics
-from lowtide.serve.settings import Settings
 
-__all__ = ["Loaded", "Service"]
+__all__ = ["Batcher", "Loaded", "Service", "Settings"]
 
+T = TypeVar("T")
+R = TypeVar("R")
+_Batch = list[tuple[T, "asyncio.Future[R]"]]
 Answer = dict[str, Any]
+# Bodies and answers that are read and written within about a millisecond: larger ones are left to a thread.
+_SMALL_BYTES = 1 << 16
+_SMALL_ANSWER = 1 << 12  # numbers
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where a server listens, and how much of anything it takes.
+
+    Parameters
+    ----------
+    host : str, default="127.0.0.1"
+        Address to listen on. Keys are required unless it is a loopback address.
+    port : int, default=8000
+        0 takes a free one.
+    body_bytes : int, default=16 MiB
+        Largest body; a larger one is answered with 413.
+    head_bytes : int, default=32 KiB
+        Largest request line with headers; a larger one is answered with 431.
+    rows : int, default=65536
+        Most rows of a request.
+    head_seconds, body_seconds : float, default=10 and 30
+        Time for the headers, and for the body, to arrive; then 408.
+    idle_seconds : float, default=75
+        How long a connection may be silent between two requests.
+    work_seconds : float, default=60
+        Time for the answer to one request; then 503.
+    stop_seconds : float, default=30
+        How long requests in flight may go on when the server is asked to stop.
+    connections : int, default=8192
+        At most; beyond, the one that has waited longest for headers, body or its next request is closed.
+    waiting_rows : int, default=262144
+        Rows that may wait for one model; then 503.
+    rate : float or None, default=None
+        Requests a second for each key (or address, without keys), with bursts of two seconds' worth; then 429.
+    batching : bool, default=True
+        One product for requests that wait together.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    body_bytes: int = 16 << 20
+    head_bytes: int = 32 << 10
+    rows: int = 1 << 16
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+    idle_seconds: float = 75.0
+    work_seconds: float = 60.0
+    stop_seconds: float = 30.0
+    connections: int = 8192
+    waiting_rows: int = 1 << 18
+    rate: float | None = None
+    batching: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.host, str) or not self.host:
+            raise fail("serve", "host must be an address", self.host)
+        check_integer("serve", "port", self.port, 0, 65535)
+        for name in ("body_bytes", "head_bytes", "rows", "connections", "waiting_rows"):
+            check_integer("serve", name, getattr(self, name), 1)
+        for name in ("head_seconds", "body_seconds", "idle_seconds", "work_seconds", "stop_seconds"):
+            check_positive("serve", name, getattr(self, name))
+        if self.rate is not None:
+            check_positive("serve", "rate", self.rate, "Or None for no limit.")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+class Batcher(Generic[T, R]):
+    """Batches concurrent requests for one model into a single product.
+
+    Requests are gathered until the event loop has seen all that have come. A small batch then runs at once on the loop:
+    it takes less than handing it to a thread would. A large one runs in a thread, one at a time, and whatever comes
+    meanwhile is the next batch.
+
+    Parameters
+    ----------
+    run : callable
+        Takes a list of items and returns a result for each. Where it fails, each item is run alone, so that what is
+        wrong with one request is told to that one.
+    size : callable
+        How many rows an item is.
+    small : int
+        Rows up to which a batch runs on the event loop.
+    most : int
+        Rows that may wait.
+    pool : Executor
+    join : bool, default=True
+        False answers each request alone.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[T]], Sequence[R]],
+        *,
+        size: Callable[[T], int],
+        small: int,
+        most: int,
+        pool: Executor,
+        join: bool = True,
+    ) -> None:
+        self._run, self._size, self._small, self._most, self._pool = run, size, small, most, pool
+        self._join = join
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._rows = 0
+        self._scheduled = self._busy = False
+
+    def may_wait(self, n_rows: int) -> bool:
+        """Whether so many rows are not answered by the event loop's next turn."""
+        return self._busy or n_rows > self._small
+
+    def submit(self, item: T) -> asyncio.Future[R]:
+        """Return what will be the item's result."""
+        loop = asyncio.get_running_loop()
+        size = self._size(item)
+        if self._waiting and self._rows + size > self._most:
+            raise Refusal(503, "too many rows are waiting for this model. Try again soon.", [(b"retry-after", b"1")])
+        result: asyncio.Future[R] = loop.create_future()
+        self._waiting.append((item, result))
+        self._rows += size
+        if not self._scheduled and not self._busy:
+            self._scheduled = True
+            loop.call_soon(self._start, loop)
+        return result
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer what waits, but not those who were told meanwhile that it took too long."""
+        self._scheduled = False
+        batch = [(item, result) for item, result in self._waiting if not result.done()]
+        self._waiting, self._rows = [], 0
+        if not batch:
+            return
+        items = [item for item, _ in batch]
+        if sum(map(self._size, items)) <= self._small:
+            _deliver(batch, self._results(items))
+            return
+        self._busy = True
+        loop.run_in_executor(self._pool, self._results, items).add_done_callback(
+            lambda job: self._done(batch, job, loop)
+        )
+
+    def _results(self, items: Sequence[T]) -> list[R | Exception]:
+        """Return the result of each item, or what is wrong with it."""
+        if not self._join and len(items) > 1:
+            return [self._results([item])[0] for item in items]
+        try:
+            return list(self._run(items))
+        except Exception as error:
+            if len(items) == 1:
+                return [error]
+            return [self._results([item])[0] for item in items]
+
+    def _done(self, batch: _Batch[T, R], job: asyncio.Future[list[R | Exception]], loop: Any) -> None:
+        """Give out the results of a thread, and go on with what has come meanwhile."""
+        self._busy = False
+        if job.cancelled():  # the server stops
+            for _, result in batch:
+                result.cancel()
+            return
+        _deliver(batch, job.result())
+        if self._waiting and not self._scheduled:
+            self._scheduled = True
+            loop.call_soon(self._start, loop)
+
+
+def _deliver(batch: _Batch[T, R], results: list[R | Exception]) -> None:
+    """Give each request its result or its error; who has left gets nothing."""
+    for (_, future), result in zip(batch, results, strict=True):
+        if future.done():
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
 
 class Loaded:
@@ -42,65 +219,58 @@ class Loaded:
 
     async def predict(self, model: ServedModel, query: Query, outputs: tuple[Output, ...]) -> Answer:
         """Return what a model says of a query."""
-        key = model.name, query.kind, outputs
-        batcher = self._batchers.get(key)
-        if batcher is None:
-
-            def run(queries: Sequence[Query]) -> list[Answer]:
-                answers = model.answer(key[1], outputs, queries)
-                self._metrics.batch(model.name, sum(query.n_rows for query in queries))
-                return answers
-
-            batcher = self._add(key, run, model.small_rows(query.kind))
-        return await self._answered(batcher, query, query.n_rows)
+        kind = query.kind
+        batcher = self._batchers.get((model.name, kind, outputs)) or self._add(
+            (model.name, kind, outputs),
+            model.name,
+            lambda queries: model.answer(kind, outputs, queries),
+            model.small_rows(kind),
+        )
+        return await self._answered(batcher, query)
 
     async def search(self, database: ServedDatabase, query: Query, k: int) -> Neighbors:
         """Return the rows of a database that are most similar to each row of a query."""
-        key = "", database.name, query.kind
-        batcher = self._batchers.get(key)
-        if batcher is None:
-
-            def run(searches: Sequence[Search]) -> list[Neighbors]:
-                found = database.answer(key[2], searches)
-                self._metrics.batch(database.name, sum(search.query.n_rows for search in searches))
-                return found
-
-            batcher = self._add(key, run, database.small_rows)
-        return await self._answered(batcher, Search(query, k), query.n_rows)
-
-    def _add(self, key: tuple[Any, ...], run: Any, small: int) -> Batcher[Any, Any]:
-        batcher: Batcher[Any, Any] = Batcher(
-            run,
-            size=_n_rows,
-            small=small,
-            most=self._settings.waiting_rows,
-            pool=self._pool,
-            join=self._settings.batching,
+        kind = query.kind
+        batcher = self._batchers.get(("", database.name, kind)) or self._add(
+            ("", database.name, kind),
+            database.name,
+            lambda searches: database.answer(kind, searches),
+            database.small_rows,
         )
-        self._batchers[key] = batcher
-        return batcher
+        return await self._answered(batcher, Search(query, k))
 
-    async def _answered(self, batcher: Batcher[Any, Any], item: Any, n_rows: int) -> Any:
+    def _add(
+        self, key: tuple[Any, ...], name: str, answer: Callable[[Any], list[Any]], small: int
+    ) -> Batcher[Any, Any]:
+        """Return a new batcher, whose products are counted under a name."""
+
+        def run(items: Sequence[Any]) -> list[Any]:
+            answers = answer(items)
+            self._metrics.batch(name, sum(item.n_rows for item in items))
+            return answers
+
+        limits = {"small": small, "most": self._settings.waiting_rows}
+        self._batchers[key] = Batcher(
+            run, size=lambda item: item.n_rows, pool=self._pool, join=self._settings.batching, **limits
+        )
+        return self._batchers[key]
+
+    async def _answered(self, batcher: Batcher[Any, Any], item: Query | Search) -> Any:
         """Wait for an item's result; where threads are at work, no longer than the settings allow."""
         result = batcher.submit(item)
         try:
-            if not batcher.may_wait(n_rows):
+            if not batcher.may_wait(item.n_rows):
                 return await result
             return await asyncio.wait_for(result, self._settings.work_seconds)
         except TimeoutError:
             retry = [(b"retry-after", b"5")]
-            raise Problem(503, "the answer took too long. Send fewer rows, or try again later.", retry) from None
+            raise Refusal(503, "the answer took too long. Send fewer rows, or try again later.", retry) from None
         except LowtideError as error:
-            raise Problem(422, str(error)) from error
-
-
-# Bodies and answers that are read and written within about a millisecond: larger ones are left to a thread.
-_SMALL_BYTES = 1 << 16
-_SMALL_ANSWER = 1 << 12  # numbers
+            raise Refusal(422, str(error)) from error
 
 
 class Service:
-    """What every request sees.
+    """Holds what every request sees: settings, keys, log and metrics, and what is loaded now.
 
     Parameters
     ----------
@@ -173,7 +343,3 @@ class Service:
         """Let the threads go."""
         self.ready = False
         self.pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _n_rows(item: Query | Search) -> int:
-    return item.n_rows if isinstance(item, Query) else item.query.n_rows

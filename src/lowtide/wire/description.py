@@ -1,4 +1,4 @@
-"""An encoder as JSON: what a client needs to make its codes."""
+"""Describe an encoder as JSON, with all that a client needs to make its codes, and build it again."""
 
 from __future__ import annotations
 
@@ -9,49 +9,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes import Codes, stored_bits
-from lowtide.encoders import ENCODERS, Encoder
+from lowtide.codes import stored_bits
+from lowtide.encoders import (
+    DrawnAsymmetric,
+    DrawnEncoder,
+    DrawnFeatures,
+    DrawnSketch,
+    Encoder,
+    drawn_from_state,
+)
 from lowtide.errors import FingerprintMismatchError, WireFormatError
-from lowtide.wire.codes import wire_row_bytes
+from lowtide.projections import Hadamard
+from lowtide.spec import Part
+from lowtide.wire.messages import wire_row_bytes
 
 __all__ = ["describe_encoder", "rebuild_encoder", "summarize_encoder"]
 
-_FORMAT = 1
+_FORMAT = 2
 _TYPES = ("float64", "float32", "float16", "int64", "int8", "uint8")
 _MOST_AXES = 4
 
 
-def summarize_encoder(encoder: Encoder) -> dict[str, Any]:
-    """Return kind, fingerprint and sizes of a fitted encoder; `bits` and what follows from them only with codes.
+def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
+    """Return kind, identity and sizes of a fitted encoder; `bits` and what follows from them only with codes.
 
     Parameters
     ----------
-    encoder : Encoder
+    encoder : Encoder or DrawnEncoder
     """
-    projection = getattr(encoder, "_layout", None)
+    drawn = encoder.drawn_ if isinstance(encoder, Encoder) else encoder
+    layout = drawn.layout if isinstance(drawn, (DrawnFeatures, DrawnSketch, DrawnAsymmetric)) else None
     summary = {
-        "kind": type(encoder).__name__,
-        "fingerprint": encoder.fingerprint_.hex(),
-        "n_features": encoder.n_features_in_,
-        "n_components": encoder._n_features_out,
-        "projection": None if projection is None else type(projection).__name__,
+        "kind": drawn.kind,
+        "fingerprint": drawn.fingerprint.hex(),
+        "side": drawn.side.hex(),
+        "n_features": drawn.n_features,
+        "n_components": drawn.n_outputs,
+        "projection": None if layout is None else type(layout).__name__,
         # Sums in one fixed order: a row has the same bits on every machine.
-        "bit_equal": encoder._ops_refuse_not_finite,
+        "bit_equal": isinstance(layout, Hadamard),
     }
-    none = _no_codes(encoder)
-    if none is not None:
-        width = wire_row_bytes(none.n_levels, none.bits)
-        sizes = {"bits": none.bits, "stored_bits": stored_bits(none.bits), "n_levels": none.n_levels}
-        summary |= {**sizes, "row_bytes": width, "codebook": none.codebook.tolist()}
+    template = drawn.template
+    if template is not None:
+        width = wire_row_bytes(template.n_levels, template.bits)
+        sizes = {"bits": template.bits, "stored_bits": stored_bits(template.bits), "n_levels": template.n_levels}
+        summary |= {**sizes, "row_bytes": width, "codebook": template.codebook.tolist()}
     return summary
 
 
-def describe_encoder(encoder: Encoder) -> dict[str, Any]:
+def describe_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
     """Return all that makes a fitted encoder, ready for JSON: a few bytes a component with a Hadamard layout.
 
     Parameters
     ----------
-    encoder : Encoder
+    encoder : Encoder or DrawnEncoder
 
     See Also
     --------
@@ -68,69 +79,74 @@ def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     >>> again.encode(np.eye(5)) == encoder.encode(np.eye(5))
     True
     """
-    spec, arrays = encoder._state()
-    kept = {name: _array_to_json(array) for name, array in arrays.items()}
-    steps = _steps_to_json(getattr(encoder, "quantizer_", None))
-    return {"format": _FORMAT, **summarize_encoder(encoder), "spec": spec, "arrays": kept, "quantizer": steps}
+    drawn = encoder.drawn_ if isinstance(encoder, Encoder) else encoder
+    parts = {
+        name: {"version": part.version, "spec": part.spec, "arrays": _arrays_to_json(part.arrays)}
+        for name, part in drawn.to_state().items()
+    }
+    return {"format": _FORMAT, **summarize_encoder(drawn), "quantizer": _steps_to_json(drawn), "parts": parts}
 
 
-def rebuild_encoder(content: Any) -> Encoder:
-    """Return the fitted encoder of a description, which may be a stranger's: no code of it is run.
+def rebuild_encoder(content: Any) -> DrawnEncoder:
+    """Return the encoder of a description, which may be a stranger's: no code of it is run.
 
     Parameters
     ----------
     content : dict
         As `describe_encoder` gives it and JSON brings it back.
 
+    Returns
+    -------
+    DrawnEncoder
+        What `fit` drew, the estimator's `drawn_`.
+
     Raises
     ------
     WireFormatError
-        Also a ValueError: it describes no encoder, or one of a newer version.
+        Also a ValueError: it describes no encoder, or has parts that this version does not know.
     FingerprintMismatchError
         Also a ValueError: what was built is not the encoder that was described.
     """
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         version = content.get("format") if isinstance(content, dict) else None
         raise WireFormatError(f"an encoder's description must have format {_FORMAT}, got {version!r}. Update lowtide.")
-    kind = content.get("kind")
-    if not isinstance(kind, str) or kind not in ENCODERS:
-        raise WireFormatError(
-            f"an encoder must be one of {', '.join(ENCODERS)}, got {str(kind)[:80]!r}. Update lowtide."
-        )
     try:
-        arrays = {str(name): _array_from_json(entry) for name, entry in content["arrays"].items()}
-        encoder = ENCODERS[kind]._from_state(content["spec"], arrays)
+        drawn = drawn_from_state(
+            {
+                str(name): Part(
+                    part["version"], part["spec"], {k: _array_from_json(v) for k, v in part["arrays"].items()}
+                )
+                for name, part in content["parts"].items()
+            }
+        )
     except Exception as error:  # the content is a stranger's: whatever does not fit is its fault
         reason = f"{type(error).__name__}: {str(error)[:500]}"
         raise WireFormatError(f"an encoder must be built from its description, got {reason}") from error
-    if encoder.fingerprint_.hex() != content.get("fingerprint"):
-        raise FingerprintMismatchError(
-            f"an encoder must have the fingerprint of its description, {str(content.get('fingerprint'))[:80]}, got "
-            f"{encoder.fingerprint_.hex()}."
-        )
-    return encoder
+    for name, rebuilt in (("fingerprint", drawn.fingerprint), ("side", drawn.side)):
+        if rebuilt.hex() != content.get(name):
+            raise FingerprintMismatchError(
+                f"an encoder must have the {name} of its description, {str(content.get(name))[:80]}, got "
+                f"{rebuilt.hex()}."
+            )
+    return drawn
 
 
-def _no_codes(encoder: Encoder) -> Codes | None:
-    """Return zero rows of an encoder's codes, None where its coded side is not packed or not there."""
-    if not encoder._has_codes:
-        return None
-    none = encoder._encode(np.zeros((0, encoder.n_features_in_), dtype=np.float32))
-    return none if isinstance(none, Codes) else None
-
-
-def _steps_to_json(quantizer: Any) -> dict[str, Any] | None:
+def _steps_to_json(drawn: DrawnEncoder) -> dict[str, Any] | None:
     """Return what decides a level where levels are steps of the phase: for clients that are not Python."""
-    if getattr(quantizer, "op", None) != "encode":
+    quantizer: Any = drawn.quantizer if isinstance(drawn, DrawnFeatures) else None
+    if quantizer is None or quantizer.op != "encode":
         return None
-    arrays = {name: _array_to_json(getattr(quantizer, name)) for name in ("shifts", "borders", "table")}
+    arrays = _arrays_to_json({name: getattr(quantizer, name) for name in ("shifts", "borders", "table")})
     return {"op": quantizer.op, **arrays, "even": bool(quantizer.even)}
 
 
-def _array_to_json(array: NDArray[Any]) -> dict[str, Any]:
-    stored = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    data = base64.b64encode(stored.tobytes()).decode("ascii")
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+def _arrays_to_json(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, Any]]:
+    written = {}
+    for name, array in arrays.items():
+        stored = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        data = base64.b64encode(stored.tobytes()).decode("ascii")
+        written[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+    return written
 
 
 def _array_from_json(entry: Any) -> NDArray[Any]:

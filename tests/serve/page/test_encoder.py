@@ -33,7 +33,7 @@ def test_page_encodes_bit_by_bit_as_python_does(d, m, options):
 def test_page_rounds_ties_as_python_does():
     encoder = phases(1, 64, feature_map="cosine")
     quarters = np.arange(-8, 9) / 4
-    rows = ((quarters[:, None] - encoder._offset) / encoder.projection_.scale).reshape(-1, 1).astype(np.float32)
+    rows = ((quarters[:, None] - encoder.drawn_.offset) / encoder.projection_.scale).reshape(-1, 1).astype(np.float32)
     assert codes_by_javascript(encoder, rows) == encoder.encode(rows)
 
 

@@ -9,6 +9,7 @@ from serve.page.browser import Visit, needs_chromium, served
 from sklearn.datasets import load_digits
 
 import lowtide as lt
+from lowtide.tables import Categories, Indicator, Number, Recipe
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -36,13 +37,16 @@ def models(tmp_path_factory):
     lt.save(regressor, folder / "odd.lowtide", metadata={"page": odd})
     dense = lt.RandomFeatures(projection="iid", n_components=64, random_state=0)
     lt.save(lt.KernelClassifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
-    table = {"columns": ["a", "city", "b"], "numeric": ["a", "b"], "mean": [50.0, 0.0], "scale": [10.0, 0.5]}
-    scaled = {**table, "columns": ["a", "b"], "categories": {}}
+    numbers = [(Number(0), (("subtract", 50.0), ("divide", 10.0))), (Number(1), (("fill", 1.0), ("divide", 0.5)))]
     value = lt.KernelRegressor(dense).fit(wide[:, :2], wide[:, 0])
-    lt.save(value, folder / "scaled.lowtide", metadata={"table": scaled}, weights="float64")
-    spread = {**table, "categories": {"city": ["Bern", "Oslo"]}}
+    scaled = Recipe.of_features(("a", "b"), numbers)
+    lt.save(value.with_recipe(scaled), folder / "scaled.lowtide", weights="float64")
+    cities = Categories(2, ("Bern", "Oslo"))
+    spread = Recipe.of_features(("a", "b", "city"), [*numbers, (Indicator(0, 0), ()), (Indicator(0, 1), ())], [cities])
     value = lt.KernelRegressor(dense).fit(wide[:, :4], wide[:, 0])
-    lt.save(value, folder / "spread.lowtide", metadata={"table": spread}, weights="float64")
+    lt.save(value.with_recipe(spread), folder / "spread.lowtide", weights="float64")
+    coded = lt.KernelRegressor(n_components=64, random_state=0).fit(wide[:, :4], wide[:, 0])
+    lt.save(coded.with_recipe(spread), folder / "coded.lowtide", weights="float64")
     pairs = lt.AsymmetricLSSVC(random_state=0).fit(wide[:, :3], wide[:, 0] > 0)
     lt.save(pairs, folder / "pairs.lowtide")
     return folder
@@ -56,7 +60,7 @@ def address(models):
 
 @pytest.fixture(scope="module")
 def tables(models):
-    with served(*(models / f"{name}.lowtide" for name in ("scaled", "spread", "pairs"))) as address:
+    with served(*(models / f"{name}.lowtide" for name in ("scaled", "spread", "coded", "pairs"))) as address:
         yield address
 
 
@@ -94,9 +98,9 @@ def test_only_bits_are_sent(visit):
     visit.draw(ONE)
     visit.answer()
     for request in visit.sent():
-        assert request.headers["content-type"] == "application/vnd.lowtide.codes; v=1"
-        assert len(request.post_data_buffer) == 36 + 128
-    assert visit.page.locator("#bytes .value").all_inner_texts() == ["164", "256", "64"]
+        assert request.headers["content-type"] == "application/vnd.lowtide.codes; v=2"
+        assert len(request.post_data_buffer) == 68 + 128
+    assert visit.page.locator("#bytes .value").all_inner_texts() == ["196", "256", "64"]
 
 
 def test_codes_made_in_the_browser_are_those_of_python(visit, models):
@@ -180,21 +184,26 @@ def test_a_model_that_browsers_cannot_encode_for_is_sent_the_row_and_says_so(vis
     assert visit.answer() in ("true", "false")
     assert "Hadamard" in visit.page.inner_text("#code-note")
     request = visit.sent()[-1]
-    assert request.headers["content-type"] == "application/vnd.lowtide.rows; v=1"
-    assert len(request.post_data_buffer) == 36 + 12
+    assert request.headers["content-type"] == "application/vnd.lowtide.rows; v=2"
+    assert len(request.post_data_buffer) == 68 + 12
 
 
 @pytest.mark.parametrize(
     ("name", "fields", "row"),
-    [("scaled", ["62", "0.25"], [1.2, 0.5]), ("spread", ["62", "Oslo", "0.25"], [1.2, 0.5, 0.0, 1.0])],
+    [
+        ("scaled", ["62", "0.25"], [62.0, 0.25]),
+        ("scaled", ["62", ""], [62.0, None]),
+        ("spread", ["62", "0.25", "Oslo"], [62.0, 0.25, "Oslo"]),
+        ("coded", ["62", "", "Oslo"], [62.0, None, "Oslo"]),
+    ],
 )
-def test_a_row_that_is_sent_itself_is_scaled_once(browser, tables, models, name, fields, row):
+def test_rows_of_a_table_go_through_its_recipe_once(browser, tables, models, name, fields, row):
     visit = Visit(browser, tables)
     visit.choose(name)
     for i, value in enumerate(fields):
         field = visit.page.locator(f"#field-{i}")
         field.select_option(value) if value.isalpha() else field.fill(value)
-    expected = lt.load(models / f"{name}.lowtide").predict(np.array([row]))[0]
+    expected = lt.load(models / f"{name}.lowtide").predict([row])[0]
     assert float(visit.answer()) == pytest.approx(expected, rel=1e-3)
     assert visit.complaints == []
     visit.close()

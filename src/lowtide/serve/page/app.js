@@ -120,7 +120,7 @@ async function answer(values) {
   const asked = model;
   if (!encoder && !asked.accepts.includes("rows")) throw new Error("This model takes nothing but codes, of an encoder that the server does not know.");
   const begin = performance.now();
-  const row = input.columns.row(values);
+  const row = input.recipe.row(values);
   const message = encoder ? coded(row) : uncoded(values);
   const encoded = performance.now();
   const returns = asked.task === "classification" ? asked.outputs.filter((name) => name !== "predictions") : [];
@@ -140,9 +140,9 @@ function coded(row) {
   return { body: packCodes(encoder, [code]), type: CODES_TYPE, tag };
 }
 
-// Values as they are given: the server scales them, and spreads categories, which only JSON can hold.
+// Values as they are given: the server applies the recipe; categories and what is missing only JSON can hold.
 function uncoded(values) {
-  if (!input.columns.categories.size) return { body: packRow(values), type: ROWS_TYPE };
+  if (values.every(Number.isFinite) && !input.recipe.categories.length) return { body: packRow(values), type: ROWS_TYPE };
   return { body: new TextEncoder().encode(JSON.stringify({ rows: [values] })), type: "application/json" };
 }
 

@@ -21,6 +21,8 @@ export function arrayOf(entry) {
 // Why a description cannot be encoded here, or null when it can.
 export function obstacle(description) {
   if (!description || !description.row_bytes) return "it has no coded side";
+  const unknown = Object.entries(description.parts).find(([name, { version }]) => name !== "encoder" || version !== 1);
+  if (unknown) return `its part ${unknown[0]} of version ${unknown[1].version} is not known here`;
   if (description.projection !== "Hadamard") return "its frequencies are not on the Hadamard layout";
   if (!description.quantizer || description.quantizer.op !== "encode") return "its levels are not steps of the phase";
   return null;
@@ -31,14 +33,16 @@ export class Encoder {
     const reason = obstacle(description);
     if (reason) throw new Error(`this encoder cannot run here: ${reason}`);
     this.fingerprint = description.fingerprint;
+    this.side = description.side;
     this.bits = description.bits;
     this.storedBits = description.stored_bits;
     this.nLevels = description.n_levels;
     this.nFeatures = description.n_features;
     this.rowBytes = description.row_bytes;
-    this.minus = arrayOf(description.arrays["projection.signs"]);
-    this.scale = arrayOf(description.arrays["projection.scale"]);
-    this.offset = arrayOf(description.arrays.offset);
+    const { arrays } = description.parts.encoder;
+    this.minus = arrayOf(arrays["projection.signs"]);
+    this.scale = arrayOf(arrays["projection.scale"]);
+    this.offset = arrayOf(arrays.offset);
     this.rule = levelRule(description.quantizer);
     this.dimension = blockSize(this.nFeatures);
     this.v = new Float32Array(this.dimension);

@@ -1,7 +1,7 @@
 // Ways to give a row: draw it, fill in its columns, paste its numbers, or pick an example.
-import { Columns } from "./columns.js";
 import { curve, element } from "./charts.js";
 import { normalized, Pad, paint } from "./drawing.js";
+import { Recipe } from "./recipe.js";
 
 const MOST_FIELDS = 24;
 // Images that are known by their number of pixels: MNIST's, and those of scikit-learn's digits. A digit's box is scaled
@@ -41,16 +41,16 @@ export class Input {
   // Shows what fits a model and its encoder's description.
   show(model, description) {
     const page = model.metadata?.page ?? {};
-    this.columns = new Columns(description?.columns ?? model.columns, model.n_features);
-    const plain = !this.columns.categories.size;
-    this.image = plain ? imageOf(page.image, this.columns.names.length) : null;
-    const kind = this.image ? "draw" : this.columns.names.length <= MOST_FIELDS || !plain ? "fields" : "paste";
+    this.recipe = new Recipe(description?.recipe ?? model.recipe, model.n_features);
+    const plain = !this.recipe.categories.length;
+    this.image = plain ? imageOf(page.image, this.recipe.columns.length) : null;
+    const kind = this.image ? "draw" : this.recipe.columns.length <= MOST_FIELDS || !plain ? "fields" : "paste";
     for (const id of ["draw", "fields", "paste"]) byId(id).hidden = id !== kind;
     byId("input-name").textContent = { draw: "Draw", fields: "Fill in", paste: "Paste numbers" }[kind];
     if (kind === "draw") this.prepareImage();
     if (kind === "fields") this.prepareFields();
-    if (kind === "paste") byId("numbers-label").textContent = `${this.columns.names.length} numbers, any separator`;
-    this.showExamples(plain ? examplesOf(page.examples, this.columns.names.length) : []);
+    if (kind === "paste") byId("numbers-label").textContent = `${this.recipe.columns.length} numbers, any separator`;
+    this.showExamples(plain ? examplesOf(page.examples, this.recipe.columns.length) : []);
     if (kind === "fields") this.filled();
   }
 
@@ -66,20 +66,16 @@ export class Input {
   }
 
   prepareFields() {
-    const fields = this.columns.names.map((name, i) => {
-      const known = this.columns.categories.get(name);
-      const field = known ? element("select", known.map((text) => new Option(text))) : element("input");
-      if (!known) Object.assign(field, { type: "number", step: "any", value: this.startValue(name) });
+    const fields = this.recipe.columns.map((name, i) => {
+      const known = this.recipe.choices(i);
+      const field = known ? element("select", known.map((value, at) => new Option(value ?? "(missing)", at))) : element("input");
+      const start = String(Number(this.recipe.startValue(i).toPrecision(4)));
+      if (!known) Object.assign(field, { type: "number", step: "any", value: start });
       field.id = `field-${i}`;
       field.name = name;
       return element("div", [element("label", name, { for: field.id }), field]);
     });
     byId("fields").replaceChildren(...fields);
-  }
-
-  startValue(name) {
-    const mean = this.columns.mean[this.columns.numeric.indexOf(name)] ?? 0;
-    return String(Number(mean.toPrecision(4)));
   }
 
   drawn() {
@@ -104,13 +100,18 @@ export class Input {
   filled() {
     const fields = [...byId("fields").querySelectorAll("input, select")];
     this.forget();
-    if (fields.some((field) => field.value.trim() === "")) return this.given(null);
-    return this.given(fields.map((field) => (field.type === "number" ? Number(field.value) : field.value)));
+    const values = fields.map((field, i) => {
+      const known = this.recipe.choices(i);
+      if (known) return known[Number(field.value)];
+      if (field.value.trim() !== "") return Number(field.value);
+      return this.recipe.isFilled(i) ? null : undefined; // nothing is given where a number must be
+    });
+    return this.given(values.includes(undefined) ? null : values);
   }
 
   pasted() {
     const numbers = byId("numbers").value.split(/[\s,;]+/).filter(Boolean).map(Number);
-    const wanted = this.columns.names.length;
+    const wanted = this.recipe.columns.length;
     this.forget();
     if (numbers.length !== wanted || !numbers.every(Number.isFinite)) {
       const got = numbers.every(Number.isFinite) ? `${numbers.length}` : "what is no number";

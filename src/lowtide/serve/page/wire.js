@@ -1,44 +1,59 @@
-// Messages to the server: codes or rows behind a head of 32 bytes, and a checksum after them. All little-endian.
+// Messages to the server: a head of 48 bytes, parts with a name and a version each, and a checksum. All little-endian.
 
-export const CODES_TYPE = "application/vnd.lowtide.codes; v=1";
-export const ROWS_TYPE = "application/vnd.lowtide.rows; v=1";
+export const CODES_TYPE = "application/vnd.lowtide.codes; v=2";
+export const ROWS_TYPE = "application/vnd.lowtide.rows; v=2";
 
-const HEAD_BYTES = 32;
-const VERSION = 1;
+const HEAD_BYTES = 48;
+const PART_BYTES = 16; // of a part's own head
+const VERSION = 2;
 
 // Codes of one encoder, each a Uint8Array of `encoder.rowBytes`.
 export function packCodes(encoder, codes) {
-  const message = new Uint8Array(HEAD_BYTES + encoder.rowBytes * codes.length + 4);
-  const view = new DataView(message.buffer);
-  head(message, "LTWC", encoder.bits, encoder.fingerprint);
-  view.setUint32(24, encoder.nLevels, true);
-  view.setUint32(28, codes.length, true);
-  codes.forEach((code, i) => message.set(code, HEAD_BYTES + i * encoder.rowBytes));
-  return seal(message);
+  const levels = new Uint8Array(encoder.rowBytes * codes.length);
+  codes.forEach((code, i) => levels.set(code, i * encoder.rowBytes));
+  const { bits, fingerprint, side, nLevels } = encoder;
+  return seal({ magic: "LTWC", detail: bits, fingerprint, side, width: nLevels, nRows: codes.length }, { LEVL: levels });
 }
 
 // One row of raw numbers, as float32: for encoders that do not run in a browser.
 export function packRow(row) {
-  const message = new Uint8Array(HEAD_BYTES + 4 * row.length + 4);
+  const floats = new Uint8Array(4 * row.length);
+  const view = new DataView(floats.buffer);
+  Array.from(row).forEach((value, i) => view.setFloat32(4 * i, value, true));
+  const none = "0".repeat(32);
+  return seal({ magic: "LTWR", detail: 0, fingerprint: none, side: none, width: row.length, nRows: 1 }, { ROWS: floats });
+}
+
+// Head and parts, each of version 1, as one message.
+function seal({ magic, detail, fingerprint, side, width, nRows }, parts) {
+  const entries = Object.entries(parts);
+  const size = entries.reduce((sum, [, content]) => sum + PART_BYTES + content.length, HEAD_BYTES);
+  const message = new Uint8Array(size + 4);
   const view = new DataView(message.buffer);
-  head(message, "LTWR", 0, "");
-  view.setUint32(24, row.length, true);
-  view.setUint32(28, 1, true);
-  Array.from(row).forEach((value, i) => view.setFloat32(HEAD_BYTES + 4 * i, value, true));
-  return seal(message);
-}
-
-function head(message, magic, fifth, fingerprint) {
-  for (let i = 0; i < 4; ++i) message[i] = magic.charCodeAt(i);
-  message[4] = VERSION;
-  message[5] = fifth;
-  for (let i = 0; i < fingerprint.length / 2; ++i) message[8 + i] = parseInt(fingerprint.slice(2 * i, 2 * i + 2), 16);
-}
-
-function seal(message) {
-  const end = message.length - 4;
-  new DataView(message.buffer).setUint32(end, crc32c(message.subarray(0, end)), true);
+  message.set([...letters(magic), VERSION, detail]);
+  view.setUint16(6, entries.length, true);
+  message.set(hex(fingerprint), 8);
+  message.set(hex(side), 24);
+  view.setUint32(40, width, true);
+  view.setUint32(44, nRows, true);
+  let at = HEAD_BYTES;
+  for (const [name, content] of entries) {
+    message.set(letters(name), at);
+    view.setUint32(at + 4, 1, true);
+    view.setBigUint64(at + 8, BigInt(content.length), true);
+    message.set(content, at + PART_BYTES);
+    at += PART_BYTES + content.length;
+  }
+  view.setUint32(size, crc32c(message.subarray(0, size)), true);
   return message;
+}
+
+function letters(text) {
+  return Array.from(text, (letter) => letter.charCodeAt(0));
+}
+
+function hex(text) {
+  return Uint8Array.from({ length: text.length / 2 }, (_, i) => parseInt(text.slice(2 * i, 2 * i + 2), 16));
 }
 
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {

@@ -1,0 +1,285 @@
+"""The models and databases that are served, by name, and the search of a database for similar rows."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide._checks import fail
+from lowtide.codes import Codes, CodeSource
+from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
+from lowtide.errors import FileFormatError, WireFormatError
+from lowtide.persist import load
+from lowtide.serve.model import Kind, Query, QueryReader, ServedModel
+from lowtide.store import CodeStore
+from lowtide.wire import CodesReader
+
+__all__ = ["Catalog", "Named", "Neighbors", "Search", "ServedDatabase", "top_k"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# Packed bytes that are scanned within about a millisecond: no more are on the event loop.
+_SMALL_BYTES = 1 << 20
+_BLOCK_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Named:
+    """A file and the name it is served by: `name=path`, or a path whose name without its ending will do.
+
+    Examples
+    --------
+    >>> Named.parse("digits=models/v3.lowtide"), Named.parse("models/flowers.lowtide").name
+    (Named(name='digits', path=PosixPath('models/v3.lowtide')), 'flowers')
+    """
+
+    name: str
+    path: Path
+
+    @classmethod
+    def parse(cls, text: str) -> Named:
+        """Return the name and the file of a text."""
+        name, given, path = text.partition("=")
+        place = Path(path if given else text)
+        return cls(_checked(name if given else place.stem), place)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Models and databases by name; the first of each is the default. Never changed: a reload makes another.
+
+    Attributes
+    ----------
+    models : dict of ServedModel
+    databases : dict of ServedDatabase
+    sources : what they were loaded from
+    """
+
+    models: dict[str, ServedModel]
+    databases: dict[str, ServedDatabase]
+    sources: tuple[tuple[Named, ...], tuple[Named, ...]] = ((), ())
+
+    @classmethod
+    def of(cls, models: Mapping[str, Any]) -> Catalog:
+        """Return the catalog of objects that are not in files.
+
+        Parameters
+        ----------
+        models : dict of fitted learners, encoders, or Pipelines of known steps and a learner, by name
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import lowtide as lt
+        >>> model = lt.KernelClassifier(n_components=64, C=1.0).fit(np.eye(6), [0, 0, 0, 1, 1, 1])
+        >>> list(Catalog.of({"halves": model}).models)
+        ['halves']
+        """
+        if not models:
+            raise fail("serve", "there must be a model to serve", "none")
+        return cls({_checked(name): ServedModel.of(name, thing) for name, thing in models.items()}, {})
+
+    @classmethod
+    def load(cls, models: Sequence[Named], databases: Sequence[Named] = ()) -> Catalog:
+        """Load every file; what cannot be served is an error that names the file.
+
+        Parameters
+        ----------
+        models, databases : sequence of Named
+        """
+        for what, given in (("models", models), ("databases", databases)):
+            names = [entry.name for entry in given]
+            if len(set(names)) != len(names):
+                raise fail("serve", f"names of {what} must differ", names, "Give others: name=path.")
+        if not models:
+            raise fail("serve", "there must be a model to serve", "none")
+        loaded = {entry.name: ServedModel.load(entry.name, entry.path) for entry in models}
+        found = {entry.name: _load_database(entry, loaded) for entry in databases}
+        return cls(loaded, found, (tuple(models), tuple(databases)))
+
+    def reload(self) -> Catalog:
+        """Return what the same files and stores hold now; objects that came from none stay."""
+        return Catalog.load(*self.sources) if self.sources[0] else self
+
+    @property
+    def default_model(self) -> ServedModel:
+        """The first."""
+        return next(iter(self.models.values()))
+
+    @property
+    def default_database(self) -> ServedDatabase | None:
+        """The first, None where there is none."""
+        return next(iter(self.databases.values()), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is loaded."""
+        first = self.default_model.name
+        models = [{**model.summary, "default": name == first} for name, model in self.models.items()]
+        databases = [
+            {
+                "name": name,
+                "model": database.model,
+                "n_rows": database.rows.n_rows,
+                "fingerprint": database.reader.fingerprint.hex(),
+                "accepts": list(database.reader.kinds),
+            }
+            for name, database in self.databases.items()
+        ]
+        return {"models": models, "databases": databases}
+
+
+def _checked(name: str) -> str:
+    """Return a name that can stand in a path."""
+    if not _NAME.fullmatch(name):
+        must = "a name must be letters, digits, '.', '_' and '-', at most 64"
+        raise fail("serve", must, name, "Give another: name=path.")
+    return name
+
+
+class Search(NamedTuple):
+    """A query and how many rows it asks for."""
+
+    query: Query
+    k: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the query."""
+        return self.query.n_rows
+
+
+class Neighbors(NamedTuple):
+    """Rows by similarity, best first: places, estimates, and their standard errors where theory has them."""
+
+    indices: list[list[int]]
+    estimates: list[list[float]]
+    standard_errors: list[list[float]] | None
+
+
+@dataclass(frozen=True)
+class ServedDatabase:
+    """Rows of codes under the name they are served by.
+
+    Attributes
+    ----------
+    name : str
+    model : str or None
+        The model whose encoder made the codes.
+    rows : CodeSource
+    encoder : DrawnEncoder or None
+        None when none of those served made the codes: then only codes are taken, and no errors are known.
+    reader : QueryReader
+    """
+
+    name: str
+    model: str | None
+    rows: CodeSource
+    encoder: DrawnEncoder | None
+    reader: QueryReader
+    # Two scans at once would only take the disk from each other, and a store maps one part of its files at a time.
+    scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    @property
+    def small_rows(self) -> int:
+        """Queries that are answered on the event loop: few, and only of a small database."""
+        nbytes = self.rows.nbytes if isinstance(self.rows, Codes) else _SMALL_BYTES + 1
+        return _SMALL_BYTES // nbytes if 0 < nbytes <= _SMALL_BYTES else -1
+
+    def made_by(self, models: Iterable[ServedModel]) -> list[ServedModel]:
+        """Return the models whose encoder made the codes."""
+        codes = self.reader.codes
+        return [] if codes is None else [model for model in models if _made(model.encoder, codes.template)]
+
+    def answer(self, kind: Kind, searches: Sequence[Search]) -> list[Neighbors]:
+        """Return the neighbors of each search, from one scan for all of them."""
+        query = self._side(kind, searches)
+        most = max(search.k for search in searches)
+        with self.scanning:
+            indices, scores = top_k(self.rows, query, most)
+            if not np.isfinite(scores).all():
+                raise WireFormatError("features must be of a moderate size, got some whose products are not finite.")
+            estimates, errors = self._estimates(kind, query, indices, scores)
+        found, begin = [], 0
+        for search in searches:
+            part = slice(begin, begin + search.n_rows), slice(0, search.k)
+            begin = part[0].stop
+            error = None if errors is None else errors[part].tolist()
+            found.append(Neighbors(indices[part].tolist(), estimates[part].tolist(), error))
+        return found
+
+    def _side(self, kind: Kind, searches: Sequence[Search]) -> Any:
+        """Return the side of the queries that is multiplied with the codes."""
+        contents: list[Any] = [search.query.content for search in searches]
+        if kind == "codes" and self.reader.codes is not None:
+            return self.reader.codes.codes(contents)
+        rows = np.concatenate(contents)
+        if kind == "features" or self.encoder is None:
+            return rows
+        return self.encoder.transform(np.ascontiguousarray(rows))
+
+    def _estimates(
+        self, kind: Kind, query: Any, indices: NDArray[np.int64], scores: NDArray[np.float32]
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return estimates of the kernel, and their standard errors where theory has them."""
+        if isinstance(self.encoder, DrawnFeatures):
+            pair = self.encoder.pair(("codes", "codes" if kind == "codes" else "full"))
+            variance = None if pair.variance_seen is None else pair.variance_seen(None, None, scores)
+            return scores, None if variance is None else np.sqrt(np.maximum(variance, 0.0)).astype(np.float32)
+        if isinstance(self.encoder, DrawnSketch) and kind == "codes" and len(indices):
+            rows, sketch = self.rows, Sketch().with_drawn(self.encoder)
+            estimate = sketch.cosine_similarity if self.encoder.gamma is None else sketch.kernel_estimate
+            pairs = [estimate(query[j], rows[row], return_std=True) for j, row in enumerate(indices)]  # type: ignore[index]
+            values, errors = (np.concatenate(each) for each in zip(*pairs))
+            return values, errors
+        return scores, None
+
+
+def top_k(rows: CodeSource, query: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return places and scores of the best k rows of any source, equal scores by lower place."""
+    if isinstance(rows, Codes):
+        return rows.top_k(query, k)
+    indices: NDArray[np.int64] = np.empty((len(query), 0), dtype=np.int64)
+    scores: NDArray[np.float32] = np.empty((len(query), 0), dtype=np.float32)
+    begin = 0
+    for block in rows.blocks(_BLOCK_ROWS):
+        places, values = block.top_k(query, min(k, len(block)))
+        scores = np.hstack([scores, values])
+        indices = np.hstack([indices, places + begin])
+        # Stable, so that of equal scores the earlier row stays first.
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        scores, indices = np.take_along_axis(scores, order, 1), np.take_along_axis(indices, order, 1)
+        begin += len(block)
+    return indices, scores
+
+
+def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDatabase:
+    """Return the codes of a file or store with the encoder that made them, where it is known."""
+    is_store = entry.path.is_dir()
+    rows: Any = CodeStore.open(entry.path) if is_store else load(entry.path, kind=Codes, mmap=True)
+    if rows.n_rows == 0:
+        raise FileFormatError(f"{str(entry.path)!r} must hold rows to search, got none.")
+    codes = CodesReader(rows[:1])
+    template = codes.template
+    name = next((name for name, model in models.items() if _made(model.encoder, template)), None)
+    recipe = None if name is None else models[name].reader.recipe
+    drawn = models[name].encoder if name is not None else None
+    if drawn is None and is_store:
+        drawn = None if rows.encoder is None else rows.encoder.drawn_
+    # Full queries are taken where the full side is as wide as the codes.
+    full = None if drawn is None or drawn.n_outputs != template.shape[1] else drawn.n_outputs
+    n_features = None if drawn is None or full is None else drawn.n_features
+    if n_features is not None and recipe is not None:
+        n_features = len(recipe.columns)
+    reader = QueryReader(codes, recipe, n_features, full, template.fingerprint)
+    return ServedDatabase(entry.name, name, rows, drawn, reader)
+
+
+def _made(encoder: DrawnEncoder | None, codes: Codes) -> bool:
+    """Whether codes are those of an encoder: of the same frequencies, by the same rule."""
+    return encoder is not None and (encoder.fingerprint, encoder.side) == (codes.fingerprint, codes.side)

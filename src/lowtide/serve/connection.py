@@ -1,0 +1,312 @@
+"""Requests, answers and refusals, and the connections they come over.
+
+uvicorn answers malformed requests in plain text, and waits without end for headers and bodies. Here each connection
+notes since when it waits and for what, and one sweep a second closes those that have waited too long: a timer for each
+request would cost more than the request's own parsing. The clock is not the loop's: that one may stand still within a
+turn, and then nobody has waited longest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from lowtide.serve.observe import Metrics
+    from lowtide.serve.service import Settings
+
+__all__ = [
+    "REFUSAL_TYPE",
+    "Call",
+    "Connection",
+    "Receive",
+    "Refusal",
+    "Reply",
+    "Send",
+    "close_late",
+    "connection_class",
+    "json_reply",
+]
+
+REFUSAL_TYPE = "application/problem+json"
+Headers = list[tuple[bytes, bytes]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+_encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
+
+
+class Refusal(Exception):  # noqa: N818
+    """A request that is refused, answered as problem+json (RFC 9457): status, reason and headers.
+
+    Attributes
+    ----------
+    status : int
+    detail : str
+        For whoever sent the request: nothing of the server's inside, and nothing secret.
+    extra : list of (bytes, bytes)
+        Headers.
+    """
+
+    def __init__(self, status: int, detail: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.extra = status, detail, list(headers)
+
+    def reply(self) -> Reply:
+        """Return the answer that says why."""
+        title = HTTPStatus(self.status).phrase
+        content = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
+        headers = [(b"cache-control", b"no-store"), *self.extra]
+        return Reply(self.status, REFUSAL_TYPE.encode(), _encoded(content).encode(), headers)
+
+    def raw(self) -> bytes:
+        """Return the whole answer, for where no request could be made of what came; the connection closes after it."""
+        reply = self.reply()
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
+        lines += [name + b": " + value for name, value in reply.all_headers()]
+        return b"\r\n".join([*lines, b"connection: close", b"", reply.body])
+
+
+class Call:
+    """A request, with headers looked up in place and the body read under a limit."""
+
+    __slots__ = ("_receive", "body_bytes", "headers", "path_params", "scope")
+
+    def __init__(self, scope: Any, receive: Receive) -> None:
+        self.scope, self._receive = scope, receive
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.path_params: dict[str, str] = scope.get("path_params", {})
+        self.body_bytes = 0
+
+    def query(self, known: tuple[str, ...]) -> dict[str, str]:
+        """Return the parameters after the question mark; refuse others, and one that comes twice."""
+        text = self.scope["query_string"]
+        if not text:
+            return {}
+        try:
+            pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, max_num_fields=16, errors="strict")
+        except ValueError:
+            raise Refusal(400, "the query must be at most 16 parameters of valid text.") from None
+        names = [name for name, _ in pairs]
+        if len(set(names)) != len(names) or not set(names) <= set(known):
+            raise Refusal(400, f"query parameters must be among {', '.join(known) or 'none'}, each given once.")
+        return dict(pairs)
+
+    def tags(self, name: bytes) -> list[bytes]:
+        """Return the ETags that a header lists; who passed one on may have made it a weak one."""
+        listed = self.headers.get(name)
+        return [] if listed is None else [tag.strip().removeprefix(b"W/") for tag in listed.split(b",")]
+
+    async def body(self, limit: int) -> bytes:
+        """Return the whole body; refuse it as soon as it is known to be longer than the limit."""
+        if self.headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refusal(415, "the body must not be compressed: no Content-Encoding is taken.")
+        announced = self.headers.get(b"content-length")
+        if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
+            raise _too_large(limit)
+        message = await self._receive()
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            if message["type"] != "http.request":
+                raise Refusal(408, "the body must arrive whole; the connection was closed before.")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > limit:
+                raise _too_large(limit)
+            if not message.get("more_body", False):
+                self.body_bytes = size
+                return b"".join([*parts, part]) if parts else part
+            parts.append(part)
+            message = await self._receive()
+
+
+def _too_large(limit: int) -> Refusal:
+    # Closed: the rest of the body would otherwise have to be read to find the next request.
+    return Refusal(
+        413, f"a body must have at most {limit} bytes. Send fewer rows at a time.", [(b"connection", b"close")]
+    )
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer: status, body and headers."""
+
+    status: int
+    content_type: bytes
+    body: bytes
+    headers: Headers | tuple[()] = ()
+
+    def all_headers(self) -> Headers:
+        """Return the headers, those of the body included."""
+        if self.status == 304:  # whose headers are those of what is not sent
+            return [*self.headers]
+        length = (b"content-length", b"%d" % len(self.body))
+        return [(b"content-type", self.content_type), length, *self.headers]
+
+    async def send(self, send: Send) -> None:
+        """Send the answer."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.all_headers()})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def json_reply(content: Any) -> Reply:
+    """Return content as JSON."""
+    return Reply(200, b"application/json", _encoded(content).encode())
+
+
+# What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
+_HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol with limits of its own; `connection_class` gives it settings."""
+
+    settings: ClassVar[Settings]
+    metrics: ClassVar[Metrics]
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        self.waits_for, self.since, self._head_bytes = _HEAD, monotonic(), 0
+        self._unsent, self._unsent_since = 0, 0.0
+        self._answering: Any = None
+        self._ended = False
+        super().connection_made(transport)
+        if len(self.connections) > self.settings.connections:
+            _make_room(self.connections, self.settings.connections)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come, unless the head of a request grows too long."""
+        self.metrics.received += len(data)
+        self._ended = False
+        super().data_received(data)
+        if self.waits_for == _HEAD:
+            # What came together with the end of an earlier request is mostly that.
+            self._head_bytes += 0 if self._ended else len(data)
+            if self._head_bytes > self.settings.head_bytes:
+                self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
+        elif self.waits_for == _NEXT:
+            # An empty line between requests ends uvicorn's wait for the next one, and begins none.
+            self.waits_for, self.since = _HEAD, monotonic()
+        elif len(data) > self.settings.head_bytes:
+            self._check_head()
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the rest of the head; a first one is waited for since the connection was made."""
+        if self.waits_for != _HEAD:
+            self.waits_for, self.since = _HEAD, monotonic()
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Begin to wait for the body."""
+        self.waits_for, self.since = _BODY, monotonic()
+        super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
+
+    def on_message_complete(self) -> None:
+        """Wait for nothing while the request is being answered; it may have been refused before its body came."""
+        self._ended = True
+        self.waits_for, self.since = _NEXT if self.cycle.response_complete else _NOTHING, monotonic()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, as long as uvicorn's own timer allows."""
+        if self.pipeline:
+            self._answering = self.pipeline[-1][0]
+        elif self.waits_for == _NOTHING:
+            self.waits_for, self.since = _NEXT, monotonic()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell also the requests that came before the last one."""
+        super().connection_lost(exc)
+        self._part()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self.refuse(400, "this is no valid HTTP request.")
+
+    def refuse(self, status: int, detail: str) -> None:
+        """Answer without a request, and close."""
+        self.metrics.refused(f"{status}")
+        self.waits_for = _NOTHING
+        if not self.transport.is_closing():
+            if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
+                self.transport.write(Refusal(status, detail).raw())
+            self.transport.close()
+        self._part()
+
+    def _part(self) -> None:
+        """Tell whoever still reads a body or writes an answer that there is nobody there."""
+        for cycle in (self._answering, self.cycle, *(waiting for waiting, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+    def close_when_late(self, now: float) -> None:
+        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer."""
+        self._drop_when_stalled(now)
+        if self.flow.read_paused:
+            self.since = now  # not read from, so the wait is not the caller's
+        elif self.waits_for == _HEAD and now - self.since > self.settings.head_seconds:
+            if self.timeout_keep_alive_task is None:
+                self.refuse(408, f"headers must arrive within {self.settings.head_seconds:g} seconds.")
+        elif self.waits_for == _BODY and now - self.since > self.settings.body_seconds:
+            self.refuse(408, f"a body must arrive within {self.settings.body_seconds:g} seconds.")
+
+    def _drop_when_stalled(self, now: float) -> None:
+        """Close a connection whose unsent bytes have stayed as many for too long: their memory is the server's."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        elif unsent and now - self._unsent_since > self.settings.body_seconds:
+            self.metrics.refused("stalled")
+            self.transport.abort()
+            self._part()
+
+    def _check_head(self) -> None:
+        """Refuse a long head that came in one piece with what follows it."""
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.settings.head_bytes:
+            self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
+
+    def give_way(self) -> None:
+        """Close to make room for another connection: with a word to whoever has begun a request."""
+        if self.waits_for == _NEXT:
+            self.metrics.refused("idle")
+            self.transport.close()
+        else:
+            self.refuse(503, "there are too many connections.")
+
+
+def connection_class(settings: Settings, metrics: Metrics) -> type[Connection]:
+    """Return the protocol of a server with these settings."""
+    return type("ServedConnection", (Connection,), {"settings": settings, "metrics": metrics})
+
+
+def close_late(connections: set[Any]) -> None:
+    """Close the connections that have waited too long."""
+    now = monotonic()
+    for connection in list(connections):
+        connection.close_when_late(now)
+
+
+def _make_room(connections: set[Any], most: int) -> None:
+    """Close those that have waited longest when there are too many; none that is being answered."""
+    # Those that are already closing stay in the set until the loop has come to them.
+    there = [each for each in connections if not each.transport.is_closing()]
+    if len(there) > most:
+        waiting = [each for each in there if each.waits_for != _NOTHING]
+        # Some at a time: to look through all of them for each new one would let a flood of those stop the server.
+        for each in heapq.nsmallest(1 + most // 64, waiting, key=lambda each: each.since):
+            each.give_way()

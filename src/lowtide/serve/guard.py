@@ -1,0 +1,141 @@
+"""Decide who may ask and how often: API keys, kept as hashes, and a limit of requests a caller."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Self
+
+from lowtide.errors import FileAccessError, FileFormatError
+
+__all__ = ["KEYS_VARIABLE", "KeyRing", "RateLimit"]
+
+KEYS_VARIABLE = "LOWTIDE_KEYS"
+_SHORTEST = 16
+_HASH = "sha256:"
+# No name is taken from a hash; and '=' parts nothing, since keys in base64 end in it.
+_LINE = re.compile(r"(?:(?!(?i:sha256)\s*:)([\w.-]{1,64})\s*:\s*)?([!-~]{1,512})")
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+_MOST_CALLERS = 1 << 16
+_BURST_SECONDS = 2.0
+
+
+class KeyRing:
+    """API keys by name, of which only the sha256 is in memory; they are compared in constant time.
+
+    Parameters
+    ----------
+    digests : dict of bytes
+        sha256 of each key, by its name in logs.
+
+    Examples
+    --------
+    >>> ring = KeyRing.from_text("laptop: correct-horse-battery")
+    >>> ring.name_of(b"correct-horse-battery"), ring.name_of(b"correct-horse-batterz")
+    ('laptop', None)
+    """
+
+    def __init__(self, digests: Mapping[str, bytes]) -> None:
+        self._digests = dict(digests)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def name_of(self, key: bytes) -> str | None:
+        """Return the name of a key, None when it is none; the time does not tell how near it came."""
+        given, found = hashlib.sha256(key).digest(), None
+        for name, digest in self._digests.items():
+            if hmac.compare_digest(given, digest):
+                found = name
+        return found
+
+    @classmethod
+    def from_text(cls, text: str, source: str = "keys") -> Self:
+        """Return the keys of a text: one a line, `name: key` or the key alone, `sha256:<hex>` in place of a key.
+
+        Empty lines, and lines that begin with #, are left out. No message repeats a line.
+        """
+        digests: dict[str, bytes] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            entry = line.strip()
+            if not entry or entry.startswith("#"):
+                continue
+            found = _LINE.fullmatch(entry)
+            if found is None:
+                raise FileFormatError(f"{source}, line {number}: must be 'name: key' or a key without spaces.")
+            name, key = found[1] or f"key-{len(digests) + 1}", found[2]
+            if name in digests:
+                raise FileFormatError(f"{source}, line {number}: names of keys must differ, got {name!r} again.")
+            digests[name] = _digest(key, f"{source}, line {number}")
+        return cls(digests)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | None) -> Self:
+        """Return the keys of a file and of the environment variable LOWTIDE_KEYS (commas or lines between them).
+
+        A file without any is refused: whoever names one does not want to serve everyone.
+        """
+        text = os.environ.get(KEYS_VARIABLE, "").replace(",", "\n")
+        rings = [cls.from_text(text, KEYS_VARIABLE)]
+        if path is not None:
+            try:
+                rings.append(cls.from_text(Path(path).read_text(encoding="utf-8-sig"), repr(str(path))))
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "no UTF-8 text"
+                raise FileAccessError(f"{str(path)!r} must be a readable file of keys, got: {reason}.") from error
+            if not len(rings[1]):
+                raise FileFormatError(f"{str(path)!r} must hold a key, got none. Write 'name: key' on a line of it.")
+        named = {f"environment-{name}": digest for name, digest in rings[0]._digests.items()}
+        return cls({**named, **(rings[1]._digests if len(rings) > 1 else {})})
+
+
+def _digest(key: str, where: str) -> bytes:
+    """Return the sha256 of a key, or the one that stands in its place."""
+    if key.lower().startswith(_HASH):
+        if not _HEX.fullmatch(key[len(_HASH) :]):
+            raise FileFormatError(f"{where}: {_HASH} must be followed by the 64 hex digits of the key's hash.")
+        return bytes.fromhex(key[len(_HASH) :])
+    if len(key) < _SHORTEST:
+        remedy = "python -c 'import secrets; print(secrets.token_urlsafe(24))' makes one."
+        raise FileFormatError(f"{where}: a key must have at least {_SHORTEST} characters. {remedy}")
+    return hashlib.sha256(key.encode()).digest()
+
+
+class RateLimit:
+    """Limit the requests of each caller by a bucket of tokens: `rate` more a second, at most two seconds' worth.
+
+    Parameters
+    ----------
+    rate : float
+        Requests a second.
+    clock : callable, default=time.monotonic
+
+    Examples
+    --------
+    >>> now = 0.0
+    >>> limit = RateLimit(1.0, clock=lambda: now)
+    >>> [limit.wait("a") for _ in range(3)]
+    [0.0, 0.0, 1.0]
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._most = max(1.0, _BURST_SECONDS * rate)
+        self._tokens: dict[str, tuple[float, float]] = {}
+
+    def wait(self, caller: str) -> float:
+        """Take a token and return 0, or return the seconds until there is one."""
+        now = self._clock()
+        # Taken out and put back: the dict stays in order of use, and the first is the one not seen longest.
+        left, then = self._tokens.pop(caller, (self._most, now))
+        left = min(self._most, left + self._rate * (now - then))
+        spent = left >= 1.0
+        self._tokens[caller] = (left - 1.0 if spent else left, now)
+        if len(self._tokens) > _MOST_CALLERS:
+            del self._tokens[next(iter(self._tokens))]
+        return 0.0 if spent else (1.0 - left) / self._rate

@@ -1,0 +1,363 @@
+"""A model that is served: it reads the bodies of requests, and answers many of them by one product."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.codes import Codes
+from lowtide.encoders import DrawnEncoder, Encoder
+from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideError
+from lowtide.learners import Decision, as_model
+from lowtide.persist import load, read_metadata
+from lowtide.serve.connection import Refusal
+from lowtide.tables import Categories, Recipe
+from lowtide.wire import (
+    CODES_TYPE,
+    ROWS_TYPE,
+    CodesMessage,
+    CodesReader,
+    describe_encoder,
+    media_type,
+    summarize_encoder,
+    unpack_rows,
+)
+
+__all__ = ["Kind", "Output", "Query", "QueryReader", "ServedModel"]
+
+Kind = Literal["codes", "rows", "features"]
+Output = Literal["predictions", "scores", "probabilities"]
+Answer = dict[str, Any]
+_CODES, _ROWS = (name.partition(";")[0] for name in (CODES_TYPE, ROWS_TYPE))
+_VERSION = media_type(CODES_TYPE)[1]["v"]
+_JSON = "application/json"
+_LARGEST = float(np.finfo(np.float32).max)
+# A product of fewer rows than these, times columns of weights up to the second, decodes; one of more builds tables,
+# which pays from about the product of the two on. Slices of the first size are fast in between.
+_SLICE_ROWS, _SLICE_COLUMNS = 15, 8
+# Multiplications that take about a millisecond: no more are done on the event loop.
+_SMALL_WORK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Rows of one request, read and found to fit the encoder."""
+
+    kind: Kind
+    n_rows: int
+    content: CodesMessage | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class QueryReader:
+    """Reads the bodies of requests for one encoder.
+
+    Attributes
+    ----------
+    codes : CodesReader or None
+        None where codes are not taken.
+    recipe : Recipe or None
+        What the rows of a table go through; None when they are taken as they are.
+    n_features : int or None
+        Columns of an input row; None where rows are not taken.
+    n_components : int or None
+        Columns of full features; None where they are not taken.
+    fingerprint : bytes
+    """
+
+    codes: CodesReader | None
+    recipe: Recipe | None
+    n_features: int | None
+    n_components: int | None
+    fingerprint: bytes
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is taken."""
+        given: dict[Kind, Any] = {"codes": self.codes, "rows": self.n_features, "features": self.n_components}
+        return tuple(kind for kind, what in given.items() if what is not None)
+
+    def read(self, content_type: bytes | None, body: bytes, most_rows: int) -> Query:
+        """Return the query of a body, or refuse it with its reason."""
+        if content_type == CODES_TYPE.encode() and self.codes is not None:
+            name = _CODES
+        else:
+            name = self._check_type((content_type or b"").decode("latin-1"))
+        try:
+            query = self._query(name, body, most_rows)
+        except FingerprintMismatchError as error:
+            raise Refusal(409, str(error)) from error
+        except LowtideError as error:
+            raise Refusal(422, str(error)) from error
+        if query.n_rows > most_rows:
+            raise _too_many(query.n_rows, most_rows)
+        return query
+
+    def _query(self, name: str, body: bytes, most_rows: int) -> Query:
+        if name == _CODES and self.codes is not None:
+            message = self.codes.read(body)
+            return Query("codes", message.n_rows, message)
+        if name == _ROWS:
+            return self._packed_rows(body)
+        rows = self._matrix(_rows_of(body, most_rows))
+        return Query("rows", len(rows), rows)
+
+    def _check_type(self, header: str) -> str:
+        """Return the media type of a body that can be taken."""
+        name, parameters = media_type(header)
+        if name in (_CODES, _ROWS) and parameters.get("v", _VERSION) != _VERSION:
+            raise Refusal(415, f"the version of {name} must be {_VERSION}, got {parameters['v'][:20]!r}.")
+        charset = parameters.get("charset", "utf-8").lower()
+        taken = {_CODES: self.codes, _ROWS: self.n_features or self.n_components, _JSON: self.n_features}
+        if taken.get(name) is None or charset not in ("utf-8", "us-ascii"):
+            listed = ", ".join(kind for kind, what in taken.items() if what is not None)
+            got = f"{name[:80]!r}" if name else "none"
+            raise Refusal(415, f"Content-Type must be one of {listed}, got {got}.", [(b"accept", listed.encode())])
+        return name
+
+    def _packed_rows(self, body: bytes) -> Query:
+        rows, side, _ = unpack_rows(body, fingerprint=self.fingerprint)
+        if side == "input":
+            if self.n_features is None:
+                raise Refusal(422, "input rows cannot be read: the encoder is not known here. Send codes.")
+            if self.recipe is not None and self.recipe.categories:
+                names = ", ".join(dict.fromkeys(self.recipe.columns[known.column] for known in self.recipe.categories))
+                raise Refusal(422, f"columns {names[:200]} are categories: send JSON.")
+            return Query("rows", len(rows), self._numbers(rows))
+        if self.n_components is None:
+            raise Refusal(422, "full features are not what this model reads. Send codes or input rows.")
+        if rows.shape[1] != self.n_components:
+            raise Refusal(422, f"features must have {self.n_components} columns, got {rows.shape[1]}.")
+        return Query("features", len(rows), rows)
+
+    def _matrix(self, rows: list[Any]) -> NDArray[Any]:
+        """Return the rows of JSON as the encoder takes them."""
+        recipe = self.recipe
+        if recipe is not None and (recipe.categories or recipe.filled or any(isinstance(row, dict) for row in rows)):
+            return recipe.apply(_with_numbers(recipe, rows))
+        for place, row in enumerate(rows):
+            if type(row) is not list or len(row) != self.n_features:
+                got = f"{len(row)}" if type(row) is list else "what is no list"
+                raise Refusal(422, f"each row must be a list of {self.n_features} numbers, got {got} for row {place}.")
+            if not all(type(value) in (int, float) for value in row):
+                raise Refusal(422, f"values must be numbers, got others in row {place}.")
+        try:
+            numbers = np.array(rows, dtype=np.float64).reshape(len(rows), self.n_features or 0)
+        except OverflowError:
+            raise Refusal(422, f"values must be at most {_LARGEST:.3g} in size.") from None
+        return self._numbers(numbers)
+
+    def _numbers(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of numbers as the encoder takes them."""
+        if values.shape[1] != self.n_features:
+            raise Refusal(422, f"rows must have {self.n_features} columns, got {values.shape[1]}.")
+        if not np.all(np.abs(values) <= _LARGEST):
+            raise Refusal(422, f"values must be finite and at most {_LARGEST:.3g} in size.")
+        return values if self.recipe is None else self.recipe.apply(values)
+
+
+def _with_numbers(recipe: Recipe, rows: list[Any]) -> list[Any]:
+    """Return rows in which categories that are numbers and came as texts are numbers again."""
+    spelled = {known.column: texts for known in recipe.categories if (texts := _spelled(known))}
+    for row in rows if spelled else ():
+        for column, texts in spelled.items():
+            at: Any = recipe.columns[column] if isinstance(row, dict) else column
+            if (isinstance(row, dict) and at in row) or (isinstance(row, list) and column < len(row)):
+                row[at] = texts.get(row[at], row[at]) if isinstance(row[at], str) else row[at]
+    return rows
+
+
+def _spelled(known: Categories) -> dict[str, Any]:
+    """Return the categories that are numbers by their texts; none where a text may be a category itself."""
+    numbers = [value for value in known.values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if known.as_text or any(isinstance(value, str) for value in known.values):
+        return {}
+    return {f"{value:g}" if float(value).is_integer() else repr(value): value for value in numbers}
+
+
+def _rows_of(body: bytes, most: int) -> list[Any]:
+    """Return the rows of JSON: a list of them, or an object with `rows`."""
+    try:
+        content = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):  # ValueError: also text that is no UTF-8, and integers of too many digits
+        raise Refusal(400, "the body must be JSON text in UTF-8.") from None
+    if isinstance(content, dict):
+        if set(content) != {"rows"}:
+            raise Refusal(422, "the object must have 'rows' and nothing else.")
+        content = content["rows"]
+    if not isinstance(content, list):
+        raise Refusal(422, "rows must be a list of rows.")
+    if len(content) > most:
+        raise _too_many(len(content), most)
+    return content
+
+
+def _too_many(n_rows: int, most: int) -> Refusal:
+    return Refusal(413, f"a request must have at most {most} rows, got {n_rows}. Send several.")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model, or an encoder alone, under the name it is served by.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        The estimator's class.
+    decision : Decision or None
+        On rows as the encoder takes them: the recipe is applied when a body is read. None for an encoder alone.
+    encoder : DrawnEncoder or None
+        None for a model that was fitted on codes alone.
+    reader : QueryReader
+    metadata : dict
+    """
+
+    name: str
+    kind: str
+    decision: Decision | None
+    encoder: DrawnEncoder | None
+    reader: QueryReader
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, thing: Any, metadata: Mapping[str, Any] | None = None) -> ServedModel:
+        """Return an object as it is served.
+
+        Parameters
+        ----------
+        name : str
+        thing : fitted encoder or learner, or Pipeline of known steps and a learner
+        metadata : dict, optional
+        """
+        if isinstance(thing, Encoder):
+            drawn, names = thing.drawn_, vars(thing).get("feature_names_in_")
+            recipe = None if names is None else Recipe.plain(map(str, names))
+            full = drawn.n_outputs if drawn.n_outputs == drawn.n_embedded else None
+            codes = None if drawn.template is None else CodesReader(drawn.template)
+            reader = QueryReader(codes, recipe, drawn.n_features, full, drawn.fingerprint)
+            return cls(name, type(thing).__name__, None, drawn, reader, metadata or {})
+        model = as_model(thing)
+        decision: Decision = model.decision_
+        if not decision.outputs:
+            raise FileFormatError(f"a model must predict to be served, got {type(thing).__name__}.")
+        encoder, recipe = decision.encoder, decision.recipe
+        if recipe is None and decision.columns is not None:
+            recipe = Recipe.plain(decision.columns)
+        # An encoder's own template says whether norms come with its codes.
+        template = decision.template if encoder is None else encoder.template
+        codes = CodesReader(template) if decision.takes_codes and template is not None else None
+        full = encoder.n_outputs if encoder is not None and decision.takes_features else None
+        n_features = None if encoder is None else decision.n_features
+        reader = QueryReader(codes, recipe, n_features, full, decision.fingerprint)
+        return cls(name, type(model).__name__, decision.with_recipe(None), encoder, reader, metadata or {})
+
+    @classmethod
+    def load(cls, name: str, path: Path) -> ServedModel:
+        """Return the model of a file, or refuse what cannot be served."""
+        thing = load(path)
+        if isinstance(thing, Codes):
+            raise FileFormatError(f"{str(path)!r} must hold a model or an encoder, got Codes. Give codes with --codes.")
+        return cls.of(name, thing, read_metadata(path))
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What can be asked for; nothing of an encoder."""
+        return () if self.decision is None else self.decision.outputs
+
+    @cached_property
+    def classes(self) -> list[Any] | None:
+        """Labels in the order of scores and probabilities."""
+        classes = None if self.decision is None else self.decision.classes
+        return None if classes is None else np.asarray(classes).tolist()
+
+    def small_rows(self, kind: Kind) -> int:
+        """Return how many rows of a kind are answered within about a millisecond, 0 where one takes longer."""
+        decision, work = self.decision, 1
+        sides = 1
+        if decision is not None:
+            sides = 1 if decision.right is None else 2
+            work = sides * decision.weights.size
+        if kind == "rows" and self.encoder is not None:
+            work += sides * self.encoder.row_cost
+        return _SMALL_WORK // work
+
+    def answer(self, kind: Kind, outputs: Sequence[Output], queries: Sequence[Query]) -> list[Answer]:
+        """Return the answers to queries of one kind, from one product of all their rows."""
+        if self.decision is None:
+            raise Refusal(404, f"{self.name!r} is an encoder: it predicts nothing.")
+        decision, X = self.decision, self._joined(kind, queries)
+        columns: Answer
+        if kind == "features":
+            scores = decision.scores_of_features(X)
+            columns = {name: decision.answer(name, scores).tolist() for name in outputs}
+        elif tuple(outputs) == ("predictions",):
+            columns = {"predictions": self._sliced(decision.predict, X).tolist()}
+        else:
+            scores = self._sliced(decision.scores, X)
+            columns = {name: decision.answer(name, scores).tolist() for name in outputs}
+        if len(queries) == 1:
+            return [columns]
+        ends = np.cumsum([query.n_rows for query in queries]).tolist()
+        return [
+            {name: values[end - query.n_rows : end] for name, values in columns.items()}
+            for query, end in zip(queries, ends)
+        ]
+
+    def _sliced(self, method: Callable[..., NDArray[Any]], X: Any) -> NDArray[Any]:
+        """Return method(X), in slices where their products take less time."""
+        n = X.shape[0]
+        if not _SLICE_ROWS < n < _SLICE_ROWS * min(_SLICE_COLUMNS, len(self.classes or (0,))):
+            return method(X, checked=True)
+        parts = [method(X[begin : begin + _SLICE_ROWS], checked=True) for begin in range(0, n, _SLICE_ROWS)]
+        return np.concatenate(parts)
+
+    def _joined(self, kind: Kind, queries: Sequence[Query]) -> Any:
+        """Return the rows of all queries."""
+        contents: list[Any] = [query.content for query in queries]
+        if kind == "codes" and self.reader.codes is not None:
+            return self.reader.codes.codes(contents)
+        return np.ascontiguousarray(contents[0] if len(contents) == 1 else np.concatenate(contents))
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What is loaded, ready for JSON."""
+        recipe = self.reader.recipe
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "task": None if self.decision is None else self.decision.task,
+            "classes": self.classes,
+            "n_features": self.reader.n_features,
+            "recipe": None if recipe is None else recipe.to_json(),
+            "encoder": None if self.encoder is None else summarize_encoder(self.encoder),
+            "accepts": list(self.reader.kinds),
+            "outputs": list(self.outputs),
+            "metadata": dict(self.metadata),
+        }
+
+    @cached_property
+    def document(self) -> bytes | None:
+        """All that makes the encoder and the recipe before it, as JSON; None without an encoder."""
+        if self.encoder is None:
+            return None
+        recipe = self.reader.recipe
+        content = {"model": self.name, "recipe": recipe and recipe.to_json(), **describe_encoder(self.encoder)}
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    @cached_property
+    def tag(self) -> bytes:
+        """The document's ETag: another recipe before the same encoder has another."""
+        return b'"' + hashlib.sha256(self.document or b"").hexdigest()[:32].encode() + b'"'
