@@ -20,8 +20,7 @@ from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
 from lowtide.distributed import encode, fit, predict
-from lowtide.distributed.cluster import connected
-from lowtide.distributed.shipping import Shipped
+from lowtide.distributed.cluster import Shipped, connected
 from lowtide.errors import FingerprintMismatchError, ParameterError
 
 # Sockets and pipes of workers that were killed are closed by the garbage collector, whenever it comes.

@@ -239,7 +239,7 @@ def describe(path: PathLike) -> dict[str, Any]:
     ...     lt.save(encoder, os.path.join(folder, "encoder.lowtide"))
     ...     found = lt.persist.describe(os.path.join(folder, "encoder.lowtide"))
     >>> found["format"], found["kind"], found["parts"]["encoder"]["spec"]["quantizer"]
-    (2, 'RandomFeatures', {'type': 'LloydMax', 'bits': 1})
+    (2, 'RandomFeatures', {'bits': 1, 'type': 'LloydMax'})
     >>> found["arrays"]["encoder/projection.signs"]
     {'dtype': 'uint8', 'shape': [24], 'bytes': 24}
     """
