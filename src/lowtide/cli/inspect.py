@@ -14,16 +14,7 @@ import lowtide as lt
 from lowtide.cli.models import FittedTable, encoder_of, encoder_summary, score_in
 from lowtide.cli.terminal import Voice, amount, bytes_in_words, counted, sheet, voice_options
 
-__all__ = [
-    "KERNEL_VALUES",
-    "ErrorCurve",
-    "Inspection",
-    "StoreInspection",
-    "expected_errors",
-    "inspect",
-    "sizes_by_part",
-    "verify",
-]
+__all__ = ["ErrorCurve", "Inspection", "StoreInspection", "expected_errors", "inspect", "sizes_by_part", "verify"]
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
