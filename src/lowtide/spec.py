@@ -215,24 +215,24 @@ class Registry(Generic[SpecT]):
         return cls(**params)
 
 
-def registry_of(cls: type[Spec]) -> Registry[Any]:
+def registry_of(part: type[Spec]) -> Registry[Any]:
     """Return the list of the stage that a class belongs to."""
     for registry in _REGISTRIES:
-        if isinstance(cls, type) and issubclass(cls, registry.base):
+        if isinstance(part, type) and issubclass(part, registry.base):
             return registry
     listed = ", ".join(registry.base.__name__ for registry in _REGISTRIES)
-    raise fail("register", f"a class must derive from one of {listed}", cls)
+    raise fail("register", f"a class must derive from one of {listed}", part)
 
 
 @overload
-def register(cls: ClassT, name: str | None = None) -> ClassT: ...
+def register(part: ClassT, name: str | None = None) -> ClassT: ...
 
 
 @overload
-def register(cls: None = None, name: str | None = None) -> Callable[[ClassT], ClassT]: ...
+def register(part: None = None, name: str | None = None) -> Callable[[ClassT], ClassT]: ...
 
 
-def register(cls: Any = None, name: str | None = None) -> Any:
+def register(part: Any = None, name: str | None = None) -> Any:
     """Make a class of your own a part like lowtide's: found by its name, saved by its configuration, loaded again.
 
     A file names classes and holds their parameters, never code: it can be loaded only where the class is registered
@@ -240,7 +240,7 @@ def register(cls: Any = None, name: str | None = None) -> Any:
 
     Parameters
     ----------
-    cls : type
+    part : type
         A dataclass that derives from a stage's contract: `kernels.Kernel`, `projections.Projection`,
         `maps.FeatureMap`, `quantizers.Quantizer` or `learners.Loss`. Its parameters must be JSON.
     name : str, optional
@@ -265,10 +265,10 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     Coarse(bits=1)
     >>> QUANTIZERS.remove(Coarse)
     """
-    if cls is None:
+    if part is None:
         return lambda decorated: register(decorated, name)
-    registry_of(cls).add(cls, name)
-    return cls
+    registry_of(part).add(part, name)
+    return part
 
 
 def params_to_config(owner: str, params: Mapping[str, Any], parts: Mapping[str, Registry[Any]]) -> dict[str, Any]:
@@ -384,9 +384,9 @@ def take_parts(
             )
 
 
-def _place(cls: type) -> str:
+def _place(part: type) -> str:
     """Return where a class was defined."""
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return f"{part.__module__}.{part.__qualname__}"
 
 
 def _plain(value: Any, declared: Any) -> Any:

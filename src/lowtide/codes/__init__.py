@@ -1,8 +1,8 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
+from lowtide.codes.arithmetic import check_padding
 from lowtide.codes.codes import Codes, TransposedCodes
 from lowtide.codes.layout import (
-    check_padding,
     pack_levels,
     pack_trits,
     row_bytes,

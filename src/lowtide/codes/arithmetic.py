@@ -1,4 +1,4 @@
-"""Products of packed rows and the best of them, by compiled ops on the bits or, where none fits, block by block."""
+"""Packed rows as the ops take them, and their products: by compiled ops on the bits, or else block by block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
 from lowtide import _core
@@ -65,6 +65,79 @@ def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
         )
     rows = np.ascontiguousarray(rows)
     return rows if rows.ctypes.data % 8 == 0 else rows.copy()
+
+
+def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
+    """Raise when a bit past the last level is set: counting would take it for a feature."""
+    used = used_bits % 64
+    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
+        raise CodeLayoutError(
+            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
+        )
+
+
+def check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
+    """Return a read-only float32 copy of a codebook with an entry for every level."""
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        book = np.array(codebook, dtype=np.float32)
+    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
+        raise CodeLayoutError(
+            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
+            f"{book.shape}. Give levels that never occur the value 0."
+        )
+    book.flags.writeable = False
+    return book
+
+
+def check_norms(norms: ArrayLike, n_rows: int) -> NDArray[np.float32]:
+    """Return read-only float32 norms, one a row; shared when they are float32 already."""
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        values = np.asarray(norms, dtype=np.float32).view()
+    if values.shape != (n_rows,) or not np.all((values >= 0) & (values < np.inf)):
+        raise CodeLayoutError(
+            f"Codes: norms must be {n_rows} finite numbers of at least 0, one a row, got shape {values.shape}."
+        )
+    values.flags.writeable = False
+    return values
+
+
+def check_scale(scale: ArrayLike | None, n_features: int) -> NDArray[np.float32] | None:
+    """Return a read-only float32 copy of the factors of the decoded columns, or None."""
+    if scale is None:
+        return None
+    with np.errstate(over="ignore"):  # as above
+        factors = np.array(scale, dtype=np.float32)
+    if factors.shape != (n_features,) or not np.isfinite(factors).all():
+        raise CodeLayoutError(
+            f"Codes: scale must be {n_features} finite numbers, one a decoded column, got shape {factors.shape}."
+        )
+    factors.flags.writeable = False
+    return factors
+
+
+def row_key(key: Any) -> Any:
+    """Return a key that takes rows and keeps two dimensions."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]  # how scikit-learn takes rows of anything with a shape
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, tuple):
+        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
+    index = np.asarray(key)
+    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
+        return index.astype(np.intp)
+    if index.ndim == 0 and index.dtype.kind in "iu":
+        return index.reshape(1)
+    if index.ndim != 1 or index.dtype.kind not in "iub":
+        raise CodeLayoutError(
+            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
+        )
+    return index
+
+
+def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
+    """Return whether two arrays are equal, or neither is there."""
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
 
 
 def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
@@ -134,7 +207,9 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     """Return D W for W (n_features, c)."""
     if codes.shape[0] < _FEW_ROWS:
-        return np.asarray(decode(codes, W.dtype) @ W)
+        few = np.empty(codes.shape, W.dtype)
+        _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, few)
+        return np.asarray(_scaled(few, codes.row_scale, codes.scale) @ W)
     out = np.empty((codes.shape[0], W.shape[1]), dtype=W.dtype)
     if codes.bits <= 4:
         weighted = W if codes.scale is None else W * codes.scale[:, None]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes import arithmetic, layout
-from lowtide.codes.arithmetic import PackedRows, aligned_rows
-from lowtide.codes.layout import check_norms, row_bytes, stored_bits
+from lowtide.codes import arithmetic
+from lowtide.codes.arithmetic import PackedRows, aligned_rows, check_norms
+from lowtide.codes.layout import row_bytes, stored_bits, unpack_levels
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
 
@@ -102,7 +102,7 @@ class Codes:
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        layout.check_padding(rows, int(n_levels) * stored_bits(bits))
+        arithmetic.check_padding(rows, int(n_levels) * stored_bits(bits))
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
@@ -112,13 +112,13 @@ class Codes:
 
     def _set_values(self, rows: NDArray[np.uint8], n_levels: int, codebook: ArrayLike, scale: ArrayLike | None) -> None:
         """Set rows and what they decode to, once bits are known."""
-        book, stored = layout.check_codebook(codebook, self._bits), stored_bits(self._bits)
+        book, stored = arithmetic.check_codebook(codebook, self._bits), stored_bits(self._bits)
         width = 1 if book.ndim == 1 else book.shape[1]
         padded = np.zeros((1 << stored, width), dtype=np.float32)
         padded[: len(book)] = book.reshape(-1, width)
         self._codebook, self._packed = book, rows.view()
         self._packed.flags.writeable = False
-        self._rows = PackedRows(self._packed, n_levels, stored, padded, layout.check_scale(scale, n_levels * width))
+        self._rows = PackedRows(self._packed, n_levels, stored, padded, arithmetic.check_scale(scale, n_levels * width))
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
         """Return codes of other packed rows with the bits, codebook and identity of these, the template.
@@ -213,7 +213,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        rows = layout.row_key(key)
+        rows = arithmetic.row_key(key)
         return self.with_rows(self._packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -352,7 +352,7 @@ class Codes:
 
     def levels(self) -> NDArray[np.uint8]:
         """Return the unpacked levels, uint8 (n, n_levels)."""
-        return layout.unpack_levels(self._packed, self._bits, self.n_levels)
+        return unpack_levels(self._packed, self._bits, self.n_levels)
 
     def blocks(self, size: int) -> Iterator[Codes]:
         """Yield the rows in order, at most `size` at a time, without copying: what makes Codes a `CodeSource`."""
@@ -368,10 +368,10 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and same_array(self.scale, other.scale)
+            and arithmetic.same_array(self.scale, other.scale)
             and np.array_equal(self._packed, other._packed)
             and self.is_times_norms == other.is_times_norms
-            and same_array(self._norms, other._norms)
+            and arithmetic.same_array(self._norms, other._norms)
         )
 
     def to_state(self) -> State:
@@ -496,8 +496,3 @@ def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
             f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
             f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
         )
-
-
-def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
-    """Return whether two arrays are equal, or neither is there."""
-    return left is right or (left is not None and right is not None and np.array_equal(left, right))

@@ -1,4 +1,4 @@
-"""The packed layout of a row: how wide it is, levels in and out of it, and the checks of what belongs to rows."""
+"""The packed layout of a row: how wide it is, and levels in and out of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
@@ -161,71 +161,3 @@ def unpack_trits(packed: Any, *, n_levels: int) -> NDArray[np.uint8]:
     if digits[:, n_levels:].any():
         raise CodeLayoutError(f"unpack_trits: trits past the {n_levels} of a row must be 0, got others.")
     return np.ascontiguousarray(digits[:, :n_levels])
-
-
-def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
-    """Raise when a bit past the last level is set: counting would take it for a feature."""
-    used = used_bits % 64
-    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
-        raise CodeLayoutError(
-            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
-        )
-
-
-def check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
-    """Return a read-only float32 copy of a codebook with an entry for every level."""
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        book = np.array(codebook, dtype=np.float32)
-    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
-        raise CodeLayoutError(
-            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
-            f"{book.shape}. Give levels that never occur the value 0."
-        )
-    book.flags.writeable = False
-    return book
-
-
-def check_norms(norms: ArrayLike, n_rows: int) -> NDArray[np.float32]:
-    """Return read-only float32 norms, one a row; shared when they are float32 already."""
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        values = np.asarray(norms, dtype=np.float32).view()
-    if values.shape != (n_rows,) or not np.all((values >= 0) & (values < np.inf)):
-        raise CodeLayoutError(
-            f"Codes: norms must be {n_rows} finite numbers of at least 0, one a row, got shape {values.shape}."
-        )
-    values.flags.writeable = False
-    return values
-
-
-def check_scale(scale: ArrayLike | None, n_features: int) -> NDArray[np.float32] | None:
-    """Return a read-only float32 copy of the factors of the decoded columns, or None."""
-    if scale is None:
-        return None
-    with np.errstate(over="ignore"):  # as above
-        factors = np.array(scale, dtype=np.float32)
-    if factors.shape != (n_features,) or not np.isfinite(factors).all():
-        raise CodeLayoutError(
-            f"Codes: scale must be {n_features} finite numbers, one a decoded column, got shape {factors.shape}."
-        )
-    factors.flags.writeable = False
-    return factors
-
-
-def row_key(key: Any) -> Any:
-    """Return a key that takes rows and keeps two dimensions."""
-    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-        key = key[0]  # how scikit-learn takes rows of anything with a shape
-    if isinstance(key, slice):
-        return key
-    if isinstance(key, tuple):
-        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
-    index = np.asarray(key)
-    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
-        return index.astype(np.intp)
-    if index.ndim == 0 and index.dtype.kind in "iu":
-        return index.reshape(1)
-    if index.ndim != 1 or index.dtype.kind not in "iub":
-        raise CodeLayoutError(
-            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
-        )
-    return index

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes.codes import Codes, check_same_frequencies, same_array
+from lowtide.codes.arithmetic import same_array
+from lowtide.codes.codes import Codes, check_same_frequencies
 from lowtide.errors import CodeLayoutError
 
 __all__ = ["CodeSource", "concatenate"]

@@ -3,16 +3,17 @@
 from lowtide.quantizers.base import (
     ContinuousQuantizer,
     DrawnQuantizer,
+    LloydMax,
+    Phase,
     PhaseSteps,
     Quantizer,
     StepFunction,
+    Uniform,
     even_steps,
     quantizer_by_name,
 )
-from lowtide.quantizers.equal import Phase, Uniform
 from lowtide.quantizers.lloyd_max import (
     LineSteps,
-    LloydMax,
     lloyd_max,
     lloyd_max_arcsine,
     lloyd_max_distortion,

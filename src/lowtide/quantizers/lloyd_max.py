@@ -1,4 +1,4 @@
-"""The quantizer of least squared error, of the components of a map and of a normal projection."""
+"""Levels of least squared error: of any symmetric density, and of a normal projection."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_banded
 
 from lowtide._checks import check_integer
-from lowtide.maps import Arcsine, Density, FeatureMap, Normal
-from lowtide.quantizers.base import PhaseSteps, Quantizer, even_steps
+from lowtide.maps import Arcsine, Density, Normal
 
 __all__ = [
     "LineSteps",
-    "LloydMax",
     "lloyd_max",
     "lloyd_max_arcsine",
     "lloyd_max_distortion",
@@ -29,33 +27,6 @@ _ARCSINE = Arcsine()
 _NORMAL = Normal()
 # Enough for any cell but the outermost: the next singularity is never nearer than a third of its width.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-
-
-@dataclass(eq=False, repr=False)
-class LloydMax(Quantizer):
-    """Lloyd-Max quantizer of the map's density: centroids as levels, midpoints as borders.
-
-    On the arcsine law of a dithered cosine it also has the least variance against the full side. One bit is the square
-    wave sign(cos t).
-
-    Parameters
-    ----------
-    bits : int, default=1
-        1 to 8.
-
-    Examples
-    --------
-    >>> from lowtide.maps import Cosine
-    >>> drawn = LloydMax(bits=1).draw(Cosine(), np.random.default_rng(0))
-    >>> drawn.codebook.round(4)                     # -pi/4 and pi/4
-    array([-0.7854,  0.7854])
-    """
-
-    bits: int = 1
-
-    def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> PhaseSteps:
-        """Return the quantizer of the map's components; nothing is random."""
-        return even_steps(*lloyd_max(feature_map.density, self.bits), feature_map.shifts)
 
 
 def lloyd_max_arcsine(bits: int) -> tuple[Array, Array]:
