@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from device.harness import ARM_C, CORTEX_M4, STRICT, needs_arm, needs_host, run_on_host
+from device.harness import called_from_elsewhere, compiled, measured, needs_arm, needs_host, run_on_host
 from device.samples import classifier, phases, trits
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
@@ -32,35 +32,6 @@ def ten_classes(features):
         weights=RNG.standard_normal((drawn.n_outputs, 10)),
     )
     return model
-
-
-def compiled(made, folder, *flags):
-    """Return the object file for a Cortex-M4."""
-    _, source = made.write(folder)
-    target = folder / "device.o"
-    subprocess.run([ARM_C, *STRICT, *CORTEX_M4, *flags, "-fstack-usage", "-c", source, "-o", target], check=True)
-    return target
-
-
-def called_from_elsewhere(target):
-    """Return the functions that a linker would have to find in a library."""
-    text = subprocess.run([shutil.which("arm-none-eabi-nm"), "-u", target], capture_output=True, text=True, check=True)
-    return set(text.stdout.split()) - {"U"}
-
-
-def measured(made, folder):
-    """Return the bytes of flash and of static memory that the linker would see, and the deepest stack."""
-    target = compiled(made, folder)
-    size = shutil.which("arm-none-eabi-size")
-    text = subprocess.run([size, "-A", target], capture_output=True, text=True, check=True).stdout
-    sections = {line.split()[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith(".")}
-    flash = sum(n for name, n in sections.items() if name.startswith((".text", ".rodata", ".data")))
-    static = sum(n for name, n in sections.items() if name.startswith((".data", ".bss")))
-    frames = dict(re.findall(r":(\w+)\t(\d+)", target.with_suffix(".su").read_text()))
-    # Functions call downward only: no path is longer than all of one entry's frames together.
-    inner = sum(int(n) for name, n in frames.items() if not name.startswith(f"{made.name}_"))
-    scoring = sum(int(frames.get(f"{made.name}_{name}", 0)) for name in ("scores", "decide"))
-    return flash, static, max(int(frames[f"{made.name}_encode"]), scoring) + inner
 
 
 @needs_arm

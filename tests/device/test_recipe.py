@@ -9,7 +9,18 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from device.harness import HOST_C, STRICT, needs_host, needs_qemu, run_on_arm, run_on_host
+from device.harness import (
+    HOST_C,
+    STRICT,
+    called_from_elsewhere,
+    compiled,
+    measured,
+    needs_arm,
+    needs_host,
+    needs_qemu,
+    run_on_arm,
+    run_on_host,
+)
 from device.samples import trits
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
@@ -318,6 +329,25 @@ def test_scales_take_no_more_flash_than_they_need(scale, n_bytes):
     plain = export_c(model)
     assert extra - sum(plain.tables.values()) == n_bytes
     assert export_c(model_of(Recipe.scaled(6, scale))).code_bytes - plain.code_bytes < 400
+
+
+@needs_arm
+def test_stated_sizes_hold_for_tables(tmp_path):
+    for model in (*map(model_of, RECIPES.values()), shop_pipeline()):
+        made = export_c(model)
+        flash, static, stack = measured(made, tmp_path)
+        code_bytes = int(re.search(r"CODE_BYTES (\d+)", made.header)[1])
+        assert sum(made.tables.values()) < flash <= made.flash_bytes
+        assert static == 0
+        assert code_bytes + stack <= made.ram_bytes
+
+
+@needs_arm
+@pytest.mark.parametrize("flag", ["-Os", "-O3"])
+def test_tables_need_arithmetic_in_double_and_nothing_else(tmp_path, flag):
+    for model in map(model_of, RECIPES.values()):
+        called = called_from_elsewhere(compiled(export_c(model), tmp_path, flag))
+        assert all(name.startswith("__aeabi_") for name in called)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,9 @@ import pytest
 from device.harness import HOST_C, needs_host, needs_qemu, run_on_arm, run_on_host
 from device.samples import classifier, integer_rows, phases, trits
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 import lowtide as lt
 from lowtide.device import ScoreTables, export_c
@@ -168,3 +171,43 @@ def test_a_model_of_codes_needs_their_encoder():
         export_c(lt.KernelClassifier(C=1.0).fit(codes, y))
     made = export_c(lt.KernelClassifier(FrozenEstimator(encoder), C=1.0).fit(codes, y))
     assert made.tables["weights"] == 50
+
+
+@cache
+def compressed_models():
+    """Return compressed machines that vote, tell inliers, or give values; one of a length a column."""
+    X = rows_of().astype(np.float64)
+    four = np.argmax(X[:, :4], axis=1)
+    length_scale = np.linspace(0.5, 3.0, X.shape[1])
+    process = GaussianProcessRegressor(RBF(length_scale), optimizer=None, alpha=0.1)
+    machines = [SVC(gamma=0.02).fit(X, four), SVC(gamma=0.02).fit(X, four > 1), OneClassSVM(gamma=0.02, nu=0.3).fit(X)]
+    machines += [SVR(gamma=0.02).fit(X, X[:, 0]), process.fit(X, X[:, 0])]
+    return [(lt.compress(machine, n_components=4096, bits=1, random_state=0), X) for machine in machines]
+
+
+@needs_host
+def test_compressed_machines_score_and_answer_as_the_reference(tmp_path):
+    models = compressed_models()
+    made = [export_c(model, name=f"c{i}") for i, (model, _) in enumerate(models)]
+    jobs = [
+        (one, rows if "_COLUMNS" in one.header else rows.astype(np.float32)) for one, (_, rows) in zip(made, models)
+    ]
+    assert ["_COLUMNS" in one.header for one in made] == [False] * 4 + [True]
+    for (model, rows), answer in zip(models, run_on_host(tmp_path, jobs), strict=True):
+        tables, codes = ScoreTables.of(model.decision_, "int8"), model.decision_.encode(rows)
+        assert np.array_equal(answer.codes, codes.packed)
+        assert np.array_equal(answer.scores, tables.scores(codes))
+        if answer.decided is None:
+            exact = model.predict(rows)
+            assert np.corrcoef(answer.scores[:, 0], exact)[0, 1] > 0.99
+            continue
+        decided = answer.decided if model.decision_.classes is None else model.classes_[answer.decided]
+        assert np.array_equal(decided, tables.decide(codes))
+        assert np.mean(decided == model.predict(rows)) > 0.9
+
+
+def test_votes_whose_ties_are_broken_are_refused():
+    X = rows_of()
+    machine = SVC(gamma=0.02, break_ties=True).fit(X, np.argmax(X[:, :4], axis=1))
+    with pytest.raises(lt.errors.ParameterError, match="breaking ties"):
+        export_c(lt.compress(machine, n_components=4096, bits=1, random_state=0))

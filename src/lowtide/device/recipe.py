@@ -124,8 +124,8 @@ class RecipeSource:
             tuple(tables),
             filled("recipe.c", **names, sources=sources, steps=steps, read=read),
             frozenset({"float.h"}),
-            code_bytes=220 + 80 * n_pieces + sum(len(text.encode()) + 5 for text in texts),
-            work_bytes=4 * self.recipe.n_features + 160,
+            code_bytes=140 + 80 * n_pieces + sum(len(text.encode()) + 5 for text in texts),
+            work_bytes=4 * self.recipe.n_features + 128,
         )
 
     @cached_property
