@@ -146,3 +146,11 @@ def test_write_leaves_nothing_where_it_may_not(tmp_path):
     with pytest.raises(lt.errors.FileAccessError):
         export_c(phases(5, 20)).write(tmp_path / "missing")
     assert not list(tmp_path.iterdir())
+
+
+def test_both_identities_of_a_code_are_there_for_messages():
+    encoder = phases(5, 20)
+    made = export_c(encoder, name="e")
+    codes = encoder.encode(np.zeros((1, 5)))
+    for name, identity in (("fingerprint", codes.fingerprint), ("side", codes.side)):
+        assert f"const uint8_t e_{name}[16] = {{{', '.join(map(str, identity))}}};" in made.source

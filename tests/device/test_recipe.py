@@ -384,5 +384,6 @@ def test_rows_without_a_table_are_not_double():
 
 def test_steps_are_numbered_as_they_are_done():
     source = export_c(model_of(RECIPES["every step, with gaps"])).source
+    assert max(map(len, source.splitlines())) <= 120
     steps = re.findall(r"Numbers of step (\d)", source)
     assert steps == sorted(steps)

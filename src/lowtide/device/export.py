@@ -28,6 +28,7 @@ __all__ = ["DeviceCode", "export_c"]
 _INPUTS = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
 _ROWS = {"float64": "double", **_INPUTS}
 _MOST_FEATURES = 65535
+_IDENTITY_BYTES = 16  # of the side; that of the frequencies is in the encoder's code
 _WIDTH = 110
 
 
@@ -175,7 +176,7 @@ def export_c(
         header="",
         source=_source(parts, names, what.encoder),
         tables={table.name: table.nbytes for part in parts for table in part.tables},
-        code_bytes=sum(part.code_bytes for part in parts),
+        code_bytes=_IDENTITY_BYTES + sum(part.code_bytes for part in parts),
         ram_bytes=names["code_bytes"] + 4 * (scores.n_scores if scores else 0) + stack,
         error=None if scores is None else scores.rounded.error,
         agreement=None if rows is None else _agreement(what, rows),
@@ -271,9 +272,10 @@ def _source(parts: list[Part], names: dict[str, Any], encoder: DrawnEncoder) -> 
     preamble = "".join(f"#include <{header}>\n" for header in headers)
     if "float.h" in headers:
         preamble += filled("strict.c")
-    fingerprint = ", ".join(str(byte) for byte in encoder.fingerprint)
+    identity = {"fingerprint": encoder.fingerprint, "side": encoder.side}
+    values = {name: ", ".join(map(str, number)) for name, number in identity.items()}
     body = "".join(part.text() for part in parts)
-    return filled("source.c", **names, preamble=preamble, fingerprint=fingerprint, body=body).rstrip("\n") + "\n"
+    return filled("source.c", **names, **values, preamble=preamble, body=body).rstrip("\n") + "\n"
 
 
 def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:

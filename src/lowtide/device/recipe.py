@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _STEPS = {
     "multiply": "v = v * {0};",
     "add": "v = v + {0};",
     # numpy's, for zeros of either sign too; what is infinite is refused, what is missing stays.
-    "clip": "if (v == v && v - v != 0.0) return -1; if (v <= {0}) v = {0}; if (v >= {1}) v = {1};",
+    "clip": "if (v == v && v - v != 0.0) return -1;\nif (v <= {0}) v = {0};\nif (v >= {1}) v = {1};",
 }
 _IN_ORDER = """    uint32_t j;
     for (j = 0; j < {P}_FEATURES; ++j) {{
@@ -59,13 +60,12 @@ class RecipeSource:
     recipe: Recipe
 
     def __post_init__(self) -> None:
-        numbers = {source.column for source in self.recipe.sources if isinstance(source, Number)}
         for known in self._lists:
             name, values = self.recipe.columns[known.column], [value for value in known.values if value is not None]
             if None in known.values[:-1]:
                 raise fail("export_c", f"of the categories of {name!r} a missing value must be the last", known.values)
             texts = [value for value in values if isinstance(value, str)]
-            if texts and (known.column in numbers or known.column in self._numbered or len(texts) < len(values)):
+            if texts and (known.column in self._numbers or known.column in self._numbered or len(texts) < len(values)):
                 raise fail("export_c", f"column {name!r} must hold texts or numbers on a device", "both")
             if any("\0" in text for text in texts):
                 raise fail("export_c", f"categories of {name!r} must be texts of C", "one with a zero byte in it")
@@ -138,6 +138,11 @@ class RecipeSource:
         return sorted({source.categories for source in self.recipe.sources if not isinstance(source, Number)})
 
     @cached_property
+    def _numbers(self) -> set[int]:
+        """Columns that numbers are taken from."""
+        return {source.column for source in self.recipe.sources if isinstance(source, Number)}
+
+    @cached_property
     def _numbered(self) -> set[int]:
         """Columns whose categories are numbers."""
         return {c.column for c in self._lists if not any(isinstance(value, str) for value in c.values)}
@@ -161,7 +166,7 @@ class RecipeSource:
             return f"{prefix}_category({column}, text), text one of {listed}{gone and ';' + gone}"
         if lists:
             return f"one of {_shown([f'{float(v):g}' for c in lists for v in c.values if v is not None])}{gone}"
-        if not any(isinstance(source, Number) and source.column == column for source in self.recipe.sources):
+        if column not in self._numbers:
             return "not read"
         return "a number" + (" or NaN" if self.recipe.columns[column] in self.recipe.filled else "")
 
@@ -189,8 +194,8 @@ class RecipeSource:
                 mask = np.packbits(np.isin(np.arange(end), given), bitorder="little")
                 tables.append(Table(f"has_{number}", mask, f"Features that step {number + 1} is for."))
                 guards = [f"j < {end}", f"((has_{number}[j >> 3] >> (j & 7)) & 1)"]
-            line = _STEPS[op].format(*words)
-            lines += f"    if ({' && '.join(guards)}) {{ {line} }}\n" if guards else f"    {line}\n"
+            line = indent(_STEPS[op].format(*words), "        " if guards else "    ")
+            lines += f"    if ({' && '.join(guards)}) {{\n{line}\n    }}\n" if guards else f"{line}\n"
         return tables, lines
 
     def _runs(self) -> tuple[list[list[int]], list[tuple[float | None, float | None, bool]]]:

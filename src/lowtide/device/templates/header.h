@@ -13,8 +13,8 @@ ${columns}#define ${P}_FEATURES ${n_features}
 #define ${P}_BITS ${bits}
 #define ${P}_CODE_BYTES ${code_bytes}
 
-/* Which encoder: what a server compares before it takes a code. */
-extern const uint8_t ${p}_fingerprint[16];
+/* Which frequencies, and which rule that makes levels of phases: what a server compares before it takes a code. */
+extern const uint8_t ${p}_fingerprint[16], ${p}_side[16];
 $encode$decision
 #ifdef __cplusplus
 }
