@@ -268,7 +268,7 @@ def as_model(thing: Any) -> Learner:
         raise fail("model", "must be a learner of lowtide or a Pipeline that ends in one", type(thing).__name__, remedy)
     learner = as_model(thing.steps[-1][1])
     before = Pipeline(thing.steps[:-1])
-    if not before.steps:
+    if all(step in (None, "passthrough") for _, step in before.steps):
         return learner
     from lowtide.tables import recipe_of
 
