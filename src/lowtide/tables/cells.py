@@ -117,7 +117,7 @@ def text_of(value: object) -> str:
     """
     if is_missing(value):
         return ""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, (float, np.floating)) and value.is_integer():
         return str(int(value))
     return str(value).strip()
 

@@ -87,10 +87,10 @@ class Recipe:
     categories
         `column` counts `columns`, from 0. `values` are different texts, truth values and finite numbers, and at most
         one null, which is a missing value. A cell is compared so: with `as_text` it is made a text (a whole number
-        without point, blanks around it removed, nothing as ""); otherwise a missing cell becomes `missing` unless that
-        is null. Equal means the same text, or the same number; a truth value equals the numbers 1 and 0; a missing cell
-        equals null. A cell that equals no value is unknown: with "error" the row is refused, with "ignore" it is in no
-        category.
+        without point, other numbers as Python writes them, "True" and "False", blanks around a text removed, nothing as
+        ""); otherwise a missing cell becomes `missing` unless that is null. Equal means the same text, or the same
+        number; a truth value equals the numbers 1 and 0; a missing cell equals null. A cell that equals no value is
+        unknown: with "error" the row is refused, with "ignore" it is in no category.
     sources
         One a feature. ["number", column] is the number in the cell, as float64; truth values are 1 and 0, a missing
         cell is NaN, a text is refused. ["indicator", categories, index] is 1.0 where the cell equals `values[index]`,
@@ -320,31 +320,24 @@ class Recipe:
             known = self.categories[source.categories]
             if source.categories not in places:
                 places[source.categories] = known.index(columns[known.column], self.columns[known.column])
-                for feature_of in self._spread.get(source.categories, ()):
-                    feature = feature_of[places[source.categories][0]]
-                    rows = np.flatnonzero(feature >= 0)
-                    out[rows, feature[rows]] = 1.0
+                feature = self._spread[source.categories][places[source.categories][0]]
+                rows = np.flatnonzero(feature >= 0)
+                out[rows, feature[rows]] = 1.0
+            index, absent = places[source.categories]
             if isinstance(source, Ordinal):
-                index, absent = places[source.categories]
                 out[:, j] = np.where(index < 0, _nan_for_none(source.unknown), index)
                 out[absent, j] = _nan_for_none(source.missing)
+            elif self._spread[source.categories][source.index] != j:  # the category has another feature already
+                np.equal(index, source.index, out=out[:, j])
         return out
 
     @cached_property
-    def _spread(self) -> dict[int, list[NDArray[np.intp]]]:
-        """The feature that each category makes 1, -1 for none, by list of categories; the last entry is for unknown.
-
-        There is one array for each time that a category is used.
-        """
-        spread: dict[int, list[NDArray[np.intp]]] = {}
+    def _spread(self) -> list[NDArray[np.intp]]:
+        """The first feature that each category makes 1, -1 for none, by list of categories; unknown ones come last."""
+        spread = [np.full(len(known.values) + 1, -1, dtype=np.intp) for known in self.categories]
         for j, source in enumerate(self.sources):
-            if isinstance(source, Indicator):
-                layers = spread.setdefault(source.categories, [])
-                free = next((layer for layer in layers if layer[source.index] < 0), None)
-                if free is None:
-                    free = np.full(len(self.categories[source.categories].values) + 1, -1, dtype=np.intp)
-                    layers.append(free)
-                free[source.index] = j
+            if isinstance(source, Indicator) and spread[source.categories][source.index] < 0:
+                spread[source.categories][source.index] = j
         return spread
 
     def _finish(self, out: Floats) -> Floats:
