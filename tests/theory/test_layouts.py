@@ -22,10 +22,14 @@ def haar_covariance(d, z):
 
 
 def test_covariance_is_the_closed_form_of_each_layout():
-    np.testing.assert_array_equal(covariance(Gaussian(2.0), "free", 2 * Z, 64), chi_covariance(64, Z))
-    np.testing.assert_array_equal(covariance(Matern(), "free", Z, 64), mixture_covariance(Matern(), 64, Z))
-    np.testing.assert_allclose(covariance(Bessel(2.0), "fixed", 2 * Z, 6), haar_covariance(6, Z), rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(covariance(Laplace(), "iid", Z, 6), np.zeros(4))
+    np.testing.assert_array_equal(covariance(Gaussian(2.0), Blocks("free", 64, (64,)), 2 * Z), chi_covariance(64, Z))
+    np.testing.assert_array_equal(
+        covariance(Matern(), Blocks("free", 64, (64,)), Z), mixture_covariance(Matern(), 64, Z)
+    )
+    np.testing.assert_allclose(
+        covariance(Bessel(2.0), Blocks("fixed", 6, (6,)), 2 * Z), haar_covariance(6, Z), rtol=0, atol=1e-14
+    )
+    np.testing.assert_array_equal(covariance(Laplace(), Blocks("iid", 6, (6,)), Z), np.zeros(4))
 
 
 AMPLITUDES = np.array([1.0, 0.0, 0.4, 0.0, -0.3])
@@ -40,23 +44,25 @@ def test_simulated_covariance_of_harmonics_agrees(kernel, lengths):
     scale = kernel.length_quantile(rng.random((2, n)), d)
     h = [np.cos(np.outer(s * r * u, k)) @ AMPLITUDES[k - 1] - mean for r, u in zip(scale, orthogonal_pairs(rng, d, n))]
     product = h[0] * h[1]
-    found = float(covariance(kernel, lengths, s, d, AMPLITUDES))
+    found = float(covariance(kernel, Blocks(lengths, d, (d,)), s, AMPLITUDES))
     assert abs(product.mean() - found) < 4.5 * product.std() / np.sqrt(n)
     # The harmonics are seen: the plain cosine is ruled out.
-    assert abs(product.mean() - float(covariance(kernel, lengths, s, d))) > 10 * product.std() / np.sqrt(n)
+    assert abs(product.mean() - float(covariance(kernel, Blocks(lengths, d, (d,)), s))) > 10 * product.std() / np.sqrt(
+        n
+    )
 
 
 def test_trailing_zeros_of_the_amplitudes_change_nothing():
-    np.testing.assert_array_equal(covariance(Gaussian(), "free", Z, 8, [1, 0, 0]), chi_covariance(8, Z))
+    np.testing.assert_array_equal(covariance(Gaussian(), Blocks("free", 8, (8,)), Z, [1, 0, 0]), chi_covariance(8, Z))
 
 
 def test_block_of_one_dimension_has_no_pairs():
-    np.testing.assert_array_equal(covariance(Gaussian(), "free", Z, 1), np.zeros(4))
+    np.testing.assert_array_equal(covariance(Gaussian(), Blocks("free", 1, (1,)), Z), np.zeros(4))
 
 
 def test_unknown_layout_is_refused():
-    with pytest.raises(ParameterError, match="'free', 'fixed', 'iid'"):
-        covariance(Gaussian(), "haar", Z, 4)
+    with pytest.raises(ParameterError, match="'free', 'fixed' or 'iid'"):
+        covariance(Gaussian(), Blocks("haar", 4, (4,)), Z)
 
 
 @pytest.mark.parametrize(("d", "p"), [(5, 3), (5, 5), (4, 9)])
@@ -97,8 +103,9 @@ def test_simulated_coded_estimate_has_the_stated_variance(kernel, quantizer, bot
     values = simulated(quantizer, both, kernel, d, p, s, n)
     coded = quantizer.draw(CosSin(), np.random.default_rng(0)).moments()
     pair = PairMoments(coded, coded if both else CosSin().moments())
-    c = covariance(kernel, "fixed" if isinstance(kernel, Bessel) else "free", s, d, pair.amplitudes)
-    expected = float(layout_variance(Blocks("free", d, (4, 4)), pair.variance(kernel, s, d), c))
+    blocks = Blocks("fixed" if isinstance(kernel, Bessel) else "free", d, (4, 4))
+    c = covariance(kernel, blocks, s, pair.amplitudes)
+    expected = float(layout_variance(blocks, pair.variance(kernel, s, d), c))
     mean = float(pair.mean(kernel, s, d))
     spread = (values - mean) ** 2
     assert abs(values.mean() - mean) < 4.5 * values.std() / np.sqrt(n)
@@ -146,9 +153,9 @@ def test_simulated_covariance_agrees(d, z):
     assert abs(product.mean() - float(chi_covariance(d, z))) < 4.5 * product.std() / np.sqrt(n)
 
 
-def test_block_of_one_dimension_is_refused():
+def test_chi_lengths_need_two_dimensions():
     with pytest.raises(ParameterError, match="at least 2"):
-        chi_covariance(1, 1.0)
+        orf_chi_variance(1, 1, 1.0)
 
 
 MIXTURE_Z = np.array([0.0, 0.01, 0.3, 1.0, 2.0, 4.0])

@@ -7,7 +7,7 @@ from reference.orthogonal_features import bessel, estimates
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import Bessel, normalized_bessel
-from lowtide.projections import block_sizes
+from lowtide.projections import Blocks, block_sizes
 from lowtide.theory import (
     covariance,
     kernel_bounds,
@@ -80,7 +80,9 @@ def test_ratio_to_the_iid_variance_is_the_documented_one():
 
 def test_haar_covariance_is_minus_z4_over_2d2_d_plus_2_near_zero():
     z, d = 0.05, 6
-    assert float(covariance(Bessel(), "fixed", z, d)) == pytest.approx(-(z**4) / (2 * d**2 * (d + 2)), rel=1e-2)
+    assert float(covariance(Bessel(), Blocks("fixed", d, (d,)), z)) == pytest.approx(
+        -(z**4) / (2 * d**2 * (d + 2)), rel=1e-2
+    )
 
 
 def test_variances_are_never_negative_nor_nan():

@@ -279,7 +279,7 @@ def _pair_curves(
 
     def variance(s: Floats) -> Floats:
         own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
-        return own + pairs * covariance(kernel, blocks.lengths, s, blocks.dimension, harmonics)
+        return own + pairs * covariance(kernel, blocks, s, harmonics)
 
     unit, _ = kernel_reach(kernel, n_features)
     return _Curves(Curve(mean, unit), Curve(variance, unit))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr
 
-from lowtide._checks import check_integer, check_option, fail
+from lowtide._checks import fail
 from lowtide.kernels import Gaussian, Kernel
 from lowtide.projections import Blocks
 from lowtide.theory.pairs import Curve
@@ -36,23 +36,19 @@ _LARGE_DIMENSION = 10**4
 _CHUNK = 1 << 20
 
 
-def covariance(
-    kernel: Kernel, lengths: str, distance: ArrayLike, dimension: int, amplitudes: ArrayLike = (1.0,)
-) -> Floats:
+def covariance(kernel: Kernel, blocks: Blocks, distance: ArrayLike, amplitudes: ArrayLike = (1.0,)) -> Floats:
     """Return the covariance c(s) of h(w_1.(x-y)) and h(w_2.(x-y)) for two frequencies of one block.
 
     Parameters
     ----------
     kernel : Kernel
         The kernel whose frequencies are laid out.
-    lengths : {"free", "fixed", "iid"}
-        As in `lowtide.projections.Blocks`. "free": orthogonal directions with independent lengths of the kernel's law,
-        1F1(D; D/2; -z^2/2) - exp(-z^2) for the Gaussian (to 1e-13), quadrature for other mixtures (to 1e-7). "fixed":
-        Haar directions of one length, kappa(sqrt2 s) - kappa(s)^2. "iid": 0.
+    blocks : Blocks
+        `dimension` is the dimension D of a block after padding. `lengths` "free": orthogonal directions with
+        independent lengths of the kernel's law, 1F1(D; D/2; -z^2/2) - exp(-z^2) for the Gaussian (to 1e-13), quadrature
+        for other mixtures (to 1e-7). "fixed": Haar directions of one length, kappa(sqrt2 s) - kappa(s)^2. "iid": 0.
     distance : array-like of float
         Distances s in X's units, any shape.
-    dimension : int
-        Dimension D of a block after padding.
     amplitudes : array-like of float, default (1,)
         a_1, a_2, ... of h(t) = sum_k a_k cos(k t); `PairMoments.amplitudes` for codes against codes. Orders above
         64 are left out: they change c by less than 1e-4 of the variance of one frequency.
@@ -69,17 +65,18 @@ def covariance(
     Examples
     --------
     >>> from lowtide.kernels import Gaussian
+    >>> from lowtide.projections import Blocks
     >>> from lowtide.theory import covariance
-    >>> covariance(Gaussian(), "free", [0.0, 1.0], dimension=64).round(6).tolist()
+    >>> covariance(Gaussian(), Blocks("free", 64, (64, 36)), [0.0, 1.0]).round(6).tolist()
     [0.0, -0.002861]
     """
     s = np.abs(np.asarray(distance, dtype=np.float64))
     a = np.trim_zeros(np.asarray(amplitudes, dtype=np.float64)[:_MOST_HARMONICS], "b")
-    check_option("covariance", "lengths", lengths, ("free", "fixed", "iid"))
-    dim = check_integer("covariance", "dimension", dimension, low=1)
-    if lengths == "iid" or dim == 1:
+    if blocks.lengths not in ("free", "fixed", "iid"):
+        raise fail("covariance", "lengths of blocks must be 'free', 'fixed' or 'iid'", blocks.lengths)
+    if blocks.lengths == "iid" or blocks.dimension == 1:
         return np.zeros_like(s)
-    return (_free if lengths == "free" else _fixed)(kernel, s, dim, a)
+    return (_free if blocks.lengths == "free" else _fixed)(kernel, s, blocks.dimension, a)
 
 
 def layout_variance(blocks: Blocks, variances: ArrayLike, covariances: ArrayLike) -> Floats:
@@ -141,12 +138,11 @@ def chi_covariance(dimension: int, z: ArrayLike) -> Floats:
     below 1e-13, the relative error at z -> 0 a few roundings. The loop has about z^2/2 + 10 z + 30 steps, each one pass
     over `z`.
     """
-    dim = check_integer("chi_covariance", "dimension", dimension, low=2)
     y = np.minimum(np.abs(np.asarray(z, dtype=np.float64)), 1e100) ** 2 / 2
     near = y <= _LARGEST_Y
     out = np.empty_like(y)
-    out[near] = _poisson_average(y[near], dim / 2)
-    out[~near] = _far(y[~near], dim / 2)
+    out[near] = _poisson_average(y[near], dimension / 2)
+    out[~near] = _far(y[~near], dimension / 2)
     return out
 
 
@@ -210,12 +206,11 @@ def mixture_covariance(kernel: Kernel, dimension: int, distance: ArrayLike, ampl
     is about 1e-7 (1e-5 for a Matern kernel with nu < 0.5). The law of W is one table of about a thousand points, made
     in 0.1 s; then 0.1 ms a distance.
     """
-    dim = check_integer("mixture_covariance", "dimension", dimension, low=2)
     if kernel.law != "gaussian_mixture":
         raise fail("mixture_covariance", "kernel must be a Gaussian mixture", kernel, "Bessel: lengths='fixed'.")
     s = np.abs(np.asarray(distance, dtype=np.float64)).ravel()
-    scale, joint, apart = _pair_law(*_scale_law(kernel, np.asarray(amplitudes, dtype=np.float64)), dim)
-    chi = Curve(lambda z: chi_covariance(dim, z), unit=1.0)
+    scale, joint, apart = _pair_law(*_scale_law(kernel, np.asarray(amplitudes, dtype=np.float64)), dimension)
+    chi = Curve(lambda z: chi_covariance(dimension, z), unit=1.0)
     out = np.empty_like(s)
     rows = max(1, _CHUNK // scale.size)
     for start in range(0, s.size, rows):
