@@ -29,7 +29,7 @@ def features(kernel=None, **parameters):
 def sides(model):
     """Return the left and the right features that the model learned on, in float64."""
     encoder = model.features_
-    coded = model._predict_on == "codes"
+    coded = model.decision_.side == "codes"
     pair = (encoder.encode, encoder.encode_right) if coded else (encoder.transform, encoder.transform_right)
     return tuple(np.asarray(side(X), dtype=np.float64) for side in pair)
 
@@ -156,7 +156,7 @@ def test_roles_choose_the_score():
 @pytest.mark.parametrize("bits", [1, 3])
 def test_codes_of_both_sides_can_be_learned_from(bits):
     model = AsymmetricLSSVC(features(bits=bits, n_components=600), C=0.5, system="ask_ls").fit(X, TWO)
-    assert model._predict_on == "codes"
+    assert model.decision_.side == "codes"
     source, target = dense_solution(model, TWO, 0.5)
     np.testing.assert_allclose(model.decision_function(X), (source + target) / 2, atol=1e-6)
     full = AsymmetricLSSVC(features(bits=bits, n_components=600), C=0.5, side="full").fit(X, TWO)

@@ -18,7 +18,7 @@ LOSSES = ["squared", "logistic", "squared_hinge"]
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"loss": "hinge"}, "loss must be one of 'squared', 'logistic', 'squared_hinge', got 'hinge'"),
+        ({"loss": "hinge"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss object, got 'hinge'"),
         ({"C": 0}, r"C must be a finite number above 0, got 0\. Or let it be chosen: C='auto'"),
         ({"C": -1.0}, "C must be a finite number above 0, got -1.0"),
         ({"C": np.inf}, "C must be a finite number above 0, got inf"),

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from lowtide import CodePCA, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import FingerprintMismatchError, ParameterError
+from lowtide.learners.code_pca import principal_axes
 from lowtide.learners.design import CodedDesign, FullDesign
-from lowtide.learners.solvers import principal_axes
 
 X, Y = classes(n=90)
 
@@ -92,7 +92,7 @@ def test_embedding_approaches_exact_kernel_pca():
 def test_columns_squares_are_exact(side):
     made = encoder(X, bits=3)
     codes = made.encode(X)
-    design = CodedDesign(codes) if side == "codes" else FullDesign(made, X)
+    design = CodedDesign(codes) if side == "codes" else FullDesign(made.transform, X, codes.shape[1])
     D = np.asarray(codes if side == "codes" else made.transform(X), dtype=np.float64)
     np.testing.assert_allclose(design.squares(), (D**2).sum(axis=0), rtol=1e-13)
 

@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, LowtideError, UnsuitableLayoutError
 from lowtide.learners import CompressedClassifier, CompressedDetector, CompressedRegressor
-from lowtide.learners.compression.expansion import expansion_of
+from lowtide.learners.expansion import expansion_of
 
 DIGITS, DIGIT = load_digits(return_X_y=True)
 CELLS, MALIGNANT = load_breast_cancer(return_X_y=True)
@@ -40,7 +40,7 @@ FAR = 5.0
 def moved_in_errors(small, exact_values, X):
     """Return (approximate - exact) over the predicted standard error, (n, k)."""
     std = small.decision_std(X).reshape(len(X), -1)
-    return (small._scores(X) - exact_values.reshape(len(X), -1)) / std
+    return (small.decision_.scores(X) - exact_values.reshape(len(X), -1)) / std
 
 
 def smallest_win(values, std, classes):
@@ -104,9 +104,11 @@ def test_compressed_classifier_decides_by_the_rule_of_scikit_learn(n_classes, br
     exact = SVC(C=0.05, break_ties=break_ties).fit(DIGITS[chosen][:150], DIGIT[chosen][:150])
     small = lt.compress(exact, n_components=4096, bits=4, random_state=0)
     values = expansion_of(exact).decision(DIGITS)
-    assert np.array_equal(small._labels(values), exact.predict(DIGITS))
+    assert np.array_equal(small.decision_.answer("predictions", values), exact.predict(DIGITS))
     if n_classes > 2:
-        np.testing.assert_allclose(small._class_values(values), exact.decision_function(DIGITS), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            small.decision_.answer("scores", values), exact.decision_function(DIGITS), rtol=0, atol=1e-9
+        )
 
 
 def test_compressed_classifier_keeps_names_of_classes():
@@ -171,7 +173,7 @@ def test_compressed_gaussian_process_predicts_the_mean(length_scale):
     small = lt.compress(exact, random_state=0)
     X = PATIENTS[300:]
     assert np.abs(moved_in_errors(small, exact.predict(X), X)).max() < FAR
-    assert (small.scale_ is None) == (np.ndim(length_scale) == 0)
+    assert (small.decision_.recipe is None) == (np.ndim(length_scale) == 0)
     assert np.array_equal(small.predict(small.encode(X)), small.predict(X)), "codes are of scaled rows"
 
 
@@ -215,7 +217,7 @@ def test_compressed_machine_predicts_from_codes(exact_flowers, query, support):
     assert codes.nbytes == 32 * len(FLOWERS)
     D = np.asarray(codes if query == "codes" else small.features_.transform(FLOWERS), dtype=np.float64)
     scores = D @ small.coef_.T.astype(np.float64) + small.intercept_
-    np.testing.assert_allclose(small._scores(FLOWERS), scores, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(small.decision_.scores(FLOWERS), scores, rtol=1e-12, atol=1e-12)
     if query == "codes":
         assert np.array_equal(small.predict(codes), small.predict(FLOWERS))
         assert np.array_equal(small.decision_std(codes), small.decision_std(FLOWERS))
@@ -324,7 +326,7 @@ def test_compressed_model_survives_pickle_and_keeps_no_support_rows():
 def test_report_holds_what_was_measured_and_predicted(exact_flowers, rows):
     small = lt.compress(exact_flowers, n_components=1024, random_state=0, X=rows)
     measured = exact_flowers.support_vectors_ if rows is None else rows
-    off = small._scores(measured) - expansion_of(exact_flowers).decision(measured)
+    off = small.decision_.scores(measured) - expansion_of(exact_flowers).decision(measured)
     report = small.report_
     assert report.n_rows == len(measured)
     assert report.moved == pytest.approx(np.sqrt(np.mean(off**2)))

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import lowtide as lt
-from lowtide.learners.compression.expansion import expansion_of
+from lowtide.learners.expansion import expansion_of
 
 X, Y = load_iris(return_X_y=True)
 ROWS = X[::15]

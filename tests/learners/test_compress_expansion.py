@@ -25,7 +25,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import lowtide as lt
 from lowtide.errors import LowtideError
-from lowtide.learners.compression.expansion import expansion_of
+from lowtide.learners.expansion import expansion_of
 
 FLOWERS, SPECIES = load_iris(return_X_y=True)
 PATIENTS, PROGRESS = load_diabetes(return_X_y=True, scaled=False)
@@ -49,7 +49,8 @@ GP_KERNELS = [
 def assert_same_values(expansion, X, values):
     """Compare float64 sums: rounding grows with the size of their terms."""
     largest = np.abs(expansion.coef).sum(axis=0).max() + np.abs(expansion.intercept).max()
-    np.testing.assert_allclose(expansion.decision(X), values.reshape(len(X), -1), rtol=0, atol=1e-11 * largest)
+    scaled = X if expansion.scale is None else X / expansion.scale
+    np.testing.assert_allclose(expansion.decision(scaled), values.reshape(len(X), -1), rtol=0, atol=1e-11 * largest)
 
 
 @pytest.mark.parametrize("model", [SVC(gamma="scale"), SVC(gamma=0.3, C=4.0), NuSVC(nu=0.2, gamma="auto")])

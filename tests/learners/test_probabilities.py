@@ -1,20 +1,24 @@
 """Probabilities: a slope on the scores that keeps every prediction, fitted on what rows would get if left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from learners.samples import classes, decoded, signs, weights
 from reference.learner_objectives import ridge
+from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from lowtide import KernelClassifier
 from lowtide.learners import classifier
-from lowtide.learners.calibration import fit_slope, log_softmax_of, softmax_of
 from lowtide.learners.design import CodedDesign
-from lowtide.learners.left_out import left_out_hinge_scores, left_out_ridge_scores
+from lowtide.learners.losses import SquaredHinge
 from lowtide.learners.problem import Problem
+from lowtide.learners.rules import class_scores
 from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.training import fit_slope, left_out_ridge_scores, left_out_scores
 
 LOSSES = ["squared", "logistic", "squared_hinge"]
 DIGITS = load_digits(return_X_y=True)
@@ -28,16 +32,16 @@ def split(data):
 
 
 def assert_slope_is_near_the_best(model, X_test, y_test, factor=1.1):
-    scores = model._class_scores(model._scores(X_test))
+    scores = class_scores(model.decision_.scores(X_test))
     index = np.searchsorted(model.classes_, y_test)
 
     def loss_at(slope):
-        return log_loss(index, softmax_of(slope * scores), labels=np.arange(scores.shape[1]))
+        return log_loss(index, softmax(slope * scores, axis=1), labels=np.arange(scores.shape[1]))
 
     best = min(loss_at(slope) for slope in np.geomspace(0.1, 100.0, 60))
-    assert loss_at(model._slope) < loss_at(1.0)
+    assert loss_at(model.decision_.calibration) < loss_at(1.0)
     # Log loss on a few hundred rows has a standard error of its own, a tenth of it or more.
-    assert loss_at(model._slope) < factor * best + 0.01
+    assert loss_at(model.decision_.calibration) < factor * best + 0.01
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -94,12 +98,12 @@ def test_slope_minimizes_the_log_loss_with_its_doubt():
     targets = (1.0 - doubt) * np.eye(4)[labels] + doubt / 4.0
 
     def objective(slope):
-        return -weight @ np.sum(targets * log_softmax_of(slope * scores), axis=1)
+        return -weight @ np.sum(targets * log_softmax(slope * scores, axis=1), axis=1)
 
     slope = fit_slope(scores, labels, weight)
     assert objective(slope) < min(objective(slope * 1.001), objective(slope / 1.001))
     # The curvature at the true slope gives its standard error.
-    p = softmax_of(1.7 * scores)
+    p = softmax(1.7 * scores, axis=1)
     information = np.sum(np.sum(p * scores**2, axis=1) - np.sum(p * scores, axis=1) ** 2)
     assert abs(slope - 1.7) < 4.0 * np.sqrt(np.mean(weight**2) / np.mean(weight) ** 2 / information)
 
@@ -108,17 +112,17 @@ def test_slope_of_separated_scores_stays_finite_and_of_useless_ones_small():
     labels = np.arange(100) % 2
     separated = np.column_stack([1.0 - labels, labels])
     slope = fit_slope(separated, labels, np.ones(100))
-    assert softmax_of(slope * separated)[0, 0] == pytest.approx(1.0 - 0.5 / 102.0, rel=1e-6)
+    assert softmax(slope * separated, axis=1)[0, 0] == pytest.approx(1.0 - 0.5 / 102.0, rel=1e-6)
     assert fit_slope(-separated, labels, np.ones(100)) == pytest.approx(np.exp(-7.0))
 
 
 def test_logarithms_stay_finite_where_probabilities_vanish():
     X, y = classes(n=60, k=2)
     model = KernelClassifier(n_components=32, random_state=0).fit(X, y)
-    model._slope = 1e6
+    model.decision_ = replace(model.decision_, calibration=1e6)
     assert np.isfinite(model.predict_log_proba(X)).all()
     assert np.any(model.predict_proba(X) == 0.0)
-    model._slope = 2.0
+    model.decision_ = replace(model.decision_, calibration=2.0)
     np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-12)
 
 
@@ -160,7 +164,7 @@ def test_left_out_hinge_scores_move_rows_inside_the_margin_only():
     model.fit(X, y, sample_weight=s)
     problem = problem_of(X, signs(y), s, model)
     trained = model.decision_function(X)
-    estimated = left_out_hinge_scores(problem, model.coef_.T, model.intercept_, 1.0)
+    estimated = left_out_scores(problem, SquaredHinge(), model.coef_.T, model.intercept_, 1.0)
     inside = trained * signs(y) < 1.0
     np.testing.assert_allclose(estimated[~inside], trained[~inside], rtol=0, atol=1e-12)
     assert np.all(((trained - estimated) * signs(y))[inside] > 0)

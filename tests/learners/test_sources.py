@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
-from lowtide.learners.source_design import SourceDesign
+from lowtide.learners.design import SourceDesign
 
 X, Y = classes(n=200, d=5, k=3)
 ENCODER = encoder(X, n_components=48)

@@ -321,7 +321,7 @@ class CompressedMachine(Learner):
             bias=_rms(expected - exact),
             spread=_rms(exact - exact.mean(axis=0)),
             unchanged=unchanged,
-            nbytes=self.decision_.nbytes,
+            nbytes=self._nbytes(),
             exact_nbytes=expansion.nbytes,
         )
 
@@ -332,6 +332,13 @@ class CompressedMachine(Learner):
             return self.features_.expected_kernel(left, right, sides=("codes", "codes"), normalize=self.normalize)
 
         return expansion.decision(rows, gram)
+
+    def _nbytes(self) -> int:
+        """Return the bytes of what was drawn and of the weights; also of a quantizer that no file can hold."""
+        drawn, decision = self.features_.drawn_, self.decision_
+        scale = () if decision.recipe is None else (np.empty(drawn.n_features),)
+        arrays = (*drawn.projection.arrays().values(), drawn.offset, decision.weights, decision.intercept, *scale)
+        return sum(int(np.asarray(array).nbytes) for array in arrays)
 
     def __sklearn_clone__(self) -> Self:
         """Return itself: there is no unfitted form to go back to."""

@@ -231,7 +231,9 @@ class Decision:
         """
         if self.is_plain(X):
             return X
-        encoder = self._encoder
+        if self.encoder is None:
+            raise fail("Decision", "a model fitted on Codes alone predicts on Codes", type(X).__name__)
+        encoder = self.encoder
         if self.recipe is not None:
             rows = _apply(self.recipe, X)
         else:
@@ -360,7 +362,7 @@ class Decision:
     @property
     def _encoder(self) -> DrawnEncoder:
         if self.encoder is None:
-            raise fail("Decision", "a model fitted on Codes alone predicts on Codes", "rows")
+            raise fail("Decision", "there must be an encoder, and a model fitted on Codes alone has none", None)
         return self.encoder
 
     @property

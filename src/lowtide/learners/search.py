@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_codes
-from lowtide.errors import MissingExtraError
+from lowtide.errors import FingerprintMismatchError, MissingExtraError
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import column_of, first_codes, is_source
 from lowtide.learners.folds import FoldScores, GivenProblem, evaluator
@@ -280,7 +280,11 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         sketch: Any = own if given is None else given
         if sketch is not None:
             check_is_fitted(sketch)
-            sketch.drawn_.check_codes(codes)
+            if sketch.fingerprint_ != codes.fingerprint:
+                raise FingerprintMismatchError(
+                    f"Codes must come from the given sketch, fingerprint {sketch.fingerprint_.hex()}, got codes of "
+                    f"{codes.fingerprint.hex()}. Give the sketch that made them, or none."
+                )
         self.sketch_ = sketch
         self.n_features_in_ = codes.n_levels if sketch is None else sketch.n_features_in_
         self.__dict__.pop("feature_names_in_", None)

@@ -3,9 +3,8 @@ import pytest
 from codes.drawn import draw_codes
 
 import lowtide as lt
-from lowtide.learners import decisive_scores as module
-from lowtide.learners.class_targets import largest
-from lowtide.learners.decisive_scores import decisive_scores, is_worthwhile
+from lowtide.learners import rules
+from lowtide.learners.rules import decisive_scores, is_worthwhile, largest
 
 each_kind = pytest.mark.parametrize(("bits", "width"), [(1, 1), (1, 2), (2, 2), (4, 1), (8, 1)])
 each_count = pytest.mark.parametrize("n_columns", [1, 2, 10])
@@ -21,7 +20,7 @@ def test_float32_scores_are_within_their_bound(bits, width, n_columns):
     codes, rng = draw_codes(300, 200, bits, width), np.random.default_rng(1)
     coef = rng.normal(size=(200 * width, n_columns)) * rng.lognormal(sigma=3, size=(200 * width, 1))
     near = (codes @ coef.astype(np.float32)).astype(np.float64)
-    error = (len(coef) + 4) * 2.0**-24 * (module._largest_values(codes) @ np.abs(coef))
+    error = (len(coef) + 4) * 2.0**-24 * (rules._largest_values(codes) @ np.abs(coef))
     assert (np.abs(near - float64_scores(codes, coef, 0.0)) <= error).all()
 
 
@@ -74,7 +73,7 @@ def test_predict_is_the_class_of_the_largest_decision_value(monkeypatch):
     np.testing.assert_array_equal(model.predict(X), expected)
     np.testing.assert_array_equal(np.concatenate([model.predict(X[i : i + 7]) for i in range(0, 2500, 7)]), expected)
     calls = []
-    monkeypatch.setattr("lowtide.learners.machine.decisive_scores", lambda *a: calls.append(a) or decisive_scores(*a))
+    monkeypatch.setattr("lowtide.learners.decision.decisive_scores", lambda *a: calls.append(a) or decisive_scores(*a))
     model.predict(X)
     model.decision_function(X)
     assert len(calls) == 1

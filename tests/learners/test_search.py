@@ -232,7 +232,7 @@ def test_plot_without_matplotlib_names_the_extra(monkeypatch):
 
 def test_progress_is_a_step_a_gamma_and_one_for_the_refit():
     pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
-    from learners.test_progress import Recorder
+    from learners.test_machine import Recorder
 
     X, y = classes(n=60)
     recorder = Recorder()

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lowtide import KernelClassifier, KernelRegressor
-from lowtide.learners.progress import CallbackSupport
+from lowtide.learners.machine import CallbackSupport
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
 

@@ -7,12 +7,12 @@ from reference.learner_objectives import held_out_errors, leave_one_out_errors
 from sklearn.datasets import load_digits
 
 from lowtide import KernelClassifier, KernelRegressor
-from lowtide.learners import regularization, training
+from lowtide.learners import training
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
-from lowtide.learners.regularization import held_out_alpha, leave_one_out_alpha, lowest
 from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.training import held_out_alpha, leave_one_out_alpha, lowest
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
 
@@ -20,7 +20,7 @@ SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "code
 def problem_on(X, T, s, sides, fit_intercept=True, n_components=16):
     """A problem on two sides, and both sides decoded."""
     features = encoder(X, n_components=n_components)
-    designs = {"codes": CodedDesign(features.encode(X)), "full": FullDesign(features, X)}
+    designs = {"codes": CodedDesign(features.encode(X)), "full": FullDesign(features.transform, X, n_components)}
     dense = {"codes": np.asarray(features.encode(X), dtype=float), "full": features.transform(X).astype(float)}
     train, predict = sides
     return Problem(designs[train], designs[predict], T, s, fit_intercept), dense[train], dense[predict]
@@ -54,7 +54,7 @@ def test_leave_one_out_does_not_depend_on_blocks(monkeypatch):
     X, y = curve(n=50)
     problem, _, _ = problem_on(X, y[:, None], None, ("codes", "full"))
     whole = leave_one_out_alpha(equations_of(problem), problem)
-    monkeypatch.setattr(regularization, "_BLOCK_VALUES", 7 * 16)
+    monkeypatch.setattr(training, "_BLOCK_VALUES", 7 * 16)
     assert leave_one_out_alpha(equations_of(problem), problem) == whole
 
 
@@ -139,19 +139,21 @@ def test_smooth_choice_is_the_best_of_two_folds(loss):
     X, y = classes(n=80, k=3)
     targets = (y[:, None] == np.arange(3)).astype(float) if loss == "logistic" else signs(y)
     problem, _, _ = problem_on(X, targets, weights(len(X)), ("codes", "full"))
-    chosen, _ = training._choose_inverse_strength(problem, LOSSES[loss][1], np.random.default_rng(2), None, 1000, 1e-4)
+    chosen, _ = training._choose_inverse_strength(
+        problem, LOSSES.resolve(loss), np.random.default_rng(2), None, 1000, 1e-4
+    )
     halves = np.array_split(np.random.default_rng(2).permutation(80), 2)
 
     def error(C):
         total = 0.0
         for held, rest in (halves, halves[::-1]):
             fitted = training.fit_smooth(
-                problem.take(np.sort(rest)), LOSSES[loss][1], 2 * C, None, start=None, max_iter=1000, tolerance=1e-4,
+                problem.take(np.sort(rest)), LOSSES.resolve(loss), 2 * C, None, start=None, max_iter=1000, tolerance=1e-4,
                 each_iteration=None,
             )[0]  # fmt: skip
             seen = problem.take(np.sort(held))
             scores = seen.predict.matmul(fitted.coef) + fitted.intercept
-            total += LOSSES[loss][1].value_and_gradient(scores, seen.targets, seen.weights)[0]
+            total += LOSSES.resolve(loss).value_and_gradient(scores, seen.targets, seen.weights)[0]
         return total
 
     candidates = 10.0 ** np.arange(-2.0, 3.0)
