@@ -148,12 +148,12 @@ def test_smooth_choice_is_the_best_of_two_folds(loss):
         total = 0.0
         for held, rest in (halves, halves[::-1]):
             fitted = training.fit_smooth(
-                problem.take(np.sort(rest)), LOSSES.resolve(loss), 2 * C, None, start=None, max_iter=1000, tolerance=1e-4,
+                problem.take(np.sort(rest)), loss, 2 * C, None, start=None, max_iter=1000, tolerance=1e-4,
                 each_iteration=None,
             )[0]  # fmt: skip
             seen = problem.take(np.sort(held))
             scores = seen.predict.matmul(fitted.coef) + fitted.intercept
-            total += LOSSES.resolve(loss).value_and_gradient(scores, seen.targets, seen.weights)[0]
+            total += loss.value_and_gradient(scores, seen.targets, seen.weights)[0]
         return total
 
     candidates = 10.0 ** np.arange(-2.0, 3.0)

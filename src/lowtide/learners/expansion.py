@@ -37,6 +37,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
+_KERNELS = KERNELS.of(Kernel)
 _BLOCK_VALUES = 1 << 21
 _KERNEL_VALUES = 1 << 22
 _WAY_OUT = (
@@ -156,7 +157,7 @@ def _named_kernel(model: Any, gamma: float) -> Kernel:
             way_out or "Only stationary kernels have random features: refit with kernel='rbf'.",
         )
     check_positive("compress", f"gamma of {type(model).__name__}", gamma, "With 0 every kernel value is 1: refit.")
-    return KERNELS[model.kernel].from_gamma(float(gamma))
+    return _KERNELS[model.kernel].from_gamma(float(gamma))
 
 
 def _nbytes(*arrays: Any) -> int:
@@ -243,7 +244,7 @@ def _radial(base: Any, length: float) -> Kernel:
 def _pairwise(base: Any) -> Kernel:
     if base.metric not in ("rbf", "laplacian"):
         raise fail("compress", "metric of PairwiseKernel must be 'rbf' or 'laplacian'", base.metric, _WAY_OUT)
-    return KERNELS[base.metric].from_gamma(float(base.gamma))
+    return _KERNELS[base.metric].from_gamma(float(base.gamma))
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,7 +26,7 @@ from lowtide.spec import (
     plain_parameter,
     take_parts,
 )
-from lowtide.tables import Recipe
+from lowtide.tables import Recipe, recipe_of
 
 __all__ = ["Learner", "as_model", "check_features"]
 
@@ -270,8 +270,6 @@ def as_model(thing: Any) -> Learner:
     before = Pipeline(thing.steps[:-1])
     if all(step in (None, "passthrough") for _, step in before.steps):
         return learner
-    from lowtide.tables import recipe_of
-
     recipe = recipe_of(before)
     own = learner.decision_.recipe
     return learner.with_recipe(recipe if own is None else recipe.then(own))
