@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from lowtide.codes import Codes
 from lowtide.encoders import Encoder, drawn_from_state
 from lowtide.errors import FingerprintMismatchError, LowtideError, ParameterError
-from lowtide.spec import Part
+from lowtide.spec import Part, State
 from lowtide.testing.claims import STANDARD_ERRORS, claim
 
 __all__ = ["check_encoder", "check_learner"]
@@ -86,10 +86,14 @@ def _check_state(fitted: Encoder, X: Any) -> None:
         state = drawn.to_state()
     except ParameterError:
         return  # a callable, say, that no file can hold
-    read = {name: Part(part.version, json.loads(json.dumps(part.spec)), part.arrays) for name, part in state.items()}
-    kept = drawn_from_state(read)
+    kept = drawn_from_state(_read(state))
     same = _same(kept.encode(rows), drawn.encode(rows)) and np.array_equal(kept.transform(rows), drawn.transform(rows))
     claim(same, fitted, "what a file keeps must give the same codes and features")
+
+
+def _read(state: State) -> State:
+    """Return a state as it comes from a file, its specs from text."""
+    return {name: Part(part.version, json.loads(json.dumps(part.spec)), part.arrays) for name, part in state.items()}
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -122,11 +126,8 @@ def _check_rows(fitted: Encoder, X: Any) -> None:
     together, Z = np.asarray(fitted.encode(X)), fitted.transform(X)
     alone = np.vstack([np.asarray(fitted.encode(X[i : i + 1])) for i in range(len(X))])
     rows = np.vstack([fitted.transform(X[i : i + 1]) for i in range(len(X))])
-    claim(
-        np.allclose(rows, Z, rtol=0, atol=1e-3 * np.abs(Z).max()),
-        fitted,
-        "a row alone must give its features in a batch",
-    )
+    near = np.allclose(rows, Z, rtol=0, atol=1e-3 * np.abs(Z).max())
+    claim(near, fitted, "a row alone must give its features in a batch")
     differ = float(np.mean(np.abs(alone - together) > 1e-3 * np.abs(together).max()))
     claim(differ < 1e-3, fitted, f"a row alone must give its code in a batch, {differ:.1%} of the levels differ")
 
@@ -175,8 +176,8 @@ def check_learner(learner: Any, X: Any, y: ArrayLike) -> None:
     Notes
     -----
     Rows against their `Codes`, in fit and in predict; foreign codes refused by both fingerprints; a row alone against
-    a batch, and no rows; a weight of two against a row twice; blocks against all rows; the seed; pickle; and, where
-    there are probabilities, that they sum to one and keep the prediction.
+    a batch, and no rows; a weight of two against a row twice; blocks against all rows; the seed; pickle and what a
+    file keeps; and, where there are probabilities, that they sum to one and keep the prediction.
 
     Examples
     --------
@@ -199,6 +200,8 @@ def check_learner(learner: Any, X: Any, y: ArrayLike) -> None:
     claim(np.array_equal(_values(restored, X), _values(fitted, X)), learner, "pickle must keep the model")
     if hasattr(fitted, "predict_proba"):
         _check_probabilities(fitted, X)
+    kept = type(fitted).from_state(_read(fitted.to_state()))
+    claim(np.array_equal(_values(kept, X), _values(fitted, X)), learner, "what a file keeps must be the model")
 
 
 def _values(fitted: Any, X: Any) -> NDArray[Any]:

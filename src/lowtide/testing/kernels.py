@@ -61,9 +61,7 @@ def _check_radial(kernel: Kernel, n_features: int) -> None:
     claim(np.isfinite(value) & (np.abs(value) <= 1 + 1e-12), kernel, "radial must stay within -1 and 1")
     if kernel.law == "gaussian_mixture":
         same = np.allclose(value, kernel.radial(s, 7 * n_features), rtol=0, atol=1e-12)
-        claim(
-            same, kernel, "a Gaussian mixture's radial must not depend on n_features: its law is closed under padding"
-        )
+        claim(same, kernel, "radial of a Gaussian mixture, closed under padding, must not depend on n_features")
 
 
 def _check_gram(kernel: Kernel, n_features: int) -> None:
@@ -130,11 +128,10 @@ def _check_means(kernel: Kernel, n_features: int) -> None:
     # Cut at the 99% point, where heavy tails have a variance too: a lower bound of the mean.
     cut = np.minimum(lengths, np.quantile(lengths, 0.99))
     slack = STANDARD_ERRORS * cut.std() / math.sqrt(_N_DRAWS) + 1e-9 * norm
-    claim(
-        cut.mean() <= norm + slack, kernel, "mean_frequency_norm must be the mean of sampled lengths, it is too small"
-    )
+    sentence = "mean_frequency_norm must be the mean of sampled lengths"
+    claim(cut.mean() <= norm + slack, kernel, f"{sentence}, it is too small")
     light = lengths.max() < 20 * np.median(lengths)
-    claim(not light or norm < 1.2 * lengths.mean(), kernel, "mean_frequency_norm must be the mean of sampled lengths")
+    claim(not light or norm < 1.2 * lengths.mean(), kernel, sentence)
 
 
 def check_measure_kernel(kernel: MeasureKernel, n_features: int = 3, scale: float = 1.0) -> None:

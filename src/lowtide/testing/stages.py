@@ -53,16 +53,13 @@ def check_projection(projection: Projection, kernel: Kernel) -> None:
     """
     claim(isinstance(projection, Projection), projection, "must derive from lowtide.projections.Projection")
     check_spec(projection)
-    claim(
-        kernel.law in projection.laws, projection, f"laws must hold that of the kernel it is checked with: {kernel!r}"
-    )
+    carried = kernel.law in projection.laws
+    claim(carried, projection, f"laws must hold that of the kernel it is checked with: {kernel!r}")
     for n_features, n_frequencies in _SHAPES:
         drawn, again = (_draw(projection, kernel, n_features, n_frequencies) for _ in range(2))
         _check_drawn(projection, drawn, n_features, n_frequencies)
-        for name, array in drawn.arrays().items():
-            claim(
-                np.array_equal(array, again.arrays()[name]), projection, "the same generator must draw the same arrays"
-            )
+        same = all(np.array_equal(array, again.arrays()[name]) for name, array in drawn.arrays().items())
+        claim(same, projection, "the same generator must draw the same arrays")
     _check_orthogonal(projection, _draw(projection, kernel, 64, 150))
     _check_phases(projection, kernel)
     _check_projected_kernel(projection, kernel)
@@ -211,18 +208,11 @@ def _check_map_moments(feature_map: FeatureMap, turns: NDArray[np.float64], valu
     claim(moments.mean.shape[0] == w, feature_map, "moments().mean must have a row a component")
     claim(moments.product.shape[:2] == (w, w), feature_map, "moments().product must be (width, width, harmonics)")
     for k in range(_MAP_HARMONICS):
-        wave = np.exp(-2j * np.pi * k * turns)
-        for i in range(w):
-            gap = abs(np.mean(values[i] * wave) - _coefficient(moments.mean[i], k))
-            claim(gap < 1e-9, feature_map, f"moments().mean must be Fourier coefficients of the components, k = {k}")
-            for j in range(w):
-                gap = abs(np.mean(values[i] * values[j] * wave) - _coefficient(moments.product[i, j], k))
-                claim(gap < 1e-9, feature_map, f"moments().product must be those of their products, k = {k}")
-
-
-def _coefficient(coefficients: NDArray[np.complex128], k: int) -> complex:
-    """Return a coefficient; those past the end are 0."""
-    return complex(coefficients[k]) if k < len(coefficients) else 0j
+        wave = np.exp(-2j * np.pi * k * turns) / len(turns)
+        gap = np.abs(values @ wave - _at(moments.mean, k))
+        claim(gap < 1e-9, feature_map, f"moments().mean must be Fourier coefficients of the components, k = {k}")
+        gap = np.abs((values[:, None] * values) @ wave - _at(moments.product, k))
+        claim(gap < 1e-9, feature_map, f"moments().product must be those of their products, k = {k}")
 
 
 def check_quantizer(quantizer: Quantizer, feature_map: FeatureMap) -> None:
@@ -284,9 +274,8 @@ def _float_values(quantizer: Quantizer, drawn: Any, turns: NDArray[np.float32], 
 def _check_codebook(quantizer: Quantizer, drawn: Any, width: int) -> None:
     claim(1 <= drawn.bits <= 8, quantizer, f"bits must be from 1 to 8, got {drawn.bits}")
     rows = np.shape(drawn.codebook)
-    claim(
-        rows in ((2**drawn.bits,), (2**drawn.bits, 2)), quantizer, f"the codebook must have 2^bits entries, got {rows}"
-    )
+    whole = rows in ((2**drawn.bits,), (2**drawn.bits, 2))
+    claim(whole, quantizer, f"the codebook must have 2^bits entries, got {rows}")
     per_level = 1 if len(rows) == 1 else rows[1]
     claim(drawn.shifts.dtype == np.float32, quantizer, "shifts must be float32")
     claim(len(drawn.shifts) * per_level == width, quantizer, "levels and codebook must give every component a value")
