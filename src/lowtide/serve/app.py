@@ -52,7 +52,7 @@ class _Endpoint:
     """An operation as an ASGI application."""
 
     def __init__(self, service: Service, operation: Operation) -> None:
-        self._service, self._operation, self._handler = service, operation, operation.handler
+        self._service, self._operation = service, operation
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         visit = scope["lowtide"]
@@ -61,7 +61,7 @@ class _Endpoint:
             visit.admit(self._service)
         call = Call(scope, receive)
         try:
-            reply = await self._handler(self._service, call)
+            reply = await self._operation.handler(self._service, call)
         finally:
             visit.bytes_in = call.body_bytes
         visit.status, visit.bytes_out = reply.status, len(reply.body)
@@ -118,21 +118,15 @@ class Visit:
                 after = str(max(1, round(wait + 0.5))).encode()
                 raise Refusal(429, "too many requests. Retry-After says when to come again.", [(b"retry-after", after)])
         if len(keys) and name is None:
-            raise Refusal(
-                401, "a valid key is needed: Authorization: Bearer <key>.", [(b"www-authenticate", b"Bearer")]
-            )
+            wanted = [(b"www-authenticate", b"Bearer")]
+            raise Refusal(401, "a valid key is needed: Authorization: Bearer <key>.", wanted)
         self.caller = name or self.caller
 
 
 class Gate:
     """The outermost application: every answer, also a refusal, is counted, logged and of one form.
 
-    Parameters
-    ----------
-    app : ASGI application
-    service : Service
-    direct : dict, optional
-        Applications by method and path: a path without a name in it needs no pattern to be matched.
+    `direct` has applications by method and path: a path without a name in it needs no pattern to be matched.
     """
 
     def __init__(self, app: Any, service: Service, direct: dict[tuple[str, str], Any] | None = None) -> None:

@@ -164,17 +164,9 @@ class Neighbors(NamedTuple):
 
 @dataclass(frozen=True)
 class ServedDatabase:
-    """Rows of codes under the name they are served by.
+    """Rows of codes under the name they are served by, with the model whose encoder made them.
 
-    Attributes
-    ----------
-    name : str
-    model : str or None
-        The model whose encoder made the codes.
-    rows : CodeSource
-    encoder : DrawnEncoder or None
-        None when none of those served made the codes: then only codes are taken, and no errors are known.
-    reader : QueryReader
+    `encoder` is None when it is not known: then only codes are taken, and no errors of estimates are given.
     """
 
     name: str

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "REFUSAL_TYPE",
     "Call",
-    "Connection",
     "Receive",
     "Refusal",
     "Reply",
@@ -47,13 +46,7 @@ _encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dum
 class Refusal(Exception):  # noqa: N818
     """A request that is refused, answered as problem+json (RFC 9457): status, reason and headers.
 
-    Attributes
-    ----------
-    status : int
-    detail : str
-        For whoever sent the request: nothing of the server's inside, and nothing secret.
-    extra : list of (bytes, bytes)
-        Headers.
+    The reason, `detail`, is for whoever sent the request: nothing of the server's inside, and nothing secret.
     """
 
     def __init__(self, status: int, detail: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:

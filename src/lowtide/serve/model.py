@@ -58,19 +58,10 @@ class Query:
 
 @dataclass(frozen=True)
 class QueryReader:
-    """Reads the bodies of requests for one encoder.
+    """Reads the bodies of requests for one encoder: codes, rows of a table, or full features.
 
-    Attributes
-    ----------
-    codes : CodesReader or None
-        None where codes are not taken.
-    recipe : Recipe or None
-        What the rows of a table go through; None when they are taken as they are.
-    n_features : int or None
-        Columns of an input row; None where rows are not taken.
-    n_components : int or None
-        Columns of full features; None where they are not taken.
-    fingerprint : bytes
+    What is not taken is None: `codes`, `n_features` (columns of a row) or `n_components` (columns of full features).
+    `recipe` is what rows go through, None when they are taken as they are.
     """
 
     codes: CodesReader | None
@@ -210,19 +201,10 @@ def _refuse_constant(name: str) -> None:
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model, or an encoder alone, under the name it is served by.
+    """A model, or an encoder alone, under the name it is served by; `kind` is the class of its estimator.
 
-    Attributes
-    ----------
-    name : str
-    kind : str
-        The estimator's class.
-    decision : Decision or None
-        On rows as the encoder takes them: the recipe is applied when a body is read. None for an encoder alone.
-    encoder : DrawnEncoder or None
-        None for a model that was fitted on codes alone.
-    reader : QueryReader
-    metadata : dict
+    `decision` is on rows as the encoder takes them, since the reader applies the recipe; None for an encoder alone.
+    `encoder` is None for a model that was fitted on codes alone.
     """
 
     name: str
@@ -234,14 +216,7 @@ class ServedModel:
 
     @classmethod
     def of(cls, name: str, thing: Any, metadata: Mapping[str, Any] | None = None) -> ServedModel:
-        """Return an object as it is served.
-
-        Parameters
-        ----------
-        name : str
-        thing : fitted encoder or learner, or Pipeline of known steps and a learner
-        metadata : dict, optional
-        """
+        """Return a fitted encoder or learner, or a Pipeline of known steps and a learner, as it is served."""
         if isinstance(thing, Encoder):
             drawn, names = thing.drawn_, vars(thing).get("feature_names_in_")
             recipe = None if names is None else Recipe.plain(map(str, names))
@@ -285,14 +260,10 @@ class ServedModel:
 
     def small_rows(self, kind: Kind) -> int:
         """Return how many rows of a kind are answered within about a millisecond, 0 where one takes longer."""
-        decision, work = self.decision, 1
-        sides = 1
-        if decision is not None:
-            sides = 1 if decision.right is None else 2
-            work = sides * decision.weights.size
-        if kind == "rows" and self.encoder is not None:
-            work += sides * self.encoder.row_cost
-        return _SMALL_WORK // work
+        encoding = self.encoder.row_cost if kind == "rows" and self.encoder is not None else 0
+        product = 1 if self.decision is None else self.decision.weights.size
+        sides = 1 if self.decision is None or self.decision.right is None else 2
+        return _SMALL_WORK // (sides * (encoding + product))
 
     def answer(self, kind: Kind, outputs: Sequence[Output], queries: Sequence[Query]) -> list[Answer]:
         """Return the answers to queries of one kind, from one product of all their rows."""
@@ -300,13 +271,10 @@ class ServedModel:
             raise Refusal(404, f"{self.name!r} is an encoder: it predicts nothing.")
         decision, X = self.decision, self._joined(kind, queries)
         columns: Answer
-        if kind == "features":
-            scores = decision.scores_of_features(X)
-            columns = {name: decision.answer(name, scores).tolist() for name in outputs}
-        elif tuple(outputs) == ("predictions",):
+        if kind != "features" and tuple(outputs) == ("predictions",):
             columns = {"predictions": self._sliced(decision.predict, X).tolist()}
         else:
-            scores = self._sliced(decision.scores, X)
+            scores = decision.scores_of_features(X) if kind == "features" else self._sliced(decision.scores, X)
             columns = {name: decision.answer(name, scores).tolist() for name in outputs}
         if len(queries) == 1:
             return [columns]

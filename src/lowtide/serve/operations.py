@@ -60,24 +60,22 @@ async def similar(service: Service, call: Call) -> Reply:
 
 def _find_model(service: Service, call: Call) -> ServedModel:
     """Return the model of the path, the default one where it names none."""
-    models = service.current.catalog.models
-    name = call.path_params.get("name")
-    if name is None:
-        return service.current.catalog.default_model
-    if name not in models:
+    catalog, name = service.current.catalog, call.path_params.get("name")
+    found = catalog.default_model if name is None else catalog.models.get(name)
+    if found is None:
         raise Refusal(404, "no model of this name is served. GET /v1/models lists them.")
-    return models[name]
+    return found
 
 
 def _find_database(service: Service, call: Call) -> ServedDatabase:
     """Return the database of the path, the default one where it names none."""
-    catalog = service.current.catalog
-    name = call.path_params.get("name")
+    catalog, name = service.current.catalog, call.path_params.get("name")
     found = catalog.default_database if name is None else catalog.databases.get(name)
-    if found is None and not catalog.databases:
-        raise Refusal(404, "no database is served: the server was started without --codes.")
     if found is None:
-        raise Refusal(404, "no database of this name is served. GET /v1/models lists them.")
+        none = "no database is served: the server was started without --codes."
+        raise Refusal(
+            404, "no database of this name is served. GET /v1/models lists them." if catalog.databases else none
+        )
     return found
 
 
@@ -153,22 +151,10 @@ Handler = Callable[["Service", Call], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Operation:
-    """One method on one path.
+    """One method on one path, in which `{name}` is the name of a model or database.
 
-    Attributes
-    ----------
-    method, path : str
-        `{name}` in a path is the name of a model or database.
-    handler : coroutine function
-    summary : str
-    answer : str
-        The schema of the answer, or its media type where it is no JSON.
-    about : {"server", "model", "database"}
-        What the path names or, without a name, takes the first of.
-    open : bool
-        Whether it needs no key.
-    refusals : tuple of int
-        Statuses besides those that every operation has.
+    `answer` is the schema of the answer, or its media type where it is no JSON; `about` what the path names or, without
+    a name, takes the first of; `open` whether it needs no key; `refusals` statuses besides those of every operation.
     """
 
     method: str
@@ -231,8 +217,9 @@ _ARRAYS: Json = {**_ANY, "additionalProperties": _object({"dtype": _TEXT, "shape
 _PARTS: Json = {**_ANY, "additionalProperties": _object({"version": _COUNT, "spec": _ANY, "arrays": _ARRAYS})}
 _LOADED = _list(_object({"name": _TEXT, "kind": _TEXT, "default": {"type": "boolean"}}))
 _SEARCHED = _list(_object({"name": _TEXT, "n_rows": _COUNT, "fingerprint": _TEXT}))
-_ERRORS: Json = {"anyOf": [_list(_NUMBERS), {"type": "null"}]}
-_SIZES: Json = {"format": {"const": 2}, "model": _TEXT, "kind": _TEXT, "n_features": _COUNT}
+_ERRORS = {"anyOf": [_list(_NUMBERS), {"type": "null"}]}
+_ESTIMATES: dict[str, Json] = {"estimates": _list(_NUMBERS), "standard_errors": _ERRORS}
+_SIZES: dict[str, Json] = {"format": {"const": 2}, "model": _TEXT, "kind": _TEXT, "n_features": _COUNT}
 SCHEMAS: dict[str, Json] = {
     "Problem": _object({"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}),
     "Prediction": _object(
@@ -241,10 +228,7 @@ SCHEMAS: dict[str, Json] = {
         probabilities=_list(_NUMBERS),
         classes=_list(_LABEL),
     ),
-    "Neighbors": _object(
-        {"database": _TEXT, "k": _COUNT, "indices": _list(_list(_COUNT)), "estimates": _list(_NUMBERS)}
-        | {"standard_errors": _ERRORS}
-    ),
+    "Neighbors": _object({"database": _TEXT, "k": _COUNT, "indices": _list(_list(_COUNT)), **_ESTIMATES}),
     "Models": _object({"lowtide": _TEXT, "models": _LOADED, "databases": _SEARCHED}),
     "Encoder": _object({**_SIZES, "fingerprint": _MARK, "side": _MARK, "parts": _PARTS}),
     "Status": _object({"status": _TEXT}),

@@ -108,20 +108,9 @@ class Batcher(Generic[T, R]):
     it takes less than handing it to a thread would. A large one runs in a thread, one at a time, and whatever comes
     meanwhile is the next batch.
 
-    Parameters
-    ----------
-    run : callable
-        Takes a list of items and returns a result for each. Where it fails, each item is run alone, so that what is
-        wrong with one request is told to that one.
-    size : callable
-        How many rows an item is.
-    small : int
-        Rows up to which a batch runs on the event loop.
-    most : int
-        Rows that may wait.
-    pool : Executor
-    join : bool, default=True
-        False answers each request alone.
+    `run` takes a list of items and returns a result for each; where it fails, each is run alone, so that what is wrong
+    with one request is told to that one. Batches of up to `small` rows run on the loop, and `most` rows may wait;
+    `size` says how many rows an item is. Without `join` each request is answered alone.
     """
 
     def __init__(
@@ -219,41 +208,32 @@ class Loaded:
 
     async def predict(self, model: ServedModel, query: Query, outputs: tuple[Output, ...]) -> Answer:
         """Return what a model says of a query."""
-        kind = query.kind
-        batcher = self._batchers.get((model.name, kind, outputs)) or self._add(
-            (model.name, kind, outputs),
-            model.name,
-            lambda queries: model.answer(kind, outputs, queries),
-            model.small_rows(kind),
-        )
+        kind, key = query.kind, (model.name, query.kind, outputs)
+        batcher = self._batchers.get(key)
+        if batcher is None:
+            batcher = self._add(key, lambda queries: model.answer(kind, outputs, queries), model.small_rows(kind))
         return await self._answered(batcher, query)
 
     async def search(self, database: ServedDatabase, query: Query, k: int) -> Neighbors:
         """Return the rows of a database that are most similar to each row of a query."""
-        kind = query.kind
-        batcher = self._batchers.get(("", database.name, kind)) or self._add(
-            ("", database.name, kind),
-            database.name,
-            lambda searches: database.answer(kind, searches),
-            database.small_rows,
-        )
+        kind, key = query.kind, (database.name, query.kind)
+        batcher = self._batchers.get(key)
+        if batcher is None:
+            batcher = self._add(key, lambda searches: database.answer(kind, searches), database.small_rows)
         return await self._answered(batcher, Search(query, k))
 
-    def _add(
-        self, key: tuple[Any, ...], name: str, answer: Callable[[Any], list[Any]], small: int
-    ) -> Batcher[Any, Any]:
-        """Return a new batcher, whose products are counted under a name."""
+    def _add(self, key: tuple[Any, ...], answer: Callable[[Any], list[Any]], small: int) -> Batcher[Any, Any]:
+        """Return a new batcher, whose products are counted under the name that begins its key."""
 
         def run(items: Sequence[Any]) -> list[Any]:
             answers = answer(items)
-            self._metrics.batch(name, sum(item.n_rows for item in items))
+            self._metrics.batch(key[0], sum(item.n_rows for item in items))
             return answers
 
-        limits = {"small": small, "most": self._settings.waiting_rows}
-        self._batchers[key] = Batcher(
-            run, size=lambda item: item.n_rows, pool=self._pool, join=self._settings.batching, **limits
-        )
-        return self._batchers[key]
+        most, join = self._settings.waiting_rows, self._settings.batching
+        made = Batcher(run, size=lambda item: item.n_rows, small=small, most=most, pool=self._pool, join=join)
+        self._batchers[key] = made
+        return made
 
     async def _answered(self, batcher: Batcher[Any, Any], item: Query | Search) -> Any:
         """Wait for an item's result; where threads are at work, no longer than the settings allow."""
