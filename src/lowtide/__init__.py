@@ -1,6 +1,6 @@
 """Kernel machines on a few bits per feature, trained on packed codes.
 
-Names are grouped by stage, in the order in which data runs: kernel, projection, map, quantizer, codes, table, encoder, model.
+Names are grouped by stage, as data runs: kernel, projection, map, quantizer, codes, table, encoder, model.
 """
 
 from importlib import import_module

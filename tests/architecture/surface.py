@@ -1,4 +1,4 @@
-"""What lowtide shows to the outside: its modules, and the names they list in `__all__`."""
+"""What lowtide shows: the names that packages list in `__all__`, and those that modules show to their neighbors."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ def module_names() -> list[str]:
 
 
 def public_modules() -> list[ModuleType]:
-    """Return the modules that list public names."""
+    """Return the modules that list public names: the packages."""
     modules = (import_module(name) for name in module_names() if not name.endswith("__main__"))
     return [module for module in modules if hasattr(module, "__all__")]
 
 
 def public_classes_and_functions() -> list[PublicName]:
-    """Return each class and function that some `__all__` of lowtide lists, once."""
+    """Return each class and function without a leading underscore, under the module that defines it."""
     found = {}
-    for module in public_modules():
-        for name in module.__all__:
-            value = getattr(module, name, None)
-            if inspect.isclass(value) or inspect.isfunction(value):
+    for module in (import_module(name) for name in module_names() if not name.endswith("__main__")):
+        for name, value in vars(module).items():
+            if not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
                 found[f"{value.__module__}.{value.__qualname__}"] = value
     return [PublicName(path, value) for path, value in sorted(found.items()) if path.startswith("lowtide.")]
 

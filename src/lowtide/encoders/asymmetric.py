@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -250,6 +250,7 @@ class DrawnAsymmetric(DrawnFourier):
         )
 
 
+@dataclass(eq=False, repr=False)
 class AsymmetricFeatures(Encoder):
     """Random Fourier features with a left and a right side: left(x) . right(y) estimates k(x, y), not k(y, x).
 
@@ -317,40 +318,21 @@ class AsymmetricFeatures(Encoder):
     True
     """
 
-    drawn_: DrawnAsymmetric
-    kernel_: MeasureKernel
-    form_: str
-    side_right_: bytes
-    blocks_: tuple[MeasureBlock, ...]
-    n_frequencies_: tuple[int, ...]
-    quantizer_: DrawnQuantizer | None
-    quantizer_spec_: Quantizer | None
+    kernel: str | MeasureKernel | None = None
+    _: KW_ONLY
+    n_components: int = 1024
+    form: Literal["blocks", "phase", "auto"] = "blocks"
+    allocation: Literal["equal", "optimal"] = "equal"
+    projection: str | Projection = "hadamard"
+    bits: int | None = 1
+    quantizer: str | Quantizer = "lloyd_max"
+    random_state: int | np.random.RandomState | None = None
+    drawn_: DrawnAsymmetric = field(init=False)
     parts: ClassVar[dict[str, Registry[Any]]] = {
         "kernel": KERNELS,
         "projection": PROJECTIONS,
         "quantizer": QUANTIZERS,
     }
-
-    def __init__(
-        self,
-        kernel: str | MeasureKernel | None = None,
-        *,
-        n_components: int = 1024,
-        form: Literal["blocks", "phase", "auto"] = "blocks",
-        allocation: Literal["equal", "optimal"] = "equal",
-        projection: str | Projection = "hadamard",
-        bits: int | None = 1,
-        quantizer: str | Quantizer = "lloyd_max",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.form = form
-        self.allocation = allocation
-        self.projection = projection
-        self.bits = bits
-        self.quantizer = quantizer
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw frequencies, dither and quantizer, each from a generator of its own; choose a form, and fit masses.

@@ -424,11 +424,11 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Return what `drawn_` has under the name without its underscore: `kernel_` is `drawn_.kernel`."""
-            if not name.startswith("_") and name.endswith("_"):
-                if "drawn_" in self.__dict__ and hasattr(self.drawn_, name[:-1]):
-                    return getattr(self.drawn_, name[:-1])
-                if any(name in vars(cls).get("__annotations__", ()) for cls in type(self).__mro__):
+            if name.endswith("_") and not name.startswith("_"):
+                if "drawn_" not in self.__dict__:
                     check_is_fitted(self)
+                elif hasattr(self.drawn_, name[:-1]):
+                    return getattr(self.drawn_, name[:-1])
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:

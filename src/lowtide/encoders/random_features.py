@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -219,6 +219,7 @@ class DrawnFeatures(DrawnFourier):
         )
 
 
+@dataclass(eq=False, repr=False)
 class RandomFeatures(Encoder):
     """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
 
@@ -282,42 +283,22 @@ class RandomFeatures(Encoder):
     True
     """
 
-    drawn_: DrawnFeatures
-    kernel_: Kernel
-    gamma_: float | None
-    feature_map_: FeatureMap
-    projection_: DrawnProjection
-    quantizer_: DrawnQuantizer | None
-    quantizer_spec_: Quantizer | None
-    random_weights_: NDArray[np.float32]
-    random_offset_: NDArray[np.float32]
+    kernel: str | Kernel = "rbf"
+    _: KW_ONLY
+    gamma: float | Literal["scale", "median"] = "scale"
+    n_components: int = 1024
+    projection: str | Projection = "hadamard"
+    feature_map: str | FeatureMap = "cos_sin"
+    bits: int | None = 1
+    quantizer: str | Quantizer = "lloyd_max"
+    random_state: int | np.random.RandomState | None = None
+    drawn_: DrawnFeatures = field(init=False)
     parts: ClassVar[dict[str, Registry[Any]]] = {
         "kernel": SYMMETRIC,
         "projection": PROJECTIONS,
         "feature_map": FEATURE_MAPS,
         "quantizer": QUANTIZERS,
     }
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "rbf",
-        *,
-        gamma: float | Literal["scale", "median"] = "scale",
-        n_components: int = 1024,
-        projection: str | Projection = "hadamard",
-        feature_map: str | FeatureMap = "cos_sin",
-        bits: int | None = 1,
-        quantizer: str | Quantizer = "lloyd_max",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.projection = projection
-        self.feature_map = feature_map
-        self.bits = bits
-        self.quantizer = quantizer
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Resolve gamma on X and draw frequencies, dither and quantizer, each from a generator of its own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -176,6 +176,7 @@ class DrawnSketch(DrawnEncoder):
         )
 
 
+@dataclass(eq=False, repr=False)
 class Sketch(Encoder):
     """Random projections of normalized rows in a few bits, stored once, read as features of any bandwidth.
 
@@ -240,29 +241,15 @@ class Sketch(Encoder):
     True
     """
 
-    drawn_: DrawnSketch
-    gamma_: float | None
-    projection_: DrawnProjection
-    steps_: LineSteps
-    random_weights_: Array
+    n_components: int = 1024
+    _: KW_ONLY
+    bits: int = 4
+    projection: str | Projection = "hadamard"
+    gamma: float | None = None
+    store_norms: bool = False
+    random_state: int | np.random.RandomState | None = None
+    drawn_: DrawnSketch = field(init=False)
     parts: ClassVar[dict[str, Registry[Any]]] = {"projection": PROJECTIONS}
-
-    def __init__(
-        self,
-        n_components: int = 1024,
-        *,
-        bits: int = 4,
-        projection: str | Projection = "hadamard",
-        gamma: float | None = None,
-        store_norms: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.bits = bits
-        self.projection = projection
-        self.gamma = gamma
-        self.store_norms = store_norms
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the projections for rows as wide as X's; nothing else is learned from them.

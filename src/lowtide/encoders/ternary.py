@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -191,6 +191,7 @@ class DrawnTernary(DrawnEncoder):
         )
 
 
+@dataclass(eq=False, repr=False)
 class TernaryFeatures(Encoder):
     """Random features of three values from sums of -x, 0 and +x, matched to the kernel of a target.
 
@@ -266,34 +267,15 @@ class TernaryFeatures(Encoder):
     ('scaled', True)
     """
 
-    drawn_: DrawnTernary
-    match_: TernaryMatch
-    tau_: float
-    mean_: Floats
-    gamma_: float | None
-    target_: Activation
-    sparsity_: float
-    projection_: SparseTernaryProjection
-    thresholds_: Thresholds
-    random_weights_: NDArray[np.float32]
+    target: str | Activation | Callable[..., Any] | tuple[float, float] = "rbf"
+    _: KW_ONLY
+    gamma: float | Literal["scale", "median"] = "scale"
+    n_components: int = 4096
+    diagonal: Literal["least", "target"] = "least"
+    sparsity: float | Literal["auto"] = 0.9
+    random_state: int | np.random.RandomState | None = None
+    drawn_: DrawnTernary = field(init=False)
     parts: ClassVar[dict[str, Registry[Any]]] = {"target": TARGETS}
-
-    def __init__(
-        self,
-        target: str | Activation | Callable[..., Any] | tuple[float, float] = "rbf",
-        *,
-        gamma: float | Literal["scale", "median"] = "scale",
-        n_components: int = 4096,
-        diagonal: Literal["least", "target"] = "least",
-        sparsity: float | Literal["auto"] = 0.9,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.target = target
-        self.gamma = gamma
-        self.n_components = n_components
-        self.diagonal = diagonal
-        self.sparsity = sparsity
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate mean and tau of X, solve for the thresholds and draw the projection.
