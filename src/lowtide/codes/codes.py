@@ -16,8 +16,6 @@ from lowtide.codes.layout import row_bytes, stored_bits, unpack_levels
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
 
-__all__ = ["Codes", "TransposedCodes"]
-
 # Of the parts "codes", "norms" and "template".
 _VERSION = 1
 

@@ -13,8 +13,6 @@ from lowtide._checks import check_integer
 from lowtide.codes.arithmetic import aligned_rows
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["pack_levels", "pack_trits", "row_bytes", "stored_bits", "unpack_levels", "unpack_trits"]
-
 # Five base-3 digits of a byte, lowest first: row b holds those of b.
 _PLACES = 3 ** np.arange(5)
 _DIGITS = (np.arange(243)[:, None] // _PLACES % 3).astype(np.uint8)

@@ -12,8 +12,6 @@ from lowtide.codes.arithmetic import same_array
 from lowtide.codes.codes import Codes, check_same_frequencies
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["CodeSource", "concatenate"]
-
 
 @runtime_checkable
 class CodeSource(Protocol):

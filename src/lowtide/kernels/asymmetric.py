@@ -15,8 +15,6 @@ from lowtide.kernels.masses import Masses, amplitude, shift_masses, sinh_masses
 from lowtide.kernels.ridge import CarriedPhase, RidgeLaw, cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
 from lowtide.kernels.symmetric import Gaussian
 
-__all__ = ["CoshGaussian", "ShiftGaussian", "SinhGaussian"]
-
 Floats = NDArray[np.float64]
 # A block below this share of the total mass is left out; the positive one then keeps kappa(0) exact.
 _NEGLIGIBLE = 1e-6

@@ -24,8 +24,6 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from lowtide._checks import check_positive, fail
 from lowtide.spec import Spec
 
-__all__ = ["Frequencies", "FrequencyLaw", "Kernel", "MeasureBlock", "MeasureKernel", "distances", "resolve_gamma"]
-
 Floats = NDArray[np.float64]
 FrequencyLaw = Literal["gaussian_mixture", "sphere", "independent", "joint"]
 

@@ -17,8 +17,6 @@ from lowtide.kernels.base import FrequencyLaw, Kernel, MeasureBlock, MeasureKern
 from lowtide.kernels.masses import Masses, fit_masses
 from lowtide.kernels.symmetric import Gaussian
 
-__all__ = ["ComplexMeasureKernel"]
-
 Floats = NDArray[np.float64]
 _PARTS: dict[str, tuple[float, Callable[[NDArray[np.complex128]], Floats]]] = {
     "positive": (0.0, lambda mu: np.maximum(mu.real, 0.0)),

@@ -14,8 +14,6 @@ from lowtide.kernels.base import Kernel, MeasureBlock, MeasureKernel
 from lowtide.kernels.symmetric import Gaussian
 from lowtide.spec import registry_of
 
-__all__ = ["SignedMeasureKernel", "SymmetricPart"]
-
 Floats = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from scipy.special import dawsn, wofz
 
 from lowtide._checks import fail
 
-__all__ = ["Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses"]
-
 Floats = NDArray[np.float64]
 # Below this s the lobes of one sign are so far apart that the closed form of a single one is exact in double precision.
 _SMALL = 0.5

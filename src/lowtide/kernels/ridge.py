@@ -21,8 +21,6 @@ from lowtide.kernels.base import FrequencyLaw
 from lowtide.kernels.masses import amplitude, shift_masses
 from lowtide.kernels.symmetric import panels
 
-__all__ = ["CarriedPhase", "LineLaw", "RidgeLaw", "cos_minus_law", "cos_plus_law", "modulus_law", "sin_plus_law"]
-
 Floats = NDArray[np.float64]
 # Up to this s the law of cos- is one lobe at each side, and its nodes are laid where it starts.
 _LOBES_UPTO = 0.5

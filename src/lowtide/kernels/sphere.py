@@ -22,8 +22,6 @@ from scipy.special import gammaln, jv
 from lowtide._checks import check_integer, check_positive
 from lowtide.kernels.base import FrequencyLaw, Kernel
 
-__all__ = ["Bessel", "normalized_bessel"]
-
 Floats = NDArray[np.float64]
 _DEBYE_TERMS = 12  # at nu >= 100, z <= nu/2 the first term left out is below 1e-16
 

@@ -13,8 +13,6 @@ from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
 from lowtide._checks import check_interval, check_positive, fail
 from lowtide.kernels.base import FrequencyLaw, Kernel
 
-__all__ = ["Gaussian", "Laplace", "Matern", "Stable", "panels"]
-
 Floats = NDArray[np.float64]
 # Beyond this order K_nu overflows at distances where the kernel still differs from 1.
 _LARGEST_ORDER = 80.0

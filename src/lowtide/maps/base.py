@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from lowtide.maps.density import Arcsine, Density
 from lowtide.spec import Spec
 
-__all__ = ["N_HARMONICS", "CosSin", "Cosine", "FeatureMap", "Moments"]
-
 # Coefficients of a step function fall as 1/k; with the tail that `theory` adds, 2048 leave an error below 1e-7.
 N_HARMONICS = 2048
 

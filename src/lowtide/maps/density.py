@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["Arcsine", "Density", "Normal"]
-
 Array = NDArray[np.float64]
 
 

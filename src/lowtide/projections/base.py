@@ -14,8 +14,6 @@ from lowtide.errors import UnsuitableLayoutError
 from lowtide.kernels import Frequencies
 from lowtide.spec import Spec, registry_of
 
-__all__ = ["Blocks", "DrawnProjection", "Projection"]
-
 
 @dataclass(frozen=True)
 class Blocks:

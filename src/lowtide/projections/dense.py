@@ -14,8 +14,6 @@ from lowtide.errors import ParameterError
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 
-__all__ = ["DenseProjection", "Haar", "Iid", "Orthogonal"]
-
 _PANEL = 16
 
 

@@ -14,8 +14,6 @@ from lowtide._checks import fail
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
 
-__all__ = ["Hadamard", "HadamardProjection"]
-
 # Blocks of 8 bias the kernel by up to 0.17, blocks of 64 by less than 60,000 draws can see.
 _SMALLEST_BLOCK = 64
 _ROUNDS = 3

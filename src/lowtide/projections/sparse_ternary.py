@@ -14,8 +14,6 @@ from scipy import sparse
 from lowtide._checks import check_integer, check_interval, fail
 from lowtide.spec import Spec
 
-__all__ = ["SparseTernary", "SparseTernaryProjection"]
-
 # Features of a chunk: a tile of 64 rows by 1024 features is 128 KB of int16, within a second-level cache.
 _LARGEST_CHUNK = 1024
 # Entries drawn at a time: 32 MB of raw words.

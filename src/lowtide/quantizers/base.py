@@ -15,19 +15,6 @@ from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.lloyd_max import lloyd_max
 from lowtide.spec import Spec, registry_of
 
-__all__ = [
-    "ContinuousQuantizer",
-    "DrawnQuantizer",
-    "LloydMax",
-    "Phase",
-    "PhaseSteps",
-    "Quantizer",
-    "StepFunction",
-    "Uniform",
-    "even_steps",
-    "quantizer_by_name",
-]
-
 
 class Quantizer(Spec):
     """HOW few bits: turns a feature map's components into small integers.

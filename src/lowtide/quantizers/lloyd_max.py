@@ -12,15 +12,6 @@ from scipy.linalg import solve_banded
 from lowtide._checks import check_integer
 from lowtide.maps import Arcsine, Density, Normal
 
-__all__ = [
-    "LineSteps",
-    "lloyd_max",
-    "lloyd_max_arcsine",
-    "lloyd_max_distortion",
-    "lloyd_max_normal",
-    "normal_steps",
-]
-
 Array = NDArray[np.float64]
 
 _ARCSINE = Arcsine()

@@ -15,8 +15,6 @@ from lowtide.errors import ParameterError
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import DrawnQuantizer, PhaseSteps, Quantizer, StepFunction
 
-__all__ = ["PeriodicMap"]
-
 _GRID = 8192
 _SAMPLES = 1 << 16
 # Middles of equal cells: a jump between two cells then costs the square of a cell's width, not the width.

@@ -13,8 +13,6 @@ from lowtide._checks import fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.base import Quantizer
 
-__all__ = ["Stochastic"]
-
 # Samples of a period for coefficients of a continuous, piecewise smooth function: aliasing stays below 1e-9.
 _SAMPLES = 1 << 16
 

@@ -14,8 +14,6 @@ from sklearn.base import clone
 from lowtide.errors import ParameterError
 from lowtide.spec import Spec
 
-__all__ = ["SEED", "STANDARD_ERRORS", "check_spec", "claim", "claim_mean"]
-
 # Every random check draws from a fixed seed, so a part passes always or never. Six standard errors: a right part fails
 # one comparison in 5e8, and a part with a hundred comparisons still has nothing to fear.
 STANDARD_ERRORS = 6.0

@@ -18,8 +18,6 @@ from lowtide.errors import FingerprintMismatchError, LowtideError, ParameterErro
 from lowtide.spec import Part, State
 from lowtide.testing.claims import STANDARD_ERRORS, claim
 
-__all__ = ["check_encoder", "check_learner"]
-
 # Two ways to one solution: sums in another order, or L-BFGS that ends at a gradient of 1e-10.
 _SAME = 1e-5
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from lowtide.kernels import Kernel, MeasureBlock, MeasureKernel, distances
 from lowtide.testing.claims import SEED, STANDARD_ERRORS, check_spec, claim, claim_mean
 
-__all__ = ["check_kernel", "check_measure_kernel"]
-
 _LAWS = ("gaussian_mixture", "sphere", "independent")
 _N_DRAWS = 20_000
 _DIMENSIONS = (1, 3, 10)

@@ -16,8 +16,6 @@ from lowtide.projections import DrawnProjection, Projection
 from lowtide.quantizers import Quantizer
 from lowtide.testing.claims import SEED, check_spec, claim, claim_mean
 
-__all__ = ["check_feature_map", "check_projection", "check_quantizer"]
-
 _SHAPES = ((1, 1), (3, 10), (20, 64), (70, 150))
 _N_DRAWS = 400
 _MAP_PHASES = 4096
