@@ -169,8 +169,8 @@ class Operation:
     @property
     def id(self) -> str:
         """A name of its own."""
-        name = self.handler.__name__
-        return f"{name}_of" if "{name}" in self.path else name
+        words = (self.handler.__name__, "of") if "{name}" in self.path else (self.handler.__name__,)
+        return "_".join(words)
 
 
 _NAMED = (404, *_BODY)

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.codes import stored_bits
-from lowtide.encoders import (
-    DrawnAsymmetric,
-    DrawnEncoder,
-    DrawnFeatures,
-    DrawnSketch,
-    Encoder,
-    drawn_from_state,
-)
+from lowtide.encoders import DrawnAsymmetric, DrawnEncoder, DrawnFeatures, DrawnSketch, Encoder, drawn_from_state
 from lowtide.errors import FingerprintMismatchError, WireFormatError
 from lowtide.projections import Hadamard
 from lowtide.spec import Part
@@ -111,14 +104,7 @@ def rebuild_encoder(content: Any) -> DrawnEncoder:
         version = content.get("format") if isinstance(content, dict) else None
         raise WireFormatError(f"an encoder's description must have format {_FORMAT}, got {version!r}. Update lowtide.")
     try:
-        drawn = drawn_from_state(
-            {
-                str(name): Part(
-                    part["version"], part["spec"], {k: _array_from_json(v) for k, v in part["arrays"].items()}
-                )
-                for name, part in content["parts"].items()
-            }
-        )
+        drawn = drawn_from_state({str(name): _part_from_json(part) for name, part in content["parts"].items()})
     except Exception as error:  # the content is a stranger's: whatever does not fit is its fault
         reason = f"{type(error).__name__}: {str(error)[:500]}"
         raise WireFormatError(f"an encoder must be built from its description, got {reason}") from error
@@ -147,6 +133,11 @@ def _arrays_to_json(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, Any]
         data = base64.b64encode(stored.tobytes()).decode("ascii")
         written[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
     return written
+
+
+def _part_from_json(part: Any) -> Part:
+    arrays = {str(name): _array_from_json(entry) for name, entry in part["arrays"].items()}
+    return Part(part["version"], part["spec"], arrays)
 
 
 def _array_from_json(entry: Any) -> NDArray[Any]:
