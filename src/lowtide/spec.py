@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 from lowtide._checks import fail
 from lowtide.errors import FileFormatError, ParameterError
 
-__all__ = [
-    "Part",
-    "Registry",
-    "Spec",
-    "State",
-    "params_from_config",
-    "params_to_config",
-    "plain_parameter",
-    "register",
-    "registry_of",
-    "take_parts",
-]
-
 
 class Spec:
     """Base of every stage's hyperparameter object; subclasses are dataclasses.
@@ -272,17 +259,7 @@ def register(part: Any = None, name: str | None = None) -> Any:
 
 
 def params_to_config(owner: str, params: Mapping[str, Any], parts: Mapping[str, Registry[Any]]) -> dict[str, Any]:
-    """Return an estimator's parameters ready for JSON.
-
-    Parameters
-    ----------
-    owner : str
-        The estimator's name, for messages.
-    params : dict
-        Value by name, as `get_params(deep=False)` gives them.
-    parts : dict
-        Registry by the name of a parameter that may be an object of a stage.
-    """
+    """Return an estimator's parameters ready for JSON; `parts` has the registry of each that may be an object."""
     return {
         name: parts[name].to_config(value)
         if name in parts and isinstance(value, Spec)
@@ -294,18 +271,9 @@ def params_to_config(owner: str, params: Mapping[str, Any], parts: Mapping[str, 
 def params_from_config(
     owner: str, config: Mapping[str, Any], names: Iterable[str], parts: Mapping[str, Registry[Any]]
 ) -> dict[str, Any]:
-    """Return the parameters of `params_to_config`; one that is not there keeps its default.
+    """Return the parameters of `params_to_config`, of those that are named; one that is not there keeps its default.
 
-    Parameters
-    ----------
-    owner : str
-        The estimator's name, for messages.
-    config : dict
-        What a file says, which may be anything that JSON can hold.
-    names : iterable of str
-        The parameters that the estimator has.
-    parts : dict
-        Registry by the name of a parameter that may be an object of a stage.
+    The configuration is what a file says, which may be anything that JSON can hold.
     """
     known = list(names)
     if set(config) - set(known):
@@ -354,14 +322,7 @@ def take_parts(
 ) -> None:
     """Raise FileFormatError unless a state has the required parts and no other than these and the optional ones.
 
-    Parameters
-    ----------
-    owner : str
-        What is read, for messages.
-    state : dict
-        Part by name.
-    required, optional : dict
-        The version that is understood, by the name of a part.
+    Both are given by name, with the version that is understood.
 
     Examples
     --------

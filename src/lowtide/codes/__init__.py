@@ -2,26 +2,12 @@
 
 from lowtide.codes.arithmetic import check_padding
 from lowtide.codes.codes import Codes, TransposedCodes
-from lowtide.codes.layout import (
-    pack_levels,
-    pack_trits,
-    row_bytes,
-    stored_bits,
-    unpack_levels,
-    unpack_trits,
-)
+from lowtide.codes.layout import pack_levels, pack_trits, row_bytes, stored_bits, unpack_levels, unpack_trits
 from lowtide.codes.source import CodeSource, concatenate
 
-__all__ = [
-    "CodeSource",
-    "Codes",
-    "TransposedCodes",
-    "check_padding",
-    "concatenate",
-    "pack_levels",
-    "pack_trits",
-    "row_bytes",
-    "stored_bits",
-    "unpack_levels",
-    "unpack_trits",
+# fmt: off
+__all__ = [  # noqa: RUF022
+    "Codes", "TransposedCodes", "CodeSource", "concatenate",
+    "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bytes", "stored_bits", "check_padding",
 ]
+# fmt: on

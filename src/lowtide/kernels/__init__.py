@@ -1,23 +1,18 @@
 """WHICH similarity: the exact kernel, and the law of its frequencies."""
 
+# fmt: off
+# isort: off
 from lowtide.kernels.asymmetric import CoshGaussian, ShiftGaussian, SinhGaussian
 from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel, distances, resolve_gamma
 from lowtide.kernels.custom import ComplexMeasureKernel
 from lowtide.kernels.indefinite import SignedMeasureKernel, SymmetricPart
 from lowtide.kernels.masses import (
-    Masses,
-    fit_masses,
-    gauss_trig_segment,
-    mean_abs_cos,
-    mean_abs_sin,
-    shift_masses,
-    sinh_masses,
+    Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )
 from lowtide.kernels.sphere import Bessel, normalized_bessel
 from lowtide.kernels.symmetric import Gaussian, Laplace, Matern, Stable
 from lowtide.spec import Registry
 
-# fmt: off
 __all__ = [  # noqa: RUF022
     "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
@@ -26,6 +21,7 @@ __all__ = [  # noqa: RUF022
     "distances", "normalized_bessel", "resolve_gamma",
 ]
 # fmt: on
+# isort: on
 
 # All kernels of differences, symmetric or not; `KERNELS.of(Kernel)` are the symmetric ones.
 KERNELS: Registry[MeasureKernel] = Registry(

@@ -6,21 +6,12 @@ from lowtide.projections.hadamard import Hadamard, HadamardProjection
 from lowtide.projections.sparse_ternary import SparseTernary, SparseTernaryProjection
 from lowtide.spec import Registry
 
-__all__ = [
-    "PROJECTIONS",
-    "Blocks",
-    "DenseProjection",
-    "DrawnProjection",
-    "Haar",
-    "Hadamard",
-    "HadamardProjection",
-    "Iid",
-    "Orthogonal",
-    "Projection",
-    "SparseTernary",
-    "SparseTernaryProjection",
-    "block_sizes",
+# fmt: off
+__all__ = [  # noqa: RUF022
+    "PROJECTIONS", "Projection", "Hadamard", "Orthogonal", "Haar", "Iid", "SparseTernary",
+    "DrawnProjection", "DenseProjection", "HadamardProjection", "SparseTernaryProjection", "Blocks", "block_sizes",
 ]
+# fmt: on
 
 PROJECTIONS: Registry[Projection] = Registry(
     "projection", Projection, {"hadamard": Hadamard, "orthogonal": Orthogonal, "haar": Haar, "iid": Iid}

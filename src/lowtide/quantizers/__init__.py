@@ -1,52 +1,26 @@
 """HOW few bits: from a map's components to small integers and back."""
 
+# fmt: off
+# isort: off
 from lowtide.quantizers.base import (
-    ContinuousQuantizer,
-    DrawnQuantizer,
-    LloydMax,
-    Phase,
-    PhaseSteps,
-    Quantizer,
-    StepFunction,
-    Uniform,
-    even_steps,
+    ContinuousQuantizer, DrawnQuantizer, LloydMax, Phase, PhaseSteps, Quantizer, StepFunction, Uniform, even_steps,
     quantizer_by_name,
 )
 from lowtide.quantizers.lloyd_max import (
-    LineSteps,
-    lloyd_max,
-    lloyd_max_arcsine,
-    lloyd_max_distortion,
-    lloyd_max_normal,
-    normal_steps,
+    LineSteps, lloyd_max, lloyd_max_arcsine, lloyd_max_distortion, lloyd_max_normal, normal_steps,
 )
 from lowtide.quantizers.periodic import DrawnPeriodic, PeriodicMap
 from lowtide.quantizers.stochastic import DrawnStochastic, Stochastic
 from lowtide.spec import Registry
 
-__all__ = [
-    "QUANTIZERS",
-    "ContinuousQuantizer",
-    "DrawnPeriodic",
-    "DrawnQuantizer",
-    "DrawnStochastic",
-    "LineSteps",
-    "LloydMax",
-    "PeriodicMap",
-    "Phase",
-    "PhaseSteps",
-    "Quantizer",
-    "StepFunction",
-    "Stochastic",
-    "Uniform",
-    "even_steps",
-    "lloyd_max",
-    "lloyd_max_arcsine",
-    "lloyd_max_distortion",
-    "lloyd_max_normal",
-    "normal_steps",
-    "quantizer_by_name",
+__all__ = [  # noqa: RUF022
+    "QUANTIZERS", "Quantizer", "LloydMax", "Uniform", "Phase", "Stochastic", "PeriodicMap", "quantizer_by_name",
+    "DrawnQuantizer", "ContinuousQuantizer", "DrawnPeriodic", "DrawnStochastic", "PhaseSteps", "StepFunction",
+    "even_steps", "LineSteps", "normal_steps",
+    "lloyd_max", "lloyd_max_arcsine", "lloyd_max_distortion", "lloyd_max_normal",
 ]
+# fmt: on
+# isort: on
 
 QUANTIZERS: Registry[Quantizer] = Registry(
     "quantizer",

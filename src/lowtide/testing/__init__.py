@@ -5,13 +5,9 @@ from lowtide.testing.estimators import check_encoder, check_learner
 from lowtide.testing.kernels import check_kernel, check_measure_kernel
 from lowtide.testing.stages import check_feature_map, check_projection, check_quantizer
 
-__all__ = [
-    "check_encoder",
-    "check_feature_map",
-    "check_kernel",
-    "check_learner",
-    "check_measure_kernel",
-    "check_projection",
-    "check_quantizer",
-    "check_spec",
+# fmt: off
+__all__ = [  # noqa: RUF022
+    "check_spec", "check_kernel", "check_measure_kernel", "check_projection", "check_feature_map", "check_quantizer",
+    "check_encoder", "check_learner",
 ]
+# fmt: on
