@@ -214,11 +214,14 @@ def test_categories_that_are_numbers_may_come_as_texts():
     recipe = Recipe.of_features(
         ("x", "size"),
         [(Number(0), ()), *((Indicator(0, i), ()) for i in range(3))],
-        [Categories(1, (1, 2.5, 30), unknown="error")],
+        [Categories(1, (1, 2.5, 30_000_000), unknown="error")],
     )
     reader = ServedModel.of("m", fitted(4).with_recipe(recipe)).reader
     expected = [[0.5, 0.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0], [0.5, 1.0, 0.0, 0.0]]
-    for text in (b'[[0.5,30],[0.5,2.5],{"size":1,"x":0.5}]', b'[[0.5,"30"],[0.5,"2.5"],{"size":"1","x":0.5}]'):
+    for text in (
+        b'[[0.5,30000000],[0.5,2.5],{"size":1,"x":0.5}]',
+        b'[[0.5,"30000000"],[0.5,"2.5"],{"size":"1","x":0.5}]',
+    ):
         np.testing.assert_array_equal(reader.read(b"application/json", text, 10).content, expected)
     for text in (b'[[0.5,"3"]]', b"[[0.5,null]]", b"[[0.5,[]]]", b'[["0.5",1]]', b"[0.5]"):
         with pytest.raises(Refusal) as refused:

@@ -246,6 +246,9 @@ def test_files_that_cannot_be_served_are_refused(tmp_path, digits):
         Catalog.load([Named("none", tmp_path / "none.lowtide")])
     with pytest.raises(FileFormatError, match="--codes"):
         Catalog.load([Named("codes", digits.codes_path)])
+    lt.save(lt.CodePCA(2).fit(digits.codes), tmp_path / "pca.lowtide")
+    with pytest.raises(FileFormatError, match=r"pca\.lowtide.* must hold a model or an encoder, got CodePCA"):
+        Catalog.load([Named("pca", tmp_path / "pca.lowtide")])
     with pytest.raises(FileFormatError, match="Codes"):
         Catalog.load([named], [named])
     with pytest.raises(ParameterError, match="differ"):

@@ -24,8 +24,6 @@ from lowtide.errors import RequestError
 from lowtide.tables import Recipe
 from lowtide.wire import CODES_TYPE, ROWS_TYPE, pack, pack_rows, rebuild_encoder
 
-__all__ = ["Client", "Similar"]
-
 _SENDS = ("codes", "rows", "features")
 _FOREIGN = 409
 _URL = "url must be http://host:port or https://host:port"

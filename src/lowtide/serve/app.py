@@ -15,8 +15,6 @@ from lowtide.serve.connection import Call, Receive, Refusal, Send
 from lowtide.serve.operations import OPERATIONS, Operation
 from lowtide.serve.service import Service
 
-__all__ = ["Gate", "create_app"]
-
 _PAGE = Path(__file__).parent / "page"
 _PAGE_HEADERS = (
     (

@@ -21,8 +21,6 @@ from lowtide.serve.model import Kind, Query, QueryReader, ServedModel
 from lowtide.store import CodeStore
 from lowtide.wire import CodesReader
 
-__all__ = ["Catalog", "Named", "Neighbors", "Search", "ServedDatabase", "top_k"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # Packed bytes that are scanned within about a millisecond: no more are on the event loop.
 _SMALL_BYTES = 1 << 20

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from lowtide.serve.observe import Metrics
     from lowtide.serve.service import Settings
 
-__all__ = [
-    "REFUSAL_TYPE",
-    "Call",
-    "Receive",
-    "Refusal",
-    "Reply",
-    "Send",
-    "close_late",
-    "connection_class",
-    "json_reply",
-]
-
 REFUSAL_TYPE = "application/problem+json"
 Headers = list[tuple[bytes, bytes]]
 Message = MutableMapping[str, Any]
@@ -124,9 +112,8 @@ class Call:
 
 def _too_large(limit: int) -> Refusal:
     # Closed: the rest of the body would otherwise have to be read to find the next request.
-    return Refusal(
-        413, f"a body must have at most {limit} bytes. Send fewer rows at a time.", [(b"connection", b"close")]
-    )
+    closing = [(b"connection", b"close")]
+    return Refusal(413, f"a body must have at most {limit} bytes. Send fewer rows at a time.", closing)
 
 
 @dataclass(slots=True)

@@ -13,8 +13,6 @@ from typing import Self
 
 from lowtide.errors import FileAccessError, FileFormatError
 
-__all__ = ["KEYS_VARIABLE", "KeyRing", "RateLimit"]
-
 KEYS_VARIABLE = "LOWTIDE_KEYS"
 _SHORTEST = 16
 _HASH = "sha256:"

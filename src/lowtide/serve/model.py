@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes import Codes
+from lowtide._checks import fail
 from lowtide.encoders import DrawnEncoder, Encoder
-from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideError
+from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideError, ParameterError
 from lowtide.learners import Decision, as_model
 from lowtide.persist import load, read_metadata
 from lowtide.serve.connection import Refusal
-from lowtide.tables import Categories, Recipe
+from lowtide.tables import Categories, Recipe, text_of
 from lowtide.wire import (
     CODES_TYPE,
     ROWS_TYPE,
@@ -30,8 +30,6 @@ from lowtide.wire import (
     summarize_encoder,
     unpack_rows,
 )
-
-__all__ = ["Kind", "Output", "Query", "QueryReader", "ServedModel"]
 
 Kind = Literal["codes", "rows", "features"]
 Output = Literal["predictions", "scores", "probabilities"]
@@ -168,10 +166,9 @@ def _with_numbers(recipe: Recipe, rows: list[Any]) -> list[Any]:
 
 def _spelled(known: Categories) -> dict[str, Any]:
     """Return the categories that are numbers by their texts; none where a text may be a category itself."""
-    numbers = [value for value in known.values if isinstance(value, (int, float)) and not isinstance(value, bool)]
     if known.as_text or any(isinstance(value, str) for value in known.values):
         return {}
-    return {f"{value:g}" if float(value).is_integer() else repr(value): value for value in numbers}
+    return {text_of(value): value for value in known.values if type(value) in (int, float)}
 
 
 def _rows_of(body: bytes, most: int) -> list[Any]:
@@ -227,7 +224,7 @@ class ServedModel:
         model = as_model(thing)
         decision: Decision = model.decision_
         if not decision.outputs:
-            raise FileFormatError(f"a model must predict to be served, got {type(thing).__name__}.")
+            raise fail("serve", "a model must predict", type(thing).__name__)
         encoder, recipe = decision.encoder, decision.recipe
         if recipe is None and decision.columns is not None:
             recipe = Recipe.plain(decision.columns)
@@ -243,9 +240,11 @@ class ServedModel:
     def load(cls, name: str, path: Path) -> ServedModel:
         """Return the model of a file, or refuse what cannot be served."""
         thing = load(path)
-        if isinstance(thing, Codes):
-            raise FileFormatError(f"{str(path)!r} must hold a model or an encoder, got Codes. Give codes with --codes.")
-        return cls.of(name, thing, read_metadata(path))
+        try:
+            return cls.of(name, thing, read_metadata(path))
+        except ParameterError as error:
+            must = f"{str(path)!r} must hold a model or an encoder"
+            raise FileFormatError(f"{must}, got {type(thing).__name__}. Give codes with --codes.") from error
 
     @property
     def outputs(self) -> tuple[Output, ...]:

@@ -16,8 +16,6 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-__all__ = ["EventLog", "JsonFormatter", "Metrics", "configure_logging"]
-
 _LOGGERS = ("lowtide.serve", "uvicorn.error")
 # A write for each line would take as long as the answer itself.
 _MOST_LINES = 256

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import lowtide
 from lowtide.serve.catalog import ServedDatabase
@@ -17,8 +17,6 @@ from lowtide.wire import CODES_TYPE, ROWS_TYPE
 
 if TYPE_CHECKING:
     from lowtide.serve.service import Service
-
-__all__ = ["OPERATIONS", "Operation", "openapi_document"]
 
 Json = dict[str, Any]
 _DEFAULT_K, _MOST_K = 10, 1000
@@ -35,11 +33,10 @@ async def predict(service: Service, call: Call) -> Reply:
     if not model.outputs:
         raise Refusal(404, f"{model.name!r} is an encoder: it predicts nothing.")
     wanted = call.query(("return",)).get("return")
-    outputs = ("predictions",) if wanted is None else _outputs(model, wanted)
+    outputs: tuple[Output, ...] = ("predictions",) if wanted is None else _outputs(model, wanted)
     _check_made_by(call, [model])
     query = await service.read(model.reader, call)
-    answer = await current.predict(model, query, cast("tuple[Output, ...]", outputs))
-    content = {"model": model.name, **answer}
+    content = {"model": model.name, **await current.predict(model, query, outputs)}
     if len(outputs) > 1 and model.classes is not None:
         content["classes"] = model.classes
     return await service.write(content, query.n_rows * len(outputs) * len(model.classes or (0,)))
@@ -90,7 +87,7 @@ def _check_made_by(call: Call, models: Sequence[ServedModel]) -> None:
         raise Refusal(409, f"{must}, got another. Fetch the encoder again.")
 
 
-def _outputs(model: ServedModel, text: str) -> tuple[str, ...]:
+def _outputs(model: ServedModel, text: str) -> tuple[Output, ...]:
     """Return the outputs of a list with commas, predictions always first."""
     names = text.split(",")
     if not set(names) <= set(model.outputs) or len(set(names)) != len(names):

@@ -23,8 +23,6 @@ from lowtide.serve.app import create_app
 from lowtide.serve.connection import close_late, connection_class
 from lowtide.serve.service import Service
 
-__all__ = ["run", "running"]
-
 _CHORES_SECONDS = 1.0
 
 

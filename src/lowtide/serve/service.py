@@ -19,8 +19,6 @@ from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
 from lowtide.serve.model import Output, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics
 
-__all__ = ["Batcher", "Loaded", "Service", "Settings"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 _Batch = list[tuple[T, "asyncio.Future[R]"]]

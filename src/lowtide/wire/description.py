@@ -16,8 +16,6 @@ from lowtide.projections import Hadamard
 from lowtide.spec import Part
 from lowtide.wire.messages import wire_row_bytes
 
-__all__ = ["describe_encoder", "rebuild_encoder", "summarize_encoder"]
-
 _FORMAT = 2
 _TYPES = ("float64", "float32", "float16", "int64", "int8", "uint8")
 _MOST_AXES = 4
@@ -110,10 +108,8 @@ def rebuild_encoder(content: Any) -> DrawnEncoder:
         raise WireFormatError(f"an encoder must be built from its description, got {reason}") from error
     for name, rebuilt in (("fingerprint", drawn.fingerprint), ("side", drawn.side)):
         if rebuilt.hex() != content.get(name):
-            raise FingerprintMismatchError(
-                f"an encoder must have the {name} of its description, {str(content.get(name))[:80]}, got "
-                f"{rebuilt.hex()}."
-            )
+            must = f"an encoder must have the {name} of its description, {str(content.get(name))[:80]}"
+            raise FingerprintMismatchError(f"{must}, got {rebuilt.hex()}.")
     return drawn
 
 

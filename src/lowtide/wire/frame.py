@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from lowtide.checksum import crc32c
 from lowtide.errors import WireFormatError
 
-__all__ = ["CODES_TYPE", "FRAME_BYTES", "ROWS_TYPE", "Buffer", "Head", "media_type", "open_parts", "seal"]
-
 _VERSION = 2
 _MOST_ROWS = (1 << 32) - 1
 _HEAD, _PART, _SUM = struct.Struct("<4sBBH16s16sII"), struct.Struct("<4sIQ"), struct.Struct("<I")
@@ -66,10 +64,8 @@ class Head:
     def to_bytes(self) -> bytes:
         """Return the 48 bytes."""
         if self.n_rows > _MOST_ROWS or self.width > _MOST_ROWS:
-            raise WireFormatError(
-                f"a message must have at most {_MOST_ROWS} rows and columns, got {self.n_rows} and {self.width}. "
-                "Send several."
-            )
+            must = f"a message must have at most {_MOST_ROWS} rows and columns"
+            raise WireFormatError(f"{must}, got {self.n_rows} and {self.width}. Send several.")
         sizes = self.width, self.n_rows
         return _HEAD.pack(self.magic, _VERSION, self.detail, self.n_parts, self.fingerprint, self.side, *sizes)
 

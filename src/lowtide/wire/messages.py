@@ -15,8 +15,6 @@ from lowtide.encoders import DrawnEncoder, Encoder
 from lowtide.errors import FingerprintMismatchError, WireFormatError
 from lowtide.wire.frame import Buffer, Head, open_parts, seal
 
-__all__ = ["CodesMessage", "CodesReader", "RowsMessage", "pack", "pack_rows", "unpack", "unpack_rows", "wire_row_bytes"]
-
 _CODES, _ROWS = b"LTWC", b"LTWR"
 _LEVELS, _NORMS, _FLOATS = "LEVL", "NORM", "ROWS"  # parts
 _ROW_SIDES = ("input", "features")  # by the number that stands for them
@@ -181,20 +179,13 @@ class CodesReader:
 
     def _checked(self, head: Head) -> Head:
         """Return a head that differs from the expected one in its parts alone; else say in what it differs."""
-        expected = self._expected
-        for mark, mine, other, remedy in (
-            ("fingerprint", expected.fingerprint, head.fingerprint, "Encode the rows with the reader's encoder."),
-            ("side", expected.side, head.side, "It is the same frequencies' other quantizer: use the reader's."),
-        ):
+        own = self._expected
+        for mark, mine, other in (("fingerprint", own.fingerprint, head.fingerprint), ("side", own.side, head.side)):
             if mine != other:
-                raise FingerprintMismatchError(
-                    f"a message must hold codes of the encoder with the {mark} {mine.hex()}, got codes of "
-                    f"{other.hex()}. {remedy}"
-                )
-        for words, want, got in (
-            ("bits a level", expected.detail, head.detail),
-            ("levels a row", expected.width, head.width),
-        ):
+                must = f"a message must hold codes of the encoder with the {mark} {mine.hex()}"
+                remedy = "Encode the rows with the encoder, and the quantizer, that the reader has."
+                raise FingerprintMismatchError(f"{must}, got codes of {other.hex()}. {remedy}")
+        for words, want, got in (("bits a level", own.detail, head.detail), ("levels a row", own.width, head.width)):
             if want != got:
                 raise WireFormatError(f"a message must have {want} {words}, got {got}.")
         return head
