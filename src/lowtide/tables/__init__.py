@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lowtide.tables.cells import ChoiceError, TableError, listed
+from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
 from lowtide.tables.elements import Categories, Indicator, Number, Ordinal
 from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
 from lowtide.tables.recipe import Recipe
@@ -59,6 +59,7 @@ __all__ = [
     "target_file",
     "target_survey",
     "target_values",
+    "text_of",
     "unseen_categories",
 ]
 
