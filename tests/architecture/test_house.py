@@ -51,12 +51,13 @@ def _private_reads(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in others:
             yield node.lineno, node.attr
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr", "delattr"):
-            name = getattr(node.args[1], "value", None) if len(node.args) > 1 else None
-            if name in others:
-                yield node.lineno, str(name)
-        elif isinstance(node, ast.Constant) and node.value in others:
-            yield node.lineno, str(node.value)  # a key of __dict__, an attrgetter
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if called in ("getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller", "pop", "get"):
+                names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+                yield from ((node.lineno, name) for name in names if name in others)
+        elif isinstance(node, ast.Subscript) and getattr(node.slice, "value", None) in others:
+            yield node.lineno, ast.unparse(node.slice)  # a key of __dict__
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lowtide"):
             home = (*(node.module or "").split("."), "")[1]
             for alias in node.names:
@@ -77,6 +78,7 @@ def test_module_reads_no_private_name_of_another_package(path):
         "getattr(model, '_weights_of_another')",
         "hasattr(model, '_weights_of_another')",
         "model.__dict__['_weights_of_another']",
+        "model.__dict__.pop('_weights_of_another', None)",
         "self._weights_of_another",
         "from lowtide.learners import _weights_of_another",
     ],

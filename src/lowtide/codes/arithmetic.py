@@ -25,6 +25,39 @@ _COUNTED_LEVELS = 65535
 # Scores that its way by blocks holds at a time are at most their product: 4 MB of float64.
 _TOP_QUERIES = 64
 _TOP_ROWS = 1 << 13
+# Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
+_SMALL_RESULT = _core.large_result // 8
+
+
+def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return an array of any content, as np.empty does.
+
+    From 32 MB on it is in pages that the next such result takes over, once nothing refers to this one any more. New
+    pages are filled with zeros by the system, which takes longer than to compute features into them.
+
+    Examples
+    --------
+    >>> from lowtide.codes import empty_result
+    >>> first = empty_result((4096, 4096))
+    >>> place = first.ctypes.data
+    >>> del first
+    >>> empty_result((4000, 4096)).ctypes.data == place
+    True
+    """
+    if shape[0] * shape[1] < _SMALL_RESULT:
+        return np.empty(shape, dtype)
+    kind = np.dtype(dtype)
+    n_bytes = shape[0] * shape[1] * kind.itemsize
+    if n_bytes < _core.large_result:
+        return np.empty(shape, kind)
+    try:
+        pages = _core.result_bytes(n_bytes)
+    except MemoryError:
+        raise MemoryError(
+            f"A result of shape {shape} in {kind} needs {n_bytes / 2**30:.3g} GiB, which the system refused. "
+            "Pass fewer rows at a time."
+        ) from None
+    return pages.view(kind).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -178,7 +211,7 @@ def as_weight(owner: str, sample_weight: Any, n_rows: int) -> NDArray[np.float64
 
 def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
-    out = _core.results.empty_result(codes.shape, dtype)
+    out = empty_result(codes.shape, dtype)
     _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
     return _scaled(out, codes.row_scale, codes.scale)
 

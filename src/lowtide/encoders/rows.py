@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from lowtide import _core
-from lowtide.codes import row_bytes, stored_bits
+from lowtide.codes import empty_result, row_bytes, stored_bits
 from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer, LineSteps
@@ -129,7 +129,7 @@ def feature_rows(
     X: Any, projection: DrawnProjection, offset: NDArray[np.float32], shifts: tuple[float, ...], n_components: int
 ) -> NDArray[np.float32]:
     """Return sqrt(2/m) cos(2 pi (turn + shift)), float32 (n, n_components)."""
-    out = _core.results.empty_result((X.shape[0], n_components))
+    out = empty_result((X.shape[0], n_components))
     shift = np.asarray(shifts, dtype=np.float32)
     return _over_blocks(_core.features, X, projection, out, offset, shift, math.sqrt(2.0 / n_components), n_components)
 
@@ -141,7 +141,7 @@ def projected_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
 
 def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the phases in turns, in [0, 1), float32 (n, n_frequencies)."""
-    out = _core.results.empty_result((X.shape[0], projection.n_frequencies))
+    out = empty_result((X.shape[0], projection.n_frequencies))
     return _over_blocks(_core.turns, X, projection, out, offset)
 
 
@@ -161,7 +161,7 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
 def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return W'x / (|x| sqrt k), float32 (n, k)."""
     k = projection.n_frequencies
-    out = _core.results.empty_result((X.shape[0], k))
+    out = empty_result((X.shape[0], k))
     for rows, block in _unit_blocks(X):
         _core.project(block, projection.layout, projection.scale, out[rows])
     out *= np.float32(2 * math.pi / math.sqrt(k))
@@ -171,7 +171,7 @@ def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
 def fourier_rows(X: Any, projection: DrawnProjection, gamma: float) -> NDArray[np.float32]:
     """Return cos and sin of sqrt(2 gamma) W'x/|x| over sqrt k, interleaved, float32 (n, 2 k)."""
     k = projection.n_frequencies
-    out = _core.results.empty_result((X.shape[0], 2 * k))
+    out = empty_result((X.shape[0], 2 * k))
     none = np.zeros(k, dtype=np.float32)
     scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
     for rows, block in _unit_blocks(X):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lowtide as lt
-from lowtide._core.results import empty_result
+from lowtide.codes import empty_result
 
 LARGE = (1024, 8192)  # 32 MB in float32: the least that is large
 
