@@ -40,8 +40,6 @@ from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
 from lowtide.spec import Registry
 from lowtide.theory import measure_blocks
 
-__all__ = ["AsymmetricFeatures", "DrawnAsymmetric"]
-
 
 @dataclass(frozen=True, eq=False)
 class DrawnAsymmetric(DrawnFourier):

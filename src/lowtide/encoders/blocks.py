@@ -16,8 +16,6 @@ from lowtide.projections import Blocks, DenseProjection, DrawnProjection, Iid, P
 from lowtide.quantizers import DrawnQuantizer
 from lowtide.theory import block_variance, measure_blocks
 
-__all__ = ["SideBySide", "allocate", "block_layout", "choose_form"]
-
 _SHIFTS = (0.0, -0.25)
 
 

@@ -18,18 +18,6 @@ from lowtide.projections import Blocks
 from lowtide.quantizers import normal_steps
 from lowtide.theory import cosine_moments, layout_variance, sketch_bias, sketch_bits_needed
 
-__all__ = [
-    "CosineCurve",
-    "cosine_curve",
-    "fourier_codebook",
-    "fourier_codes",
-    "linear_codebook",
-    "linear_codes",
-    "read_fourier",
-    "scaled_kernel",
-    "warn_of_bias",
-]
-
 Book = NDArray[np.float32]
 Floats = NDArray[np.float64]
 

@@ -24,19 +24,6 @@ from lowtide.maps import FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
 
-__all__ = [
-    "Arrays",
-    "DrawnEncoder",
-    "Encoder",
-    "arrays_of",
-    "count_levels",
-    "drawn_from_state",
-    "fingerprint",
-    "kept_offset",
-    "prefixed",
-    "resolve_quantizer",
-]
-
 Arrays = dict[str, NDArray[Any]]
 
 # Of the part "encoder" that a file keeps.

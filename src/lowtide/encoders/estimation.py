@@ -22,17 +22,6 @@ from lowtide.theory import Curve, PairMoments, covariance, kernel_reach
 if TYPE_CHECKING:
     from lowtide.encoders.encoder import DrawnEncoder
 
-__all__ = [
-    "LaidBlock",
-    "Pair",
-    "Rule",
-    "Side",
-    "distance_estimate",
-    "expected_kernel",
-    "feature_pair",
-    "kernel_estimate",
-]
-
 Side = Literal["full", "codes"]
 Floats = NDArray[np.float64]
 

@@ -43,8 +43,6 @@ from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer
 from lowtide.spec import Registry
 
-__all__ = ["DrawnFeatures", "RandomFeatures"]
-
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
 

@@ -18,24 +18,6 @@ from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer, LineSteps
 
-__all__ = [
-    "check_weight",
-    "check_within_float32",
-    "dense_rows",
-    "encode_rows",
-    "feature_rows",
-    "float32_blocks",
-    "fourier_rows",
-    "linear_rows",
-    "not_finite",
-    "projected_rows",
-    "sketch_rows",
-    "some_rows",
-    "turn_rows",
-    "warn_when_float32_loses_the_signal",
-    "warn_when_phases_lose_their_fraction",
-]
-
 # Cosine and sine: the phase itself, and a quarter of a turn earlier.
 _SHIFTS = np.array([0.0, -0.25], dtype=np.float32)
 _BLOCK_BYTES = 32 << 20

@@ -37,8 +37,6 @@ from lowtide.quantizers import LineSteps, normal_steps
 from lowtide.spec import Registry
 from lowtide.theory import fourier_moments, layout_variance
 
-__all__ = ["DrawnSketch", "Sketch"]
-
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 

@@ -40,8 +40,6 @@ from lowtide.theory import (
     ternary_kernel,
 )
 
-__all__ = ["DrawnTernary", "TernaryFeatures"]
-
 Floats = NDArray[np.float64]
 
 # Terms of a sum from which on it counts as normal.

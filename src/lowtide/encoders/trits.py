@@ -20,8 +20,6 @@ from lowtide.errors import ParameterError
 from lowtide.projections import SparseTernaryProjection
 from lowtide.theory import TernaryMap
 
-__all__ = ["Spread", "Thresholds", "trit_rows"]
-
 Pair = tuple[NDArray[np.int32], NDArray[np.int32]] | tuple[NDArray[np.float32], NDArray[np.float32]]
 
 _BLOCK_ROWS = 4096
