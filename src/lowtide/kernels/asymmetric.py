@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,19 @@ class GaussianRidge(MeasureKernel):
     """A kernel whose measure is a function of r.w times the normal law of bandwidth sigma."""
 
     bandwidth: float
+    # The parameter that r follows from.
+    vector: ClassVar[str] = "beta"
+
+    def check(self) -> None:
+        """Refuse a bandwidth or a vector that is not finite numbers."""
+        owner, value = type(self).__name__, self.get_params()[self.vector]
+        check_positive(owner, "bandwidth", self.bandwidth)
+        try:
+            vector = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.array(np.nan)
+        if vector.ndim > 1 or vector.size == 0 or not np.isfinite(vector).all():
+            raise fail(owner, f"{self.vector} must be a finite number or a vector of them", value)
 
     @abstractmethod
     def shift_vector(self, n_features: int) -> Floats:
@@ -66,23 +79,13 @@ class GaussianRidge(MeasureKernel):
         along = np.subtract.outer(np.asarray(X @ v, dtype=np.float64), np.asarray(Y @ v, dtype=np.float64))
         return (distances(X, Y, 2.0) / self.bandwidth) ** 2, along
 
-    def _check_vector(self, name: str) -> None:
-        """Refuse a bandwidth or a vector that is not finite numbers."""
-        owner = type(self).__name__
-        check_positive(owner, "bandwidth", self.bandwidth)
-        value = getattr(self, name)
-        try:
-            vector = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            vector = np.array(np.nan)
-        if vector.ndim > 1 or vector.size == 0 or not np.isfinite(vector).all():
-            raise fail(owner, f"{name} must be a finite number or a vector of them", value)
-
-    def _vector(self, name: str, n_features: int) -> Floats:
+    def _vector(self, n_features: int) -> Floats:
         """Return a number as a vector of equal entries, a vector as it is."""
-        vector = np.asarray(getattr(self, name), dtype=np.float64)
+        vector = np.asarray(self.get_params()[self.vector], dtype=np.float64)
         if vector.ndim and vector.shape != (n_features,):
-            raise fail(type(self).__name__, f"{name} must be a number or have {n_features} entries", vector.shape)
+            raise fail(
+                type(self).__name__, f"{self.vector} must be a number or have {n_features} entries", vector.shape
+            )
         return np.broadcast_to(vector, (n_features,))
 
     def to_config(self) -> dict[str, Any]:
@@ -124,14 +127,11 @@ class ShiftGaussian(GaussianRidge):
 
     shift: Any = 0.5
     bandwidth: float = 1.0
-
-    def check(self) -> None:
-        """Refuse a shift or a bandwidth outside its limits."""
-        self._check_vector("shift")
+    vector: ClassVar[str] = "shift"
 
     def shift_vector(self, n_features: int) -> Floats:
         """Return the shift, (n_features,)."""
-        return self._vector("shift", n_features)
+        return self._vector(n_features)
 
     def masses(self, n_features: int) -> Masses:
         """Return the masses of the parts of the measure."""
@@ -182,13 +182,9 @@ class SinhGaussian(GaussianRidge):
     beta: Any = 0.5
     bandwidth: float = 1.0
 
-    def check(self) -> None:
-        """Refuse a beta or a bandwidth outside its limits."""
-        self._check_vector("beta")
-
     def shift_vector(self, n_features: int) -> Floats:
         """Return -sigma^2 beta, (n_features,): the imaginary measure is A sin of it times w."""
-        return -(self.bandwidth**2) * self._vector("beta", n_features)
+        return -(self.bandwidth**2) * self._vector(n_features)
 
     def masses(self, n_features: int) -> Masses:
         """Return the masses of the parts of the measure."""
@@ -198,12 +194,12 @@ class SinhGaussian(GaussianRidge):
         """Return exp(-|difference|^2 / (2 sigma^2)) (1 + sinh(beta.difference)), differences along the last axis."""
         delta = np.asarray(difference, dtype=np.float64)
         square = np.einsum("...i,...i->...", delta, delta) / self.bandwidth**2
-        return _skewed(square, delta @ self._vector("beta", delta.shape[-1]))
+        return _skewed(square, delta @ self._vector(delta.shape[-1]))
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
         X, Y = rows_of(X), None if Y is None else rows_of(Y)
-        return _skewed(*self._pairs(X, Y, self._vector("beta", X.shape[1])))
+        return _skewed(*self._pairs(X, Y, self._vector(X.shape[1])))
 
     def phase_measure(self, n_features: int) -> MeasureBlock:
         """Return frequencies of the measure's modulus, each with its argument."""
@@ -249,13 +245,9 @@ class CoshGaussian(GaussianRidge):
     beta: Any = 0.5
     bandwidth: float = 1.0
 
-    def check(self) -> None:
-        """Refuse a beta or a bandwidth outside its limits."""
-        self._check_vector("beta")
-
     def shift_vector(self, n_features: int) -> Floats:
         """Return -sigma^2 beta, (n_features,)."""
-        return -(self.bandwidth**2) * self._vector("beta", n_features)
+        return -(self.bandwidth**2) * self._vector(n_features)
 
     def masses(self, n_features: int) -> Masses:
         """Return the masses of the parts of the measure."""
@@ -268,12 +260,12 @@ class CoshGaussian(GaussianRidge):
         """Return exp(-|difference|^2 / (2 sigma^2) + beta.difference), differences along the last axis."""
         delta = np.asarray(difference, dtype=np.float64)
         square = np.einsum("...i,...i->...", delta, delta) / self.bandwidth**2
-        return np.asarray(np.exp(-0.5 * square + delta @ self._vector("beta", delta.shape[-1])))
+        return np.asarray(np.exp(-0.5 * square + delta @ self._vector(delta.shape[-1])))
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
         X, Y = rows_of(X), None if Y is None else rows_of(Y)
-        square, along = self._pairs(X, Y, self._vector("beta", X.shape[1]))
+        square, along = self._pairs(X, Y, self._vector(X.shape[1]))
         return np.exp(-0.5 * square + along)
 
     def phase_measure(self, n_features: int) -> MeasureBlock:

@@ -139,12 +139,8 @@ class MeasureKernel(Spec):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel of scikit-learn's gamma."""
-        raise fail(
-            cls.__name__,
-            "a kernel given by name must have a gamma",
-            cls.__name__,
-            "Pass the kernel as an object.",
-        )
+        need, remedy = "a kernel given by name must have a gamma", "Pass the kernel as an object."
+        raise fail(cls.__name__, need, cls.__name__, remedy)
 
 
 class Kernel(MeasureKernel):

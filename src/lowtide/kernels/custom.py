@@ -110,9 +110,8 @@ class ComplexMeasureKernel(MeasureKernel):
         delta = np.asarray(difference, dtype=np.float64)
         value = np.asarray(self.function(delta.reshape(-1, delta.shape[-1])), dtype=np.float64)
         if value.size != delta.size // delta.shape[-1]:
-            raise fail(
-                "ComplexMeasureKernel", "function must map differences (n, n_features) to n numbers", value.shape
-            )
+            need = "function must map differences (n, n_features) to n numbers"
+            raise fail("ComplexMeasureKernel", need, value.shape)
         return value.reshape(delta.shape[:-1])
 
     def gram(self, X: Any, Y: Any = None) -> Floats:

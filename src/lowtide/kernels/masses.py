@@ -232,9 +232,8 @@ def fit_masses(
     """
     target, plus, minus, skew = (np.asarray(G, dtype=np.float64).ravel() for G in (K, positive, negative, imaginary))
     if not target.size == plus.size == minus.size == skew.size:
-        raise fail(
-            "fit_masses", "the four matrices must have one shape", [np.shape(G) for G in (K, positive, negative)]
-        )
+        got = [np.shape(G) for G in (K, positive, negative, imaginary)]
+        raise fail("fit_masses", "the four matrices must have one shape", got)
     zero = float(value_at_zero)
     known = zero * (plus if zero >= 0 else minus)
     both = plus - minus if np.any(minus) and np.any(plus) else np.zeros_like(plus)

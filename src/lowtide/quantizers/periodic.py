@@ -88,12 +88,8 @@ class PeriodicMap(Quantizer):
         coefficients = self.coefficients()
         first = coefficients[1] if len(coefficients) > 1 else 0.0
         if abs(first) < 1e-9 * max(float(np.max(np.abs(coefficients))), 1e-300):
-            raise fail(
-                "PeriodicMap",
-                "f must have a first harmonic, F_1 != 0",
-                complex(first),
-                "The product would carry no kernel.",
-            )
+            remedy = "The product would carry no kernel."
+            raise fail("PeriodicMap", "f must have a first harmonic, F_1 != 0", complex(first), remedy)
         shift = -float(np.angle(first)) / (2 * math.pi)
         steps = self._steps() if callable(self.f) else None
         if steps is not None:
@@ -105,11 +101,8 @@ class PeriodicMap(Quantizer):
         """Evaluate f at phases in turns and refuse what is not finite and real."""
         values = np.asarray(self.f(2 * math.pi * turns)) if callable(self.f) else _evaluate(self.coefficients(), turns)
         if np.iscomplexobj(values) or values.shape != turns.shape or not np.all(np.isfinite(values)):
-            raise fail(
-                "PeriodicMap",
-                "f must map an array to finite real values of its shape",
-                f"{values.dtype} {values.shape}",
-            )
+            need = "f must map an array to finite real values of its shape"
+            raise fail("PeriodicMap", need, f"{values.dtype} {values.shape}")
         return values.astype(np.float64)
 
     def _steps(self) -> StepFunction | None:
