@@ -257,8 +257,7 @@ def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDataba
     codes = CodesReader(rows[:1])
     template = codes.template
     name = next((name for name, model in models.items() if _made(model.encoder, template)), None)
-    recipe = None if name is None else models[name].reader.recipe
-    drawn = models[name].encoder if name is not None else None
+    recipe, drawn = (None, None) if name is None else (models[name].reader.recipe, models[name].encoder)
     if drawn is None and is_store:
         drawn = None if rows.encoder is None else rows.encoder.drawn_
     # Full queries are taken where the full side is as wide as the codes.

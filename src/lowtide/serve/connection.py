@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 REFUSAL_TYPE = "application/problem+json"
 Headers = list[tuple[bytes, bytes]]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
 
 

@@ -295,9 +295,9 @@ def _operation(service: Service, operation: Operation, subject: Any) -> Json:
 
 
 def _responses(operation: Operation) -> Json:
-    is_json = "/" not in operation.answer
-    schema: Json = {"$ref": f"#/components/schemas/{operation.answer}"} if is_json else {"type": "string"}
-    media = "application/json" if is_json else operation.answer
+    schema, media = {"$ref": f"#/components/schemas/{operation.answer}"}, "application/json"
+    if "/" in operation.answer:
+        schema, media = {"type": "string"}, operation.answer
     responses: Json = {"200": {"description": "The answer", "content": {media: {"schema": schema}}}}
     refusal = {REFUSAL_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for status in sorted({*operation.refusals, *(() if operation.open else _EVERY)}):

@@ -16,13 +16,12 @@ from lowtide.errors import LowtideError
 from lowtide.serve.catalog import Catalog, Neighbors, Search, ServedDatabase
 from lowtide.serve.connection import Call, Refusal, Reply, json_reply
 from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
-from lowtide.serve.model import Output, Query, QueryReader, ServedModel
+from lowtide.serve.model import Answer, Output, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics
 
 T = TypeVar("T")
 R = TypeVar("R")
 _Batch = list[tuple[T, "asyncio.Future[R]"]]
-Answer = dict[str, Any]
 # Bodies and answers that are read and written within about a millisecond: larger ones are left to a thread.
 _SMALL_BYTES = 1 << 16
 _SMALL_ANSWER = 1 << 12  # numbers
