@@ -28,10 +28,6 @@ def connected(client: Any) -> Iterator[Client]:
     """Give a client: the one given, of the address given, the current one, or that of a new local cluster.
 
     What was opened here is closed again: a connection to an address, and a local cluster of one process a core.
-
-    Parameters
-    ----------
-    client : distributed.Client, str or None
     """
     client = _current() if client is None else client
     if client is not None and not isinstance(client, (Client, str)):
@@ -60,12 +56,7 @@ def _current() -> Client | None:
 
 
 class Shipped:
-    """An encoder or a learner that travels as its specification: a Hadamard encoder is a few kilobytes, not its W.
-
-    Parameters
-    ----------
-    thing : a fitted encoder or learner
-    """
+    """A fitted encoder or learner that travels as its specification: some kilobytes for a Hadamard encoder, not W."""
 
     def __init__(self, thing: Any) -> None:
         self._bytes = to_bytes(thing, weights="float64" if hasattr(thing, "predict") else "float32")
@@ -95,13 +86,7 @@ def merged(client: Client, sums: list[Any], *, large: bool = False) -> Any:
     """Return the sum of all, added on the workers until few are left; of large ones a single one comes to this process.
 
     The order depends on the number of sums alone: one that is lost with its worker and made again changes nothing.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    sums : list of futures of objects with `merge`
-    large : bool, default=False
-        Whether a sum is too large for several to be in one process.
+    Several `large` ones are never in one process.
     """
     fan_in, here = (_LARGE_FAN_IN, 1) if large else (_FAN_IN, _FAN_IN)
     while len(sums) > here:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import dask
@@ -242,13 +243,9 @@ class CodeCollection:
         """Return the packed rows as a Dask array of uint8, (n, row bytes)."""
         width = self.template.packed.shape[1]
         sizes = self.rows.chunks[0] if isinstance(self.rows, da.Array) else [np.nan] * len(self.parts)
-        packed = delayed(_packed)
+        packed = delayed(attrgetter("packed"))
         arrays = [da.from_delayed(packed(part), (size, width), np.uint8) for part, size in zip(self.parts, sizes)]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
-
-
-def _packed(codes: Codes) -> Any:
-    return codes.packed
 
 
 def _type_of(name: str, values: Any) -> str:

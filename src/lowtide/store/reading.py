@@ -41,20 +41,20 @@ class MappedShard:
         try:
             descriptor = open_inside(root, array.file(shard))
         except FileNotFoundError as error:
-            raise self._damage("must be there, got no such file") from error
+            raise self.damage("must be there, got no such file") from error
         try:
             size = os.fstat(descriptor).st_size
             # From the size alone: the layout leaves no choice, and what the index says is compared, not followed.
             n_chunks, rest = divmod(size - array.file_bytes(0), array.stride)
             if rest or not array.n_chunks(n_rows) <= n_chunks <= array.shard_chunks:
-                raise self._damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
+                raise self.damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
             self._map = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
         finally:
             os.close(descriptor)
         self._bytes = np.frombuffer(self._map, dtype=np.uint8)
         self._verified = bytearray(n_chunks)
         if self._bytes[n_chunks * array.stride :].tobytes() != array.index(n_chunks):
-            raise self._damage("must have the index of its chunks at its end, got a damaged one")
+            raise self.damage("must have the index of its chunks at its end, got a damaged one")
 
     @property
     def n_chunks(self) -> int:
@@ -69,20 +69,16 @@ class MappedShard:
         if not self._verified[i]:
             rest = self._bytes[begin + array.chunk_bytes : begin + array.stride].tobytes()
             if rest != crc32c(rows).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
-                raise self._damage("must have the checksum it was written with: it is damaged", chunk=i)
+                raise self.damage("must have the checksum it was written with: it is damaged", chunk=i)
             try:
                 if self._check is not None:
                     self._check(array.values(rows))
             except CodeLayoutError as error:  # written with a right checksum, but not by us
-                raise self._damage(f"must hold packed codes: {error}", chunk=i) from error
+                raise self.damage(f"must hold packed codes: {error}", chunk=i) from error
             self._verified[i] = 1
         return array.values(rows)
 
-    def foreign(self) -> FileFormatError:
-        """Return the error of a shard that is whole, but of other rows than were committed."""
-        return self._damage("must hold the rows that were committed, got others with checksums of their own")
-
-    def _damage(self, what: str, chunk: int | None = None) -> FileFormatError:
+    def damage(self, what: str, chunk: int | None = None) -> FileFormatError:
         """Return the error that names the shard, and the chunk and its rows."""
         array, place = self._array, f"shard {self._shard}"
         if chunk is not None:
@@ -143,7 +139,7 @@ class ArrayReader:
                     whole = False
                     yield error
             if whole and before != expected:
-                yield mapped.foreign()
+                yield mapped.damage("must hold the rows that were committed, got others with checksums of their own")
 
     def _empty(self, n_rows: int) -> NDArray[Any]:
         width = self._array.width

@@ -154,11 +154,13 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     rows are where they were: a shard is only ever replaced by one that begins with the same rows.
     """
     arrays, n_shards = manifest.arrays, manifest.n_shards
-    found = [part for name in ("", GROUP, *arrays) for part in _remove_parts(root, name)]
-    found += [shard for name in arrays for shard in _remove_shards(root / name, n_shards)]
+    found = [file for name in ("", GROUP, *arrays) for file in _remove(root, name, is_part)]
+    found += [file for name in arrays for file in _remove(root, name, lambda file: _shard_number(file) >= n_shards)]
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and path.name not in (GROUP, *arrays)):
-        if _is_uncommitted_column(folder):
-            found += _remove_parts(root, folder.name) + _remove_shards(folder, 0)
+        # A column that was never committed has nothing but shards and parts of them: its `zarr.json` comes last.
+        ours = (is_part(file.name) or _shard_number(file.name) >= 0 for file in folder.iterdir())
+        if not folder.is_symlink() and all(ours):
+            found += _remove(root, folder.name, is_part) + _remove(root, folder.name, lambda file: True)
             folder.rmdir()
     for array in arrays.values():
         if manifest.n_rows and _trim_last(root, array, manifest.n_rows):
@@ -166,30 +168,19 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _remove_parts(root: Path, name: str) -> list[str]:
-    """Remove the files of a folder that were never given their name."""
-    files = sorted((root / name).iterdir()) if (root / name).is_dir() else []
-    parts = [file for file in files if is_part(file.name)]
-    for file in parts:
+def _remove(root: Path, name: str, is_left: Callable[[str], bool]) -> list[str]:
+    """Remove the files of a folder that were left there, and return their names in the store."""
+    folder = root / name
+    files = [file for file in sorted(folder.iterdir()) if is_left(file.name)] if folder.is_dir() else []
+    for file in files:
         file.unlink()
-    return [f"{name}/{file.name}".lstrip("/") for file in parts]
+    return [f"{name}/{file.name}".lstrip("/") for file in files]
 
 
-def _remove_shards(folder: Path, first: int) -> list[str]:
-    """Remove the shards of an array from the first on."""
-    shards = [(file, _SHARD.fullmatch(file.name)) for file in sorted(folder.iterdir())] if folder.is_dir() else []
-    found = []
-    for file, name in shards:
-        if name is not None and int(name[1]) >= first:
-            file.unlink()
-            found.append(f"{folder.name}/{file.name}")
-    return found
-
-
-def _is_uncommitted_column(folder: Path) -> bool:
-    """Whether a folder holds nothing but shards and parts of them: a `zarr.json` comes with a column's first commit."""
-    names = [] if folder.is_symlink() else [file.name for file in folder.iterdir()]
-    return not folder.is_symlink() and all(_SHARD.fullmatch(name) or is_part(name) for name in names)
+def _shard_number(name: str) -> int:
+    """Return which shard a file is by its name, -1 for other files."""
+    found = _SHARD.fullmatch(name)
+    return -1 if found is None else int(found[1])
 
 
 def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
