@@ -1,30 +1,23 @@
-"""Three parts of your own: a kernel, a quantizer and a loss, used, saved, loaded and served like lowtide's.
-
-A part is a dataclass of hyperparameters that derives from its stage's contract; `lowtide.register` gives it a name.
-Files hold the name and the parameters, never code: whoever loads one imports this module first. On the command line,
-`lowtide --import own_parts serve model.lowtide` does that.
-"""
+"""A kernel, a quantizer and a loss of one's own, registered: whoever loads a model with them imports this first."""
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import lowtide as lt
 from lowtide.kernels import Kernel
+from lowtide.learners import Loss
 from lowtide.quantizers import Quantizer, even_steps
 
 
 @lt.register(name="cauchy")
 @dataclass
 class Cauchy(Kernel):
-    """k(x, y) = 1 / (1 + |x - y|^2 / (2 scale^2)): a Gaussian kernel whose squared frequencies are exponential."""
+    """k(x, y) = 1 / (1 + |x - y|^2 / (2 scale^2)): a Gaussian kernel whose squared bandwidth varies."""
 
     scale: float = 1.0
-    law = "joint"  # only independent draws carry it
+    law = "joint"  # frequencies that only independent draws can carry: projection="iid"
 
     def radial(self, distance, n_features):
         return 1.0 / (1.0 + 0.5 * (np.asarray(distance) / self.scale) ** 2)
@@ -47,11 +40,27 @@ class Cauchy(Kernel):
 @lt.register(name="equal_shares")
 @dataclass
 class EqualShares(Quantizer):
-    """Levels that are all equally likely: the most information a bit can hold."""
+    """Levels that are all equally likely: no bit is wasted on a level that hardly ever comes."""
 
     bits: int = 1
 
     def draw(self, feature_map, rng):
-        angle = math.pi * (np.arange(2**self.bits + 1) / 2**self.bits - 0.5)  # the cosine is sin of a uniform angle
+        # The cosine of a uniform phase is the sine of a uniform angle: equal steps of the angle are equal shares.
+        angle = math.pi * (np.arange(2**self.bits + 1) / 2**self.bits - 0.5)
         values = -np.diff(np.cos(angle)) / np.diff(angle)
         return even_steps(values, np.sin(angle[1:-1]), feature_map.shifts)
+
+
+@lt.register(name="smooth_hinge")
+@dataclass
+class SmoothHinge(Loss):
+    """The hinge loss with its corner rounded: 0 beyond the margin, quadratic near it, linear below."""
+
+    width: float = 0.5
+
+    def value_and_gradient(self, F, Y, weight):
+        slack = np.maximum(1.0 - Y * F, 0.0)
+        near = slack < self.width
+        value = np.where(near, slack**2 / (2 * self.width), slack - self.width / 2)
+        slope = np.where(near, slack / self.width, 1.0)
+        return float(np.sum(weight @ value)), -Y * slope * weight[:, None]

@@ -22,11 +22,7 @@ PUBLIC = public_classes_and_functions()
 def _called_by_users() -> dict[str, Any]:
     """Return what a user calls by name: the top-level names, every registered part, and the theory's functions."""
     found = [getattr(lowtide, name) for name in lowtide.__all__]
-    found += [
-        registry[name]
-        for registry in (KERNELS, PROJECTIONS, FEATURE_MAPS, QUANTIZERS)
-        for name in registry
-    ]
+    found += [registry[name] for registry in (KERNELS, PROJECTIONS, FEATURE_MAPS, QUANTIZERS) for name in registry]
     found += [getattr(theory, name) for name in theory.__all__]
     return {f"{value.__module__}.{value.__qualname__}": value for value in found if callable(value)}
 
