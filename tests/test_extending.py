@@ -69,7 +69,7 @@ def test_a_model_of_parts_of_ones_own_is_saved_and_loaded(saved):
     loaded = lt.load(path)
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
     assert loaded.features_.kernel_ == model.features_.kernel_
-    assert loaded.score(X, y) > 0.8
+    assert loaded.score(X, y) > 0.7
 
 
 def test_a_model_of_parts_of_ones_own_is_served(saved):
