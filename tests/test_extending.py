@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 
 import lowtide as lt
 from lowtide.learners import LOSSES
+from lowtide.maps import Cosine
 from lowtide.spec import registry_of
 from lowtide.testing import check_kernel, check_quantizer
 
@@ -46,7 +47,7 @@ def saved(parts, tmp_path_factory):
 def test_parts_of_ones_own_pass_the_contracts(parts):
     check_kernel(parts.Cauchy(scale=0.7))
     for bits in (1, 3):
-        check_quantizer(parts.EqualShares(bits=bits))
+        check_quantizer(parts.EqualShares(bits=bits), Cosine())
     assert LOSSES.resolve("smooth_hinge") == parts.SmoothHinge()
 
 
