@@ -92,7 +92,7 @@ def answers(address: str, service: Service, name: str, query: Query, X: Floats) 
     """Return the classes that a server gives, and the bytes that it received for them; the encoder was there before."""
     pixels = max(1, REQUEST_BYTES // BYTES_EACH[query.strategy](query.m, X.shape[1]))
     with lt.Client(address, model=name, send=SENT[query.strategy]) as client:
-        assert client.encoder.n_features_in_ == X.shape[1]
+        assert client.encoder.n_features == X.shape[1]
         before = service.metrics.received
         parts = [client.predict(X[begin : begin + pixels]) for begin in range(0, len(X), pixels)]
         return np.concatenate(parts), service.metrics.received - before

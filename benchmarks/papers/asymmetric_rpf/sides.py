@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lowtide as lt
 from benchmarks.papers.plotting import BLACK, BLUE, GREEN, RED
+from lowtide.encoders import DrawnEncoder
 
 __all__ = ["COLORS", "PAIRS", "LinearMachine", "encoder", "scores_by_pair", "train_on_codes", "train_on_features"]
 
@@ -41,27 +42,47 @@ class LinearMachine:
         return np.asarray(self.classes[np.argmax(rows @ self.weights + self.intercept, axis=1)])
 
 
+@dataclass(frozen=True, eq=False)
+class DrawnGiven(DrawnEncoder):
+    """The identity of n_features columns: a full side alone, that no file keeps."""
+
+    kind: ClassVar[str] = "GivenFeatures"
+    checks_finite: ClassVar[bool] = False
+    fingerprint: ClassVar[bytes] = b"given features".ljust(16)
+    side: ClassVar[bytes] = bytes(16)
+    template: ClassVar[None] = None
+    row_cost: ClassVar[int] = 0
+    has_codes: ClassVar[bool] = False
+    n_features: int
+
+    @property
+    def n_outputs(self) -> int:
+        return self.n_features
+
+    def transform(self, rows: Any) -> Any:
+        return rows
+
+    def encode(self, rows: Any) -> Any:
+        raise NotImplementedError("GivenFeatures have no coded side")
+
+    def pair(self, sides: Any) -> Any:
+        raise NotImplementedError("GivenFeatures stand for no kernel")
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"n_features": self.n_features}, {}
+
+    @classmethod
+    def restore(cls, spec: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        return cls(spec["n_features"])
+
+
 class GivenFeatures(lt.encoders.Encoder):
     """The full side of rows that are features already, so that each is computed once and not in every iteration."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        self._rows(X, reset=True)
-        self.fingerprint_ = b"given features"
+        rows = self.check_rows(X, reset=True)
+        self.drawn_ = DrawnGiven(rows.shape[1])
         return self
-
-    def _transform(self, rows: Any) -> Any:
-        return rows
-
-    def _encode(self, rows: Any) -> Any:
-        raise NotImplementedError("GivenFeatures have no coded side")
-
-    @property
-    def _has_codes(self) -> bool:
-        return False
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_features_in_
 
 
 def encoder(kernel: lt.kernels.Kernel, n_features: int, n_components: int, seed: int) -> lt.RandomFeatures:
