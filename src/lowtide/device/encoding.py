@@ -21,27 +21,13 @@ _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
 _ONE_BIT = "    return !(u < 0.0f);"
-_MANY_BITS = """    const float size = u < 0.0f ? -u : u;
-    uint32_t low = 0, high = {n}u;
-    while (low < high) {{
-        const uint32_t middle = (low + high) / 2;
-        if (borders[middle] <= size) low = middle + 1;
-        else high = middle;
-    }}
-    return u < 0.0f ? {n}u - low : {n}u + 1 + low;"""
 
 
 def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
     """Return what encodes a row, or refuse an encoder that a device cannot run.
 
-    Parameters
-    ----------
-    encoder : DrawnEncoder
-        With a coded side.
-    names : dict
-        What every template knows: `p`, `P`, `head`, `input_type`, `stored_bits`.
-    favor : {"flash", "time"}
-        Make again for every row what was drawn from a seed, or keep it.
+    `names` are what every template knows: `p`, `P`, `head`, `input_type`, `stored_bits`. To favor "flash" is to make
+    again for every row what was drawn from a seed.
     """
     if isinstance(encoder, DrawnFeatures):
         return _phase_part(encoder, names, favor)
@@ -154,7 +140,7 @@ def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
     tables, count = [*layout.tables], _ONE_BIT
     if len(borders):
         tables.append(Table("borders", borders, "Positive borders of the levels, in turns."))
-        count = _MANY_BITS.format(n=len(borders))
+        count = filled("many_borders.c", n=len(borders))
     encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)
     return Part(
         tuple(tables),
@@ -190,12 +176,7 @@ def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
     steps = (bits - np.uint32(least)) >> np.uint32(8)
     if bits.max() - least < 1 << 24 and np.array_equal((steps << np.uint32(8)) + np.uint32(least), bits):
         table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
-        return table, (
-            "static float scale_of(uint32_t j)\n{\n"
-            "    union {\n        uint32_t bits;\n        float value;\n    } scale;\n"
-            f"    scale.bits = {least}u + ((uint32_t)scales[j] << 8);\n"
-            "    return scale.value;\n}\n"
-        )
+        return table, filled("scale_of.c", least=least)
     table = Table("scales", scale, "Lengths of the frequencies.")
     return table, "static float scale_of(uint32_t j)\n{\n    return scales[j];\n}\n"
 

@@ -188,10 +188,11 @@ def _exported(model: Any, weights: str | None) -> _Exported:
     """Return the parts of a model, or refuse what cannot be exported."""
     if weights is not None:
         check_option("export_c", "weights", weights, tuple(WEIGHTS))
-    if isinstance(model, (Encoder, DrawnEncoder)):
-        if isinstance(model, Encoder):
-            check_is_fitted(model)
-        what = _Exported(model.drawn_ if isinstance(model, Encoder) else model)
+    if isinstance(model, DrawnEncoder):
+        what = _Exported(model)
+    elif isinstance(model, Encoder):
+        check_is_fitted(model)
+        what = _Exported(model.drawn_)
     else:
         what = _of_decision(as_model(model).decision_, weights)
     n_columns = max(what.encoder.n_features, 0 if what.decision is None else what.decision.n_features)
@@ -232,11 +233,8 @@ def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
         raise fail("export_c", need, "bits=None", "Fit with bits=1.")
     template = encoder.template
     if template is None:
-        need, remedy = (
-            "an encoder must need no more than sums and comparisons on a device",
-            "Use a quantizer of levels.",
-        )
-        raise fail("export_c", need, "a continuous coded side", remedy)
+        need = "an encoder must need no more than sums and comparisons on a device"
+        raise fail("export_c", need, "a continuous coded side", "Use a quantizer of levels.")
     row, size = ("x", "FEATURES") if recipe is None else ("row", "COLUMNS")
     code = f"uint8_t code[{name.upper()}_CODE_BYTES]"
     plain = f"int {name}_encode(const {_ROWS[input]} x[{name.upper()}_FEATURES], {code})"
@@ -286,64 +284,51 @@ def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
         refusal = ", or -2 for one\n   with a category that is not known" if what.recipe.refuses_unknown else ""
         more = filled("category.h", **names) if what.recipe.has_texts else ""
     encode = filled("encode.h", **names, refusal=refusal) + more
-    declared = "" if what.scores is None else what.scores.header(names)
-    return filled(
-        "header.h", **names, comment=_comment(made, names, what), columns=columns, encode=encode, decision=declared
-    )
+    decision = "" if what.scores is None else what.scores.header(names)
+    comment = _comment(made, names, what)
+    return filled("header.h", **names, comment=comment, columns=columns, encode=encode, decision=decision)
 
 
 def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     """Return the comment at the top: what it is, its columns, flash and RAM, how to build it, what it is equal to."""
-    paragraphs = [_what(made, what)]
-    if what.columns is not None and (what.recipe is not None or what.columns.recipe.named):
+    encoder, recipe, scores = what.encoder, what.recipe, what.scores
+    then = "" if scores is None else ", and a decision from the code"
+    rows = f"{encoder.n_features} numbers"
+    if recipe is not None:
+        rows = f"a table of {len(recipe.recipe.columns)} columns, {rows} each"
+    paragraphs = [
+        f"{made.name}: codes of rows of {rows}{then}. Made by lowtide {lowtide.__version__}; equal bit by bit to "
+        f"{encoder.kind}.encode of fingerprint {encoder.fingerprint.hex()}."
+    ]
+    if what.columns is not None and (recipe is not None or what.columns.recipe.named):
         paragraphs.append(f"Columns: {what.columns.describe(names['row'], names['p'])}")
-    paragraphs += [_flash(made), _ram(made), _build(what)]
-    if what.scores is not None:
-        paragraphs.append(_rounding(made, what.scores))
+    tables = ", ".join(f"{name} {size:,}" for name, size in made.tables.items())
+    paragraphs += [
+        f"Flash: {made.flash_bytes:,} bytes, tables {sum(made.tables.values()):,} ({tables}) and code at most "
+        f"{made.code_bytes:,} on a Cortex-M4 with its float unit and -Os.",
+        f"RAM: {made.ram_bytes:,} bytes besides the row: code, scores and stack. No heap, nothing static.",
+        _build(what),
+    ]
+    if scores is not None:
+        text = f"Decision: weights in {scores.kind}; rounding them moves a decision value by about {made.error:.2g}."
+        if made.agreement is not None:
+            text += f" On the rows it was tried on, {made.agreement:.2%} of the classes were those of the model itself."
+        paragraphs.append(text)
     lines = [line for text in paragraphs for line in [*textwrap.wrap(text, _WIDTH), ""]]
     return "/* " + "\n".join(f"   {line}".rstrip() for line in lines[:-1]).lstrip() + " */"
 
 
-def _what(made: DeviceCode, what: _Exported) -> str:
-    encoder = what.encoder
-    then = "" if what.scores is None else ", and a decision from the code"
-    numbers = f"{encoder.n_features} numbers"
-    rows = numbers if what.recipe is None else f"a table of {len(what.recipe.recipe.columns)} columns, {numbers} each"
-    return (
-        f"{made.name}: codes of rows of {rows}{then}. Made by lowtide {lowtide.__version__}; equal bit by bit to "
-        f"{encoder.kind}.encode of fingerprint {encoder.fingerprint.hex()}."
-    )
-
-
-def _flash(made: DeviceCode) -> str:
-    tables = ", ".join(f"{name} {size:,}" for name, size in made.tables.items())
-    return (
-        f"Flash: {made.flash_bytes:,} bytes, tables {sum(made.tables.values()):,} ({tables}) and code at most "
-        f"{made.code_bytes:,} on a Cortex-M4 with its float unit and -Os."
-    )
-
-
-def _ram(made: DeviceCode) -> str:
-    return f"RAM: {made.ram_bytes:,} bytes besides the row: code, scores and stack. No heap, nothing static."
-
-
 def _build(what: _Exported) -> str:
+    """Return what a compiler must do."""
     if isinstance(what.encoder, DrawnTernary):
         return "Build: any C99 compiler. Integers only: sums, differences and comparisons."
-    parts = ["features are computed"] * (what.recipe is not None)
-    parts += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
-    double = (
-        f" {' and '.join(parts).capitalize()} in double: without hardware for it the compiler's library adds some 2 kB."
-    )
-    return (
+    in_double = ["features are computed"] * (what.recipe is not None)
+    in_double += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
+    text = (
         "Build: any C99 compiler, without libm. float must be IEEE binary32, computed as such and rounded to nearest, "
         "with subnormal numbers: no -ffast-math, no flush to zero. Contraction to fused operations is harmless."
-        f"{double if parts else ''}"
     )
-
-
-def _rounding(made: DeviceCode, scores: ScoreTables) -> str:
-    text = f"Decision: weights in {scores.kind}; rounding them moves a decision value by about {made.error:.2g}."
-    if made.agreement is not None:
-        text += f" On the rows it was tried on, {made.agreement:.2%} of the classes were those of the model itself."
-    return text
+    if not in_double:
+        return text
+    done = " and ".join(in_double).capitalize()
+    return f"{text} {done} in double: without hardware for it the compiler's library adds some 2 kB."

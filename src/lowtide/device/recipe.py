@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -10,6 +10,7 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
@@ -27,21 +28,9 @@ _STEPS = {
     # numpy's, for zeros of either sign too; what is infinite is refused, what is missing stays.
     "clip": "if (v == v && v - v != 0.0) return -1;\nif (v <= {0}) v = {0};\nif (v >= {1}) v = {1};",
 }
-_IN_ORDER = """    uint32_t j;
-    for (j = 0; j < {P}_FEATURES; ++j) {{
-        if (finish((double)row[j], j, x) != 0) return -1;
-    }}"""
-_BY_RUNS = """    uint32_t r, i, n, j = 0;{check}
-    for (r = 0; r < {n_runs}; ++r) {{
-        for (i = runs[3 * r + 1], n = runs[3 * r + 2]; n > 0; --n, ++i, ++j) {{
-            if (finish(source(row, runs[3 * r], i), j, x) != 0) return -1;
-        }}
-    }}"""
-_CHECK = """
-    for (i = 0; i < {n_lists}; ++i) {{
-        if (category_strict[i] && place((double)row[category_columns[i]], i) < 0) return -2;
-    }}"""
 _MOST_SHOWN = 20
+# Of ordinals: the number of an unknown category, that of a missing one, and whether a cell may be missing.
+_Style = tuple[float | None, float | None, bool]
 
 
 @dataclass(frozen=True)
@@ -49,12 +38,7 @@ class RecipeSource:
     """What makes features of a row of a table, in C.
 
     A row holds the numbers of its columns, and NaN where one is missing. Of a column of texts it holds the place of the
-    text in a list, which a function looks up.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        One that a device cannot follow is refused.
+    text in a list, which a function looks up. A recipe that a device cannot follow is refused.
     """
 
     recipe: Recipe
@@ -83,13 +67,7 @@ class RecipeSource:
         return bool(self._texts)
 
     def describe(self, row: str, prefix: str) -> str:
-        """Return what each column of a row is, for a comment.
-
-        Parameters
-        ----------
-        row, prefix : str
-            Names of the row, and of what is exported.
-        """
+        """Return what each column of a row is, for a comment, given the names of the row and of the functions."""
         parts = []
         for kind, group in groupby(range(len(self.recipe.columns)), lambda column: self._kind(column, prefix)):
             columns = list(group)
@@ -102,19 +80,13 @@ class RecipeSource:
         return " ".join(parts)
 
     def part(self, names: dict[str, Any]) -> Part:
-        """Return the tables and functions in C; they call `encode_features` and `clear`.
-
-        Parameters
-        ----------
-        names : dict
-            What every template knows: `p`, `P`, `row_type`.
-        """
+        """Return the tables and functions in C, for `names` that every template knows."""
         tables, steps = self._steps()
-        sources, read = "", _IN_ORDER.format(**names)
+        sources, read = "", filled("in_order.c", **names)
         if self.recipe.sources != tuple(Number(j) for j in range(self.recipe.n_features)):
             runs, styles = self._runs()
-            check = _CHECK.format(n_lists=len(self._lists)) if self.refuses_unknown else ""
-            read = _BY_RUNS.format(n_runs=len(runs), check=check)
+            check = filled("known.c", n_lists=len(self._lists)) if self.refuses_unknown else ""
+            read = filled("by_runs.c", n_runs=len(runs), check=check)
             tables = [Table("runs", narrowed(runs), "What features come from, from where on, how many."), *tables]
             tables += self._list_tables()
             sources = self._sources(names, styles)
@@ -198,14 +170,14 @@ class RecipeSource:
             lines += f"    if ({' && '.join(guards)}) {{\n{line}\n    }}\n" if guards else f"{line}\n"
         return tables, lines
 
-    def _runs(self) -> tuple[list[list[int]], list[tuple[float | None, float | None, bool]]]:
+    def _runs(self) -> tuple[list[list[int]], list[_Style]]:
         """Return features that follow one another as (what they come from, from where on, how many), and ordinals.
 
         0 is a column; 1 and more the indicators of a list, from a category on; beyond are styles of ordinals, from a
         list on.
         """
         runs: list[list[int]] = []
-        styles: list[tuple[float | None, float | None, bool]] = []
+        styles: list[_Style] = []
         for source in self.recipe.sources:
             if isinstance(source, Number):
                 origin, at = 0, source.column
@@ -227,33 +199,27 @@ class RecipeSource:
         """Return the lists of categories, as the numbers that rows hold."""
         if not self._lists:
             return []
-        values = [
-            [
-                self._texts[known.column].index(v) if isinstance(v, str) else float(v)
-                for v in known.values
-                if v is not None
-            ]
-            for known in self._lists
-        ]
-        starts = np.cumsum([0, *map(len, values)])
+        values = [[self._held(known.column, v) for v in known.values if v is not None] for known in self._lists]
+        missing = [_missing_place(known) for known in self._lists]
         tables = [
             Table("category_columns", narrowed([c.column for c in self._lists]), "The column of each list."),
-            Table("category_starts", narrowed(starts), "Where each list starts, and where the last ends."),
+            Table("category_starts", _ends(values), "Where each list starts, and where the last ends."),
             Table("category_values", narrowed([*chain(*values), 0.0]), "Categories, as rows hold them."),
-            Table(
-                "category_missing", narrowed([_missing_place(c) for c in self._lists]), "What is missing is, from 1."
-            ),
+            Table("category_missing", narrowed(missing), "What is missing is, from 1; 0 for none."),
         ]
         if self.refuses_unknown:
             strict = narrowed([c.unknown == "error" for c in self._lists])
             tables.append(Table("category_strict", strict, "Whether all others are refused."))
         if self._texts:
-            lengths = np.cumsum([0, *map(len, self._texts.values())])
             tables.append(Table("text_columns", narrowed(list(self._texts)), "Columns of texts."))
-            tables.append(Table("text_starts", narrowed(lengths), "Where the texts of each start."))
+            tables.append(Table("text_starts", _ends(self._texts.values()), "Where the texts of each start."))
         return tables
 
-    def _sources(self, names: dict[str, Any], styles: list[tuple[float | None, float | None, bool]]) -> str:
+    def _held(self, column: int, value: Any) -> float:
+        """Return what a row holds for a category."""
+        return self._texts[column].index(value) if isinstance(value, str) else float(value)
+
+    def _sources(self, names: dict[str, Any], styles: list[_Style]) -> str:
         """Return the functions that read a row."""
         n_lists, text = len(self._lists), ""
         lines = ["    if (from == 0) return (double)row[i];"]
@@ -261,9 +227,8 @@ class RecipeSource:
             text += filled("place.c", **names)
         if any(isinstance(source, Indicator) for source in self.recipe.sources):
             text += filled("indicator.c", **names)
-            lines.append(
-                f"    if (from <= {n_lists}) return indicator((double)row[category_columns[from - 1]], from - 1, i);"
-            )
+            cell = "(double)row[category_columns[from - 1]]"
+            lines.append(f"    if (from <= {n_lists}) return indicator({cell}, from - 1, i);")
         if styles:
             cases = [f"    case {i}: return {_style(style)};" for i, style in enumerate(styles)]
             text += filled("ordinal.c", **names, styles="\n".join(cases).replace(f"case {len(cases) - 1}:", "default:"))
@@ -291,14 +256,17 @@ def _missing_place(known: Categories) -> int:
     return known.values.index(value) + 1 if value in known.values else 0
 
 
-def _style(style: tuple[float | None, float | None, bool]) -> str:
+def _style(style: _Style) -> str:
     """Return the number of a place in C."""
     unknown, missing, may_be_missing = style
-    known = (
-        f"at < 0 ? {'(cell - cell) / (cell - cell)' if unknown is None else c_number(np.float64(unknown))} : (double)at"
-    )
+    other = "(cell - cell) / (cell - cell)" if unknown is None else c_number(np.float64(unknown))
     gone = "cell" if missing is None else c_number(np.float64(missing))
-    return f"cell != cell ? {gone} : {known}" if may_be_missing else known
+    return (f"cell != cell ? {gone} : " if may_be_missing else "") + f"at < 0 ? {other} : (double)at"
+
+
+def _ends(lists: Iterable[Sized]) -> NDArray[Any]:
+    """Return where lists that follow one another start, and where the last ends."""
+    return narrowed(np.cumsum([0, *map(len, lists)]))
 
 
 def _shown(texts: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from string import Template
 from typing import Any, Self
 
 import numpy as np
@@ -24,32 +23,11 @@ _VISIT_LEVEL = "        add(&at, scores, values[get(code, j)]);"
 _VISIT_PAIR = """        const uint32_t entry = 2 * get(code, j);
         add(&at, scores, values[entry]);
         add(&at, scores, values[entry + 1]);"""
-_FIRST_OF_TWO, _SECOND_OF_TWO = "    return scores[0] >= 0;", "    return scores[0] > 0;"
-_INLIER = "    return scores[0] > 0 ? 1 : -1;"
-_ARGMAX = """    {
-        int best = 0, c;
-        for (c = 1; c < ${P}_SCORES; ++c) {
-            if (scores[c] > scores[best]) best = c;
-        }
-        return best;
-    }"""
-_VOTES = """    {
-        /* Written as volatile, so that compilers make no call of a library's memset of it. */
-        volatile int votes[${P}_CLASSES];
-        int best = 0, column = 0, i, j;
-        for (i = 0; i < ${P}_CLASSES; ++i) votes[i] = 0;
-        for (i = 0; i < ${P}_CLASSES; ++i) {
-            for (j = i + 1; j < ${P}_CLASSES; ++j) ++votes[scores[column++] > 0 ? i : j];
-        }
-        for (i = 1; i < ${P}_CLASSES; ++i) {
-            if (votes[i] > votes[best]) best = i;
-        }
-        return best;
-    }"""
-_DECIDES = {
-    ArgMax: "Returns the class of a code, an index of ${p}_classes.",
-    Votes: "Returns the class of a code, an index of ${p}_classes: the one with the most votes of pairs.",
-    Sign: "Returns 1 for a code of an inlier, -1 for that of an outlier.",
+# What a device answers by each rule: in words, with one score, and with several.
+_ANSWERS: dict[type[Rule], tuple[str, str, str]] = {
+    ArgMax: ("the class of a code, an index of {p}_classes", "scores[0] > 0", "argmax.c"),
+    Votes: ("the class of a code, an index of {p}_classes, by votes of pairs", "scores[0] >= 0", "votes.c"),
+    Sign: ("1 for a code of an inlier, -1 for that of an outlier", "scores[0] > 0 ? 1 : -1", ""),
 }
 
 
@@ -85,13 +63,7 @@ class ScoreTables:
 
     @classmethod
     def of(cls, decision: Decision, kind: str) -> Self:
-        """Return the tables of a decision on codes.
-
-        Parameters
-        ----------
-        decision : Decision
-        kind : {"int8", "int6", "int4", "float16"}
-        """
+        """Return the tables of a decision on codes, with weights of one kind."""
         template, rule, classes = decision.template, decision.rule, decision.classes
         if decision.side != "codes" or template is None:
             remedy = "Fit with predict_on='codes', or export the encoder alone with weights=None."
@@ -117,12 +89,7 @@ class ScoreTables:
         return len(self.rounded.bias) + (self.reference is not None)
 
     def scores(self, codes: Codes) -> NDArray[Any]:
-        """Return what the C function writes, (n, n_scores): int32, for float16 to rounding.
-
-        Parameters
-        ----------
-        codes : Codes
-        """
+        """Return what the C function writes for Codes, (n, n_scores): int32, for float16 to rounding."""
         rounded = self.rounded
         wide = np.float64 if self.kind == "float16" else np.int64
         values = rounded.values.astype(wide)[codes.levels()].reshape(len(codes), -1)
@@ -134,26 +101,13 @@ class ScoreTables:
         return sums.astype(np.float32 if self.kind == "float16" else np.int32)
 
     def decide(self, codes: Codes) -> NDArray[Any]:
-        """Return the class of each code, or 1 for inliers and -1 for outliers.
-
-        Parameters
-        ----------
-        codes : Codes
-        """
+        """Return the class of each code, or 1 for inliers and -1 for outliers."""
         if isinstance(self.rule, Values):
             raise fail("ScoreTables", "classes must be there to decide among", "a regression", "Use scores.")
         return self.rule.predictions(self.scores(codes), self.classes)
 
     def part(self, names: dict[str, Any], favor: str) -> Part:
-        """Return the tables and functions in C.
-
-        Parameters
-        ----------
-        names : dict
-            What every template knows: `p`, `P`, `stored_bits`.
-        favor : {"flash", "time"}
-            Keep weights under a prefix code where that is shorter, or ready to be read.
-        """
+        """Return the tables and functions in C, for `names` that every template knows."""
         kept = weight_code(self.rounded, self.kind, favor)
         tables = [*kept.tables, Table("bias", self.rounded.bias, "What scores start from.")]
         if not self._adds_bits:
@@ -167,13 +121,7 @@ class ScoreTables:
         return Part(tuple(tables), source, frozenset(), code_bytes, work_bytes)
 
     def header(self, names: dict[str, Any]) -> str:
-        """Return the declarations in C.
-
-        Parameters
-        ----------
-        names : dict
-            What every template knows: `p`, `P`.
-        """
+        """Return the declarations in C, for `names` that every template knows."""
         relative = ""
         if self.reference is not None:
             relative = f", relative to that of {names['p']}_classes[{self.reference}]"
@@ -182,8 +130,8 @@ class ScoreTables:
         text = filled("decision.h", **names, **values)
         if self.classes is not None:
             text += filled("classes.h", **names, n_classes=len(self.classes))
-        if type(self.rule) in _DECIDES:
-            text += filled("decide.h", **names, decides=Template(_DECIDES[type(self.rule)]).substitute(names))
+        if type(self.rule) in _ANSWERS:
+            text += filled("decide.h", **names, answer=_ANSWERS[type(self.rule)][0].format(**names))
         return text
 
     @property
@@ -201,20 +149,13 @@ class ScoreTables:
             visit = _VISIT_SET_BIT if kept.may_skip else _VISIT_BIT
         else:
             visit = _VISIT_PAIR if self.rounded.values.ndim == 2 else _VISIT_LEVEL
-        last = ""
-        if self.reference == len(self.rounded.bias):
+        columns, last = len(self.rounded.bias), ""
+        if self.reference == columns:
             last = "\n    scores[COLUMNS] = 0;"
         elif self.reference is not None:
             last = filled("reference.c", reference=self.reference).rstrip("\n")
-        return get + filled(
-            "scores.c",
-            **names,
-            columns=len(self.rounded.bias),
-            next_weight=kept.source,
-            score_type=self._score_type,
-            visit=visit,
-            last=last,
-        )
+        shape = {"columns": columns, "score_type": self._score_type}
+        return get + filled("scores.c", **names, **shape, next_weight=kept.source, visit=visit, last=last)
 
     def _decide_source(self, names: dict[str, Any]) -> str:
         if isinstance(self.rule, Values):
@@ -223,13 +164,8 @@ class ScoreTables:
         if self.classes is not None:
             labels = ",\n    ".join(c_string(str(label)) for label in self.classes.tolist())
             listed = f"\nconst char *const {names['p']}_classes[{len(self.classes)}] = {{\n    {labels},\n}};\n"
-        if isinstance(self.rule, Votes):
-            choose = _VOTES if self.n_scores > 1 else _FIRST_OF_TWO
-        elif isinstance(self.rule, Sign):
-            choose = _INLIER
-        else:
-            choose = _ARGMAX if self.n_scores > 1 else _SECOND_OF_TWO
-        choose = Template(choose).substitute(names)
+        _, of_one, of_several = _ANSWERS[type(self.rule)]
+        choose = f"    return {of_one};" if self.n_scores == 1 else filled(of_several, **names)
         return listed + filled("decide.c", **names, score_type=self._score_type, choose=choose)
 
 

@@ -30,15 +30,8 @@ __all__ = [
 ]
 
 _LINE = 116
-_C_TYPES = {
-    "u1": "uint8_t",
-    "i1": "int8_t",
-    "u2": "uint16_t",
-    "i2": "int16_t",
-    "i4": "int32_t",
-    "f4": "float",
-    "f8": "double",
-}
+_C_TYPES = {"u1": "uint8_t", "i1": "int8_t", "u2": "uint16_t", "i2": "int16_t", "i4": "int32_t"}
+_C_TYPES |= {"f4": "float", "f8": "double"}
 # Words of C99 and C++ that no function may be called by; the generated names get endings, so few could clash.
 _WORDS = {"int", "char", "auto", "main", "float", "double", "const", "static", "struct", "union", "void", "template"}
 # Levels of one, two, four and eight bits never lie across two bytes.
@@ -67,25 +60,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of the generated source: its tables, its code, and what it takes besides them.
-
-    Parameters
-    ----------
-    tables : tuple of Table
-    source : str
-    headers : frozenset of str
-        Standard headers that it needs.
-    code_bytes : int
-        Machine code on a Cortex-M4 with -Os, rounded up.
-    work_bytes : int
-        Stack.
-    """
+    """A piece of the generated source: its tables, its code, and what it takes besides them."""
 
     tables: tuple[Table, ...]
     source: str
-    headers: frozenset[str]
-    code_bytes: int
-    work_bytes: int
+    headers: frozenset[str]  # standard ones that it needs
+    code_bytes: int  # machine code on a Cortex-M4 with -Os, rounded up
+    work_bytes: int  # stack
 
     def text(self) -> str:
         """Return tables, then code."""

@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from lowtide._checks import check_option
 from lowtide.device.text import Table, filled
 
-__all__ = [
-    "LONGEST",
-    "WEIGHTS",
-    "PrefixCoded",
-    "RoundedWeights",
-    "WeightCode",
-    "pack_fields",
-    "round_weights",
-    "weight_code",
-    "word_lengths",
-]
+__all__ = ["WEIGHTS", "PrefixCoded", "RoundedWeights", "WeightCode", "pack_fields", "round_weights", "weight_code"]
 
 Floats = NDArray[np.float64]
 
@@ -60,16 +50,7 @@ class RoundedWeights:
 
 
 def round_weights(W: Floats, intercept: Floats, codebook: NDArray[Any], kind: str) -> RoundedWeights:
-    """Round weights to one common step, so that scores are sums of integers that compare as they are.
-
-    Parameters
-    ----------
-    W : ndarray (n_features, n_columns)
-        Weights of decoded features.
-    intercept : ndarray (n_columns,)
-    codebook : ndarray (2^bits,) or (2^bits, 2)
-    kind : {"int8", "int6", "int4", "float16"}
-    """
+    """Round weights (n_features, n_columns) to one common step: scores are sums of integers and compare as they are."""
     check_option("export_c", "weights", kind, tuple(WEIGHTS))
     book = np.asarray(codebook, dtype=np.float64)
     scale, shift = float(np.abs(book).max()) or 1.0, 0.0
@@ -143,30 +124,15 @@ def _error(W: Floats, rounded: Floats, book: Floats, values: Floats) -> float:
 
 @dataclass(frozen=True)
 class WeightCode:
-    """Tables, and a function `next_weight` that reads from a place and moves it.
-
-    Attributes
-    ----------
-    tables : tuple of Table
-    source : str
-    may_skip : bool
-        Whether the place is a number of weights, so that some can be passed over unread.
-    """
+    """Tables, and a function `next_weight` that reads from a place and moves it."""
 
     tables: tuple[Table, ...]
     source: str
-    may_skip: bool
+    may_skip: bool  # the place is a number of weights: some can be passed over unread
 
 
 def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> WeightCode:
-    """Return weights side by side, or, to save flash, under a prefix code when that is shorter.
-
-    Parameters
-    ----------
-    rounded : RoundedWeights
-    kind : {"int8", "int6", "int4", "float16"}
-    favor : {"flash", "time"}
-    """
+    """Return weights side by side, or, to save flash, under a prefix code when that is shorter."""
     weights, what = rounded.weights, f"Weights, {len(rounded.bias)} a feature"
     if kind == "float16":
         table = Table("weights", weights.view(np.uint16), f"{what}, IEEE binary16.")
@@ -185,10 +151,8 @@ def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> WeightCode:
 
 
 def _under_prefix_code(coded: PrefixCoded, what: str) -> WeightCode:
-    tables = (
-        Table("weights", coded.packed, f"{what}, under a prefix code."),
-        Table("words", coded.words, "Words of the code, by the bits that follow."),
-    )
+    packed = Table("weights", coded.packed, f"{what}, under a prefix code.")
+    tables = (packed, Table("words", coded.words, "Words of the code, by the bits that follow."))
     masks = {"word_mask": (1 << LONGEST) - 1, "low_mask": (1 << coded.low) - 1}
     source = filled("prefix.c", longest=LONGEST, low=coded.low, offset=coded.offset, **masks)
     return WeightCode(tables, source, may_skip=False)
@@ -243,15 +207,7 @@ class PrefixCoded:
 def word_lengths(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the lengths of an optimal prefix code of words of at most LONGEST bits, by merging packages.
 
-    Parameters
-    ----------
-    counts : ndarray (n,)
-        How often each symbol occurs; at most 2^LONGEST do.
-
-    Returns
-    -------
-    ndarray (n,)
-        0 for a symbol that does not occur, and for the only one that does.
+    `counts` say how often each of at most 2^LONGEST symbols occurs. One that does not has length 0, as the only one.
 
     Examples
     --------
