@@ -15,8 +15,6 @@ from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnTern
 from lowtide.projections import HadamardProjection, SparseTernaryProjection
 from lowtide.quantizers import PhaseSteps
 
-__all__ = ["encoder_part"]
-
 _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535

@@ -23,8 +23,6 @@ from lowtide.learners import Decision, as_model
 from lowtide.persist import write_whole
 from lowtide.tables import Recipe
 
-__all__ = ["DeviceCode", "export_c"]
-
 _INPUTS = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
 _ROWS = {"float64": "double", **_INPUTS}
 _MOST_FEATURES = 65535

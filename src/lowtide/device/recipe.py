@@ -16,8 +16,6 @@ from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
 from lowtide.tables import Categories, Indicator, Number, Recipe
 
-__all__ = ["RecipeSource"]
-
 # How a step reads in C, on its numbers for a feature.
 _STEPS = {
     "fill": "if (v != v) v = {0};",

@@ -14,8 +14,6 @@ from lowtide.device.text import Part, Table, c_number, c_string, filled, get_sou
 from lowtide.device.weights import RoundedWeights, WeightCode, round_weights, weight_code
 from lowtide.learners import ArgMax, Decision, Rule, Sign, Values, Votes
 
-__all__ = ["ScoreTables"]
-
 _VISIT_SET_BIT = """        if ((code[j >> 3] >> (j & 7)) & 1) add(&at, scores, 1);
         else at += COLUMNS;"""
 _VISIT_BIT = "        add(&at, scores, (code[j >> 3] >> (j & 7)) & 1);"

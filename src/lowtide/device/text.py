@@ -15,20 +15,6 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 
-__all__ = [
-    "Part",
-    "Table",
-    "c_comment",
-    "c_number",
-    "c_string",
-    "check_name",
-    "filled",
-    "get_source",
-    "name_from",
-    "narrowed",
-    "put_source",
-]
-
 _LINE = 116
 _C_TYPES = {"u1": "uint8_t", "i1": "int8_t", "u2": "uint16_t", "i2": "int16_t", "i4": "int32_t"}
 _C_TYPES |= {"f4": "float", "f8": "double"}

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from lowtide._checks import check_option
 from lowtide.device.text import Table, filled
 
-__all__ = ["WEIGHTS", "PrefixCoded", "RoundedWeights", "WeightCode", "pack_fields", "round_weights", "weight_code"]
-
 Floats = NDArray[np.float64]
 
 # How weights are kept, and in how many bits.
