@@ -279,7 +279,11 @@ def params_from_config(
     if set(config) - set(known):
         raise fail(owner, f"parameters must be of {', '.join(known)}", sorted(set(config) - set(known)))
     return {
-        name: parts[name].from_config(value) if name in parts and isinstance(value, dict) else value
+        name: parts[name].from_config(value)
+        if name in parts and isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
         for name, value in config.items()
     }
 
@@ -288,6 +292,8 @@ def plain_parameter(owner: str, name: str, value: Any) -> Any:
     """Return a parameter as JSON has it; a generator object, whose state no file keeps, becomes None."""
     if isinstance(value, np.random.RandomState):
         return None
+    if isinstance(value, tuple):
+        return [plain_parameter(owner, name, each) for each in value]
     value = value.item() if isinstance(value, np.generic) else value
     if value is not None and not isinstance(value, (bool, int, float, str)):
         raise fail(owner, f"{name} must be a number, a text, a part of lowtide or None to be saved", value)

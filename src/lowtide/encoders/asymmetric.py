@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
@@ -27,10 +26,8 @@ from lowtide.encoders.encoder import (
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
 from lowtide.encoders.random_features import DrawnFourier
 from lowtide.encoders.rows import (
-    check_within_float32,
     dense_rows,
     some_rows,
-    warn_when_float32_loses_the_signal,
     warn_when_phases_lose_their_fraction,
 )
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
@@ -341,12 +338,9 @@ class AsymmetricFeatures(Encoder):
             Only its width matters, but for form="auto" and kernels whose masses are fitted.
         y : ignored
         """
-        rows, owner = self.check_rows(X, reset=True), "AsymmetricFeatures"
-        check_within_float32(rows)
-        warn_when_float32_loses_the_signal(rows)
-        n_components = check_integer(owner, "n_components", self.n_components, 1)
+        owner = "AsymmetricFeatures"
+        rows, n_components, seed = self.start_fit(X)
         form = check_option(owner, "form", self.form, ("blocks", "phase", "auto"))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         # A stream of its own for each stage: changing the quantizer moves no frequency.
         for_masses, for_projection, for_dither, for_quantizer = (
             np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
+from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.maps import FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
@@ -37,18 +38,9 @@ class DrawnEncoder(ABC):
 
     Subclasses are frozen dataclasses; estimators make one in `fit` and keep it as `drawn_`. All that learners, files,
     messages, servers and devices know of an encoder they read here.
-
-    Attributes
-    ----------
-    kind : str
-        The estimator's name, also in files.
-    n_features : int
-        Columns of a row.
-    n_outputs : int
-        Columns of the full side and of the decoded coded side.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # the estimator's name, also in files
     # Whether the ops find NaN and infinity by themselves, so that no pass over the rows has to.
     checks_finite: ClassVar[bool] = True
     _kinds: ClassVar[dict[str, type[DrawnEncoder]]] = {}
@@ -213,6 +205,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Parameters that may be objects of a stage, by the registry that reads them back from a file.
     parts: ClassVar[dict[str, Registry[Any]]] = {}
+    n_components: int
+    random_state: Any
     drawn_: DrawnEncoder
     fingerprint_: bytes
     side_: bytes
@@ -321,6 +315,14 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if reset:
             self.__dict__.pop("drawn_", None)
         return rows
+
+    def start_fit(self, X: Any) -> tuple[Any, int, int]:
+        """Return validated rows to fit on, the number of components, and the seed of everything that is drawn."""
+        rows = self.check_rows(X, reset=True)
+        check_within_float32(rows)
+        warn_when_float32_loses_the_signal(rows)
+        n_components = check_integer(type(self).__name__, "n_components", self.n_components, 1)
+        return rows, n_components, int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def is_plain(self, X: Any) -> bool:
         """Return whether X is exactly what the ops take: then scikit-learn's validation, 120 us a call, is needless."""

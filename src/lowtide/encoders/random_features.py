@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes
@@ -28,13 +27,11 @@ from lowtide.encoders.encoder import (
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
     check_weight,
-    check_within_float32,
     encode_rows,
     feature_rows,
     projected_rows,
     some_rows,
     turn_rows,
-    warn_when_float32_loses_the_signal,
     warn_when_phases_lose_their_fraction,
 )
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
@@ -308,12 +305,8 @@ class RandomFeatures(Encoder):
         sample_weight : array (n_samples,), optional
             Weights of the rows in gamma="scale".
         """
-        rows = self.check_rows(X, reset=True)
-        check_within_float32(rows)
-        warn_when_float32_loses_the_signal(rows)
+        rows, n_components, seed = self.start_fit(X)
         weight = check_weight(sample_weight, rows)
-        n_components = check_integer("RandomFeatures", "n_components", self.n_components, 1)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(seed))
         kernel, gamma = self._resolve_kernel(rows, for_gamma, weight)
         feature_map = FEATURE_MAPS.resolve(self.feature_map)

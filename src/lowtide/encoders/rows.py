@@ -223,7 +223,7 @@ def warn_when_float32_loses_the_signal(X: Any) -> None:
             f"signal (column {worst}: mean {mean[worst]:.6g}, standard deviation {std[worst]:.3g}). Center them first, "
             "for example with StandardScaler.",
             PrecisionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

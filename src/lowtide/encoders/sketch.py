@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes
@@ -24,12 +23,10 @@ from lowtide.encoders.codebooks import (
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, prefixed
 from lowtide.encoders.estimation import Pair, Side, product
 from lowtide.encoders.rows import (
-    check_within_float32,
     dense_rows,
     fourier_rows,
     linear_rows,
     sketch_rows,
-    warn_when_float32_loses_the_signal,
 )
 from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
@@ -257,16 +254,12 @@ class Sketch(Encoder):
         X : array, CSR matrix or data frame (n_samples, n_features)
         y : ignored
         """
-        rows = self.check_rows(X, reset=True)
-        check_within_float32(rows)
-        warn_when_float32_loses_the_signal(rows)
-        n_components = check_integer("Sketch", "n_components", self.n_components, 1)
+        rows, n_components, seed = self.start_fit(X)
         bits = check_integer("Sketch", "bits", self.bits, 1, 8, "For float features: RandomFeatures(bits=None).")
         remedy = "None for linear features; rows are normalized, so 0.1 to 10 is the useful range."
         gamma = None if self.gamma is None else check_positive("Sketch", "gamma", self.gamma, remedy)
         if gamma is not None:
             warn_of_bias(bits, gamma, stacklevel=2)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         (child,) = np.random.SeedSequence(seed).spawn(1)
         layout = PROJECTIONS.resolve(self.projection)
         rng = np.random.Generator(np.random.PCG64(child))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.codes import Codes
@@ -19,15 +18,13 @@ from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint
 from lowtide.encoders.estimation import Pair, Side
 from lowtide.encoders.rows import (
     check_weight,
-    check_within_float32,
     dense_rows,
-    warn_when_float32_loses_the_signal,
 )
 from lowtide.encoders.trits import Spread, Thresholds, trit_rows
 from lowtide.errors import LayoutWarning
 from lowtide.kernels import resolve_gamma
 from lowtide.projections import SparseTernary, SparseTernaryProjection
-from lowtide.spec import Registry, params_to_config
+from lowtide.spec import Registry
 from lowtide.theory import (
     TARGETS,
     Activation,
@@ -285,13 +282,9 @@ class TernaryFeatures(Encoder):
         sample_weight : array (n_samples,), optional
             Weights of the rows in mean, tau and gamma="scale".
         """
-        rows = self.check_rows(X, reset=True)
-        check_within_float32(rows)
-        warn_when_float32_loses_the_signal(rows)
+        rows, n_components, seed = self.start_fit(X)
         weight = check_weight(sample_weight, rows)
-        n_components = check_integer("TernaryFeatures", "n_components", self.n_components, 1)
         sparsity = self._resolve_sparsity(rows.shape[1])
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         target = resolve_target(self.target)
         gamma = None
         if isinstance(target, FourierPair):
@@ -409,22 +402,6 @@ class TernaryFeatures(Encoder):
                 stacklevel=3,
             )
         return match
-
-    def params_config(self) -> dict[str, Any]:
-        """Return the parameters ready for JSON; moments as a list."""
-        params = self.get_params(deep=False)
-        moments = params.pop("target") if isinstance(self.target, tuple) else None
-        config = params_to_config("TernaryFeatures", params, self.parts)
-        return config if moments is None else {**config, "target": [float(moment) for moment in moments]}
-
-    @classmethod
-    def params_of(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of `params_config`."""
-        params = super().params_of(config)
-        if isinstance(params.get("target"), list):
-            moments = (check_interval(cls.__name__, "moments", moment, 0.0, 1e300) for moment in params["target"])
-            params["target"] = tuple(moments)
-        return params
 
 
 def _scale_of(gamma: float | None) -> float:

@@ -212,7 +212,7 @@ class Learner(BaseEstimator):
     def _params_of(cls, config: dict[str, Any], encoder: Encoder | None) -> dict[str, Any]:
         """Return the parameters of `_params_config`; `encoder` is the fitted one."""
         params = params_from_config(cls.__name__, config, cls._get_param_names(), cls.parts)
-        if isinstance(params.get("class_weight"), list):
+        if isinstance(params.get("class_weight"), tuple):
             params["class_weight"] = {label: float(weight) for label, weight in params["class_weight"]}
         given = params.get("features")
         if given is not None:
