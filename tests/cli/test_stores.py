@@ -162,7 +162,7 @@ def test_inspect_reads_no_rows_of_a_store(monkeypatch):
 @pytest.mark.parametrize(("name", "message"), [("no/s.zarr", "folder that exists"), ("f.zarr", "must name a store")])
 def test_encode_refuses_a_place_for_no_store_before_it_reads(name, message, inside, monkeypatch):
     (inside / "f.zarr").write_text("mine")
-    monkeypatch.setattr(reading.CsvFile, "blocks", lambda self: pytest.fail("no row must be read"))
+    monkeypatch.setattr(reading.Source, "blocks", lambda self: pytest.fail("no row must be read"))
     for options in ((), ("--force",)):
         result = lowtide("encode", "flowers.csv", "-o", name, "--target", "species", *options)
         assert result.exit_code == 2

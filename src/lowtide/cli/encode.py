@@ -167,7 +167,7 @@ class Encoding:
             rows = lt.tables.gather(source, choice, report)
         recipe = lt.tables.learn_recipe(choice, rows.numbers, rows.texts, standardize=table.scale)
         with voice.hearing():
-            encoder = make_encoder(options, len(rows.numbers)).fit(rows.matrix(recipe, choice))
+            encoder = make_encoder(options, len(rows.numbers)).fit(rows.matrix(recipe))
         return cls(_coded(encoder), FittedTable(recipe, choice))
 
     def run(self, data: Path, *, header: bool, voice: Voice) -> lt.Codes:

@@ -236,8 +236,8 @@ class Training(Lesson):
         """Learn the recipe from the rows to learn from, and apply it to all."""
         some = self.rows.take(self.train) if len(self.held) else self.rows
         recipe = lt.tables.learn_recipe(self.choice, some.numbers, some.texts, standardize=standardize)
-        held = self.rows.take(self.held).matrix(recipe, self.choice)
-        return some.matrix(recipe, self.choice), held, FittedTable(recipe, self.choice)
+        held = self.rows.take(self.held).matrix(recipe)
+        return some.matrix(recipe), held, FittedTable(recipe, self.choice)
 
 
 @dataclass

@@ -77,10 +77,10 @@ class FittedTable:
 
     def align(self, source: Source, voice: Voice) -> tuple[str, ...]:
         """Return what this table calls the columns of another one, and say what is special about them."""
-        found = lt.tables.align(self.recipe, source, self.choice)
-        for note in found.notes:
+        names, notes = lt.tables.align(self.recipe, source, self.choice)
+        for note in notes:
             voice.note(note)
-        return found.names
+        return names
 
     def rows(self, block: Block, names: tuple[str, ...]) -> NDArray[Any]:
         """Return the rows that the encoder takes of a block whose columns are called `names`."""

@@ -13,30 +13,12 @@ from numpy.typing import NDArray
 
 from lowtide.errors import LowtideError
 
-__all__ = [
-    "MISSING",
-    "ChoiceError",
-    "TableError",
-    "as_numbers",
-    "columns_of",
-    "is_missing",
-    "is_number",
-    "listed",
-    "number_of",
-    "options_for",
-    "plain_cells",
-    "shown",
-    "suggestion",
-    "text_of",
-]
-
 Column = NDArray[Any]
 
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
 _MOST_NAMES = 6
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class TableError(LowtideError, ValueError):
@@ -66,13 +48,7 @@ def listed(names: Sequence[object], most: int = _MOST_NAMES) -> str:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return the sentence that helps with a name that is not there: the nearest ones, or all.
-
-    Examples
-    --------
-    >>> suggestion("specie", ["length", "Species"])
-    "Did you mean 'Species'?"
-    """
+    """Return the sentence that helps with a name that is not there: "Did you mean 'Species'?", or all names."""
     lower = {known.lower(): known for known in reversed(names)}
     near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3)]
     if near:
@@ -81,13 +57,7 @@ def suggestion(name: str, names: Sequence[str]) -> str:
 
 
 def options_for(option: str, names: Sequence[str], most: int = 4) -> str:
-    """Return an option repeated for columns, as one would type it.
-
-    Examples
-    --------
-    >>> options_for("--drop", ["id", "first name"])
-    "--drop id --drop 'first name'"
-    """
+    """Return an option repeated for columns, as one would type it: "--drop id --drop 'first name'"."""
     typed = " ".join(f"{option} {shlex.quote(name)}" for name in names[:most])
     return typed if len(names) <= most else f"{typed} and so on"
 
@@ -123,29 +93,11 @@ def text_of(value: object) -> str:
 
 
 def number_of(value: object) -> float | None:
-    """Return the number that a cell of a file holds, None when it has none."""
-    truth = _TRUTH.get(str(value).strip().lower())
-    if truth is not None:
-        return truth
+    """Return the number that a cell of a file holds, as Python reads it, None when it has none."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def as_numbers(values: Column) -> NDArray[np.float64] | None:
-    """Return cells of a file as float64, NaN where there is nothing, or None when some are other text.
-
-    Examples
-    --------
-    >>> as_numbers(np.array(["1", "2.5"], dtype=object)), as_numbers(np.array(["True", "false"], dtype=object))
-    (array([1. , 2.5]), array([1., 0.]))
-    """
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        truths = [_TRUTH.get(str(value).strip().lower()) for value in values]
-        return None if None in truths else np.array(truths, dtype=np.float64)
 
 
 def plain_cells(column: Column) -> list[Any]:
@@ -155,36 +107,26 @@ def plain_cells(column: Column) -> list[Any]:
 
 
 def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
-    """Return the columns of a table in the order of `names`, one array (n_rows,) each.
+    """Return the columns of whatever `Recipe.apply` takes, one array (n_rows,) each, in the order of `names`.
 
-    Parameters
-    ----------
-    rows : data frame of pandas, polars or alike, dict of columns, list of dicts or of lists, or array (n_rows, n_names)
-        A named table has its columns found by name, in any order, and may have more; others are taken in order.
-    names : sequence of str
-    named : bool
-        Whether the columns have names; otherwise the columns of a data frame are also taken in order.
-
-    Raises
-    ------
-    TableError
-        Naming the columns that are missing, or saying how many there must be.
+    A table with names has them found, in any order, and may have more; a data frame is taken in order like the others
+    where `names` only count the columns.
     """
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
-    if isinstance(rows, Mapping):
-        _check_names(rows, names, "the table")
-        columns = [_column(rows[name], name) for name in names]
-        if len({len(column) for column in columns}) > 1:
-            raise TableError(f"columns must have equal lengths, got {listed([len(column) for column in columns])}.")
+    is_frame = hasattr(rows, "columns")
+    if is_frame or isinstance(rows, Mapping):
+        known = {str(name): name for name in (rows.columns if is_frame else rows)}
+        if is_frame and not named:
+            if len(known) != len(names):
+                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
+            names = list(known)
+        _check_names(known, names, "the table")
+        columns = [_column(rows[known[name]], name) for name in names]
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
+            raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
         return columns
-    if hasattr(rows, "columns"):
-        known = {str(name): name for name in rows.columns}
-        if named:
-            _check_names(known, names, "the table")
-        elif len(known) != len(names):
-            raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
-        return [_column(rows[known[name]], name) for name in (names if named else known)]
     if not isinstance(rows, np.ndarray):
         if isinstance(rows, str) or not isinstance(rows, Sequence):
             kind = type(rows).__name__
@@ -235,12 +177,3 @@ def _array(cells: list[Any], shape: tuple[int, ...]) -> Column:
     for i, cell in enumerate(cells):
         out[i] = cell
     return out
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a number as Python reads them."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

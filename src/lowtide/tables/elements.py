@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 
 from lowtide.tables.cells import TableError, listed, plain_cells, shown, text_of
 
-__all__ = [
-    "NEUTRAL",
-    "Categories",
-    "Category",
-    "Feature",
-    "Indicator",
-    "Number",
-    "Ordinal",
-    "Origin",
-    "Step",
-    "Steps",
-    "parse_elements",
-]
-
 Category = str | bool | int | float | None  # None is a missing value
 Step = tuple[str, *tuple[float, ...]]  # of one feature: the name of an operation and its numbers
 # Of all features: the name, and for each argument a number a feature, None for one that is left as it is.
@@ -77,12 +63,13 @@ class Categories:
     @classmethod
     def from_json(cls, entry: Any, n_columns: int) -> Self:
         """Return the categories of a recipe of so many columns."""
-        _check(set(entry) == set(cls.__dataclass_fields__), list(entry), "categories")
-        _check(entry["unknown"] in ("ignore", "error"), entry["unknown"], "'ignore' or 'error'")
-        values = tuple(_category(value) for value in _list(entry["values"]))
+        column, cells, unknown, as_text, missing = _entries(
+            entry, column=int, values=list, unknown=str, as_text=bool, missing=object
+        )
+        _check(unknown in ("ignore", "error"), unknown, "'ignore' or 'error'")
+        values = tuple(map(_category, cells))
         _check(len(set(values)) == len(values), values, "different categories")
-        column, missing = _index(entry["column"], n_columns), _category(entry["missing"])
-        return cls(column, values, entry["unknown"], _truth(entry["as_text"]), missing)
+        return cls(_index(column, n_columns), values, unknown, as_text, _category(missing))
 
     def cells(self, column: NDArray[Any]) -> list[Any]:
         """Return the cells of a raw column as they are compared."""
@@ -141,64 +128,66 @@ Feature = tuple[Origin, tuple[Step, ...]]
 
 def parse_elements(content: Any) -> dict[str, Any]:
     """Return the fields of a recipe from JSON, or raise KeyError, TypeError or ValueError: it may be a stranger's."""
-    _check(set(content) == {"columns", "named", "categories", "sources", "steps"}, list(content), "a recipe's entries")
-    columns = tuple(_text(name) for name in _list(content["columns"]))
+    columns, named, categories, sources, steps = _entries(
+        content, columns=list, named=bool, categories=list, sources=list, steps=list
+    )
+    _check(all(isinstance(name, str) for name in columns), columns, "texts")
     _check(len(set(columns)) == len(columns), columns, "different columns")
-    categories = [Categories.from_json(entry, len(columns)) for entry in _list(content["categories"])]
-    sources = tuple(_source(entry, len(columns), categories) for entry in _list(content["sources"]))
-    steps = tuple(_step(entry, len(sources)) for entry in _list(content["steps"]))
-    named = _truth(content["named"])
-    return {"columns": columns, "named": named, "sources": sources, "steps": steps, "categories": tuple(categories)}
+    known = tuple(Categories.from_json(entry, len(columns)) for entry in categories)
+    return {
+        "columns": tuple(columns),
+        "named": named,
+        "categories": known,
+        "sources": tuple(_source(entry, len(columns), known) for entry in sources),
+        "steps": tuple(_step(entry, len(sources)) for entry in steps),
+    }
 
 
-def _source(entry: Any, n_columns: int, categories: list[Categories]) -> Origin:
-    match _list(entry):
+def _source(entry: Any, n_columns: int, categories: tuple[Categories, ...]) -> Origin:
+    match entry:
         case ["number", column]:
             return Number(_index(column, n_columns))
         case ["indicator", k, i]:
             return Indicator(_index(k, len(categories)), _index(i, len(categories[k].values)))
         case ["ordinal", k, unknown, missing]:
-            numbers = (None if value is None else _finite(value) for value in (unknown, missing))
-            return Ordinal(_index(k, len(categories)), *numbers)
+            return Ordinal(_index(k, len(categories)), _number(unknown), _number(missing))
     raise ValueError(f"{shown(entry)} in place of a source")
 
 
 def _step(entry: Any, n_features: int) -> tuple[str, tuple[tuple[float | None, ...], ...]]:
-    op, *arguments = _list(entry)
-    _check(len(arguments) == len(NEUTRAL.get(_text(op), ())) > 0, op, f"one of {listed([*NEUTRAL])}, with its numbers")
-    numbers = tuple(tuple(None if v is None else _finite(v) for v in _list(values)) for values in arguments)
+    op, *arguments = entry
+    known = isinstance(op, str) and len(arguments) == len(NEUTRAL.get(op, ())) > 0
+    _check(known, op, f"one of {listed([*NEUTRAL])}, with its numbers")
+    numbers = tuple(tuple(map(_number, values)) for values in arguments)
     _check(all(len(values) == n_features for values in numbers), op, f"a step with {n_features} numbers")
     _check(op != "divide" or 0.0 not in numbers[0], 0.0, "a divisor")
     return op, numbers
 
 
-def _check(holds: bool, value: Any, wanted: str) -> Any:
-    """Return a value for which something holds."""
+def _entries(content: Any, **kinds: type) -> list[Any]:
+    """Return the entries of an object of JSON that must have just these, each of its kind."""
+    _check(isinstance(content, dict) and set(content) == set(kinds), content, f"an object of {listed([*kinds])}")
+    for name, kind in kinds.items():
+        _check(isinstance(content[name], kind), content[name], f"{name}, a {kind.__name__}")
+    return [content[name] for name in kinds]
+
+
+def _check(holds: bool, value: Any, wanted: str) -> None:
     if not holds:
         raise ValueError(f"{shown(value)} in place of {wanted}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    return list(_check(isinstance(value, list), value, "a list"))
-
-
-def _text(value: Any) -> str:
-    return str(_check(isinstance(value, str), value, "a text"))
-
-
-def _truth(value: Any) -> bool:
-    return bool(_check(isinstance(value, bool), value, "true or false"))
-
-
-def _finite(value: Any) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(_check(number, value, "a finite number"))
 
 
 def _index(value: Any, n: int) -> int:
-    return int(_check(type(value) is int and 0 <= value < n, value, f"a number below {n}"))
+    _check(type(value) is int and 0 <= value < n, value, f"a number below {n}")
+    return int(value)
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return None
+    _check(type(value) in (int, float) and math.isfinite(value), value, "a finite number")
+    return float(value)
 
 
 def _category(value: Any) -> Category:
-    return value if value is None or isinstance(value, (str, bool, int)) else _finite(value)
+    return value if isinstance(value, (str, bool, int)) else _number(value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -26,13 +26,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lowtide.errors import ParameterError
 from lowtide.tables.cells import is_missing, listed
 from lowtide.tables.elements import Categories, Category, Indicator, Number, Ordinal, Origin, Step
-from lowtide.tables.reading import Block
+from lowtide.tables.reading import Source
 from lowtide.tables.recipe import Recipe
 from lowtide.tables.surveying import block_rows, choose_columns, gather, learn_recipe
 
-__all__ = ["TableRecipe", "recipe_of"]
 
-
+@dataclass(eq=False, repr=False)
 class TableRecipe(TransformerMixin, BaseEstimator):
     """Transformer that makes the rows of a table what `lowtide fit` makes of them: numbers first, then categories.
 
@@ -74,12 +73,11 @@ class TableRecipe(TransformerMixin, BaseEstimator):
     ['area', 'city_Bern', 'city_Oslo']
     """
 
-    def __init__(
-        self, *, standardize: bool = True, one_hot: Sequence[str | int] = (), drop: Sequence[str | int] = ()
-    ) -> None:
-        self.standardize = standardize
-        self.one_hot = one_hot
-        self.drop = drop
+    _: KW_ONLY
+    standardize: bool = True
+    one_hot: Sequence[str | int] = ()
+    drop: Sequence[str | int] = ()
+    recipe_: Recipe = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn scale and categories of a table.
@@ -89,7 +87,7 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         X : data frame or array (n, n_columns)
         y : ignored
         """
-        table = _Frame.of(self, X, reset=True)
+        table = _read_frame(self, X, reset=True)
         one_hot, drop = (_names(name, getattr(self, name)) for name in ("one_hot", "drop"))
         choice = choose_columns(table, target=None, one_hot=one_hot, drop=drop)
         rows = gather(table, choice, purpose="fit")
@@ -99,7 +97,7 @@ class TableRecipe(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the features of a table, float64 (n, n_features_out)."""
         check_is_fitted(self)
-        return block_rows(self.recipe_, _Frame.of(self, X, reset=False).block)
+        return block_rows(self.recipe_, next(_read_frame(self, X, reset=False).blocks()))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return a name a feature: that of its column, with "_category" for an indicator.
@@ -109,48 +107,22 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         input_features : sequence of str or None
             Names of the columns, those at fit where it had names.
         """
-        check_is_fitted(self)
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            given = [f"x{j}" for j in range(self.n_features_in_)] if known is None else known
-        else:
-            given = np.asarray(input_features, dtype=object)
-            if known is not None and not np.array_equal(known, given):
-                raise ParameterError("input_features is not equal to feature_names_in_. Leave it out.")
-            if len(given) != self.n_features_in_:
-                raise ParameterError(
-                    f"input_features should have length equal to number of features ({self.n_features_in_}), got "
-                    f"{len(given)}."
-                )
-        if known is not None:
-            return np.array(self.recipe_.feature_names, dtype=object)
-        renamed = replace(self.recipe_, columns=tuple(str(given[int(name)]) for name in self.recipe_.columns))
+        # scikit-learn's check of the names, and its names for a table without.
+        given = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        known = getattr(self, "feature_names_in_", map(str, range(self.n_features_in_)))
+        name = dict(zip(known, given))
+        renamed = replace(self.recipe_, columns=tuple(str(name[column]) for column in self.recipe_.columns))
         return np.array(renamed.feature_names, dtype=object)
 
 
-@dataclass
-class _Frame:
-    """A table in memory, read as one in a file is."""
-
-    names: tuple[str, ...]
-    named: bool
-    block: Block
-    file: str = "the table"
-    unnamed: int = 0
-
-    @classmethod
-    def of(cls, owner: TableRecipe, X: Any, *, reset: bool) -> Self:
-        """Return a table that has passed scikit-learn's checks; only with one_hot or drop it may hold texts."""
-        mixed = bool(len(owner.one_hot) or len(owner.drop))
-        how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False} if mixed else {"dtype": np.float64}
-        cells = validate_data(owner, X, reset=reset, **how)
-        given = getattr(owner, "feature_names_in_", None)
-        names = tuple(map(str, range(cells.shape[1]) if given is None else given))
-        return cls(names, given is not None, Block(cls.file, names, list(cells.T), 1))
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows."""
-        yield self.block
+def _read_frame(owner: TableRecipe, X: Any, *, reset: bool) -> Source:
+    """Return a table that has passed scikit-learn's checks; only with one_hot or drop it may hold texts."""
+    mixed = bool(len(owner.one_hot) or len(owner.drop))
+    how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False} if mixed else {"dtype": np.float64}
+    cells = validate_data(owner, X, reset=reset, **how)
+    given = getattr(owner, "feature_names_in_", None)
+    names = tuple(map(str, range(cells.shape[1]) if given is None else given))
+    return Source("the table", names, given is not None, lambda: iter([(list(cells.T), None)]))
 
 
 def _names(parameter: str, columns: Any) -> list[str]:
@@ -169,9 +141,6 @@ class _Feature:
     steps: tuple[Step, ...] = ()
     missing: Category = None
 
-    def then(self, *steps: Step) -> _Feature:
-        return replace(self, steps=(*self.steps, *steps))
-
 
 @dataclass(frozen=True)
 class _Table:
@@ -183,6 +152,16 @@ class _Table:
 
     def with_features(self, features: Iterable[_Feature], sparse: bool | None = None) -> _Table:
         return _Table(list(features), self.categories, self.sparse if sparse is None else sparse)
+
+    def then(self, op: str, *arguments: Any) -> _Table:
+        """Return the features after an operation with these arguments, each a number, or one a feature."""
+        n = len(self.features)
+        own = np.array([np.broadcast_to(argument, n) for argument in arguments], dtype=np.float64).T.tolist()
+        return self.with_features(replace(f, steps=(*f.steps, (op, *own[i]))) for i, f in enumerate(self.features))
+
+    def divided(self, scale: Any) -> _Table:
+        """Return the features after a division; scikit-learn multiplies sparse columns by the inverse."""
+        return self.then("multiply", 1 / scale) if self.sparse else self.then("divide", scale)
 
     def place(self, some: Categories) -> int:
         """Return where a list of categories is, adding one that is new."""
@@ -277,34 +256,19 @@ def _through(step: Any, table: _Table) -> _Table:
 
 
 def _standard_scaler(step: Any, table: _Table) -> _Table:
-    mean = step.mean_ if step.with_mean else [None] * len(table.features)
-    scale = step.scale_ if step.with_std else [None] * len(table.features)
-    return table.with_features(
-        feature.then(*([("subtract", float(m))] if m is not None else []), *_divided(s, table.sparse))
-        for feature, m, s in zip(table.features, mean, scale)
-    )
-
-
-def _divided(scale: Any, sparse: bool) -> list[Step]:
-    """Return the step of a division; scikit-learn multiplies sparse columns by the inverse."""
-    if scale is None:
-        return []
-    return [("multiply", float(1 / scale))] if sparse else [("divide", float(scale))]
+    centered = table.then("subtract", step.mean_) if step.with_mean else table
+    return centered.divided(step.scale_) if step.with_std else centered
 
 
 def _min_max_scaler(step: Any, table: _Table) -> _Table:
-    clip: list[Step] = [("clip", float(step.feature_range[0]), float(step.feature_range[1]))] if step.clip else []
-    return table.with_features(
-        feature.then(("multiply", float(s)), ("add", float(m)), *clip)
-        for feature, s, m in zip(table.features, step.scale_, step.min_)
-    )
+    scaled = table.then("multiply", step.scale_).then("add", step.min_)
+    return scaled.then("clip", *step.feature_range) if step.clip else scaled
 
 
 def _max_abs_scaler(step: Any, table: _Table) -> _Table:
-    clip: list[Step] = [("clip", -1.0, 1.0)] if step.get_params().get("clip") else []
-    return table.with_features(
-        feature.then(*_divided(s, table.sparse), *clip) for feature, s in zip(table.features, step.scale_)
-    )
+    scaled = table.divided(step.scale_)
+    # Older releases of scikit-learn have no such parameter.
+    return scaled.then("clip", -1.0, 1.0) if step.get_params().get("clip") else scaled
 
 
 def _simple_imputer(step: Any, table: _Table) -> _Table:
@@ -325,7 +289,7 @@ def _filled(step: Any, feature: _Feature, value: Any) -> _Feature:
     fill = float(plain or 0.0)
     if not math.isfinite(fill):
         raise _refused(step, "it must fill with finite numbers or texts", value)
-    return feature.then(("fill", fill))
+    return replace(feature, steps=(*feature.steps, ("fill", fill)))
 
 
 def _one_hot_encoder(step: Any, table: _Table) -> _Table:
@@ -394,9 +358,9 @@ def _column_transformer(step: Any, table: _Table) -> _Table:
     features: list[_Feature] = []
     for name, inner, columns in step.transformers_:
         some = table.with_features(table.features[j] for j in _positions(columns, names, len(table.features)))
-        made = _through(inner, some).features if some.features else []
+        made = _through(inner, some) if some.features else some
         weight = (step.transformer_weights or {}).get(name)
-        features += made if weight is None else [feature.then(("multiply", float(weight))) for feature in made]
+        features += (made if weight is None else made.then("multiply", weight)).features
     return table.with_features(features, sparse=step.sparse_output_)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from numbers import Real
 from typing import Any, Self
@@ -26,8 +27,6 @@ from lowtide.tables.elements import (
     Steps,
     parse_elements,
 )
-
-__all__ = ["Recipe"]
 
 Floats = NDArray[np.float64]
 
@@ -205,7 +204,7 @@ class Recipe:
 
     def without_unused(self) -> Self:
         """Return the recipe for tables without the columns that no feature is made of."""
-        used = sorted({self._column(source) for source in self.sources})
+        used = sorted({*self._taken.tolist(), *(some.column for some in self.categories)})
         place = {column: j for j, column in enumerate(used)}
         known = tuple(replace(c, column=place[c.column]) for c in self.categories)
         sources = tuple(Number(place[s.column]) if isinstance(s, Number) else s for s in self.sources)
@@ -224,16 +223,13 @@ class Recipe:
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """A name a column out."""
-        return tuple(self._feature_name(source) for source in self.sources)
-
-    def _feature_name(self, source: Origin) -> str:
-        name = self.columns[self._column(source)]
-        if isinstance(source, Indicator):
-            return f"{name}_{self.categories[source.categories].values[source.index]}"
-        return name
-
-    def _column(self, source: Origin) -> int:
-        return source.column if isinstance(source, Number) else self.categories[source.categories].column
+        named = [(self.columns[j], source) for j, source in zip(self._taken, self.sources)]
+        return tuple(
+            f"{name}_{self.categories[source.categories].values[source.index]}"
+            if isinstance(source, Indicator)
+            else name
+            for name, source in named
+        )
 
     def apply(self, rows: Any, *, copy: bool = True) -> Floats:
         """Return the features of rows, float64 (n, n_features).
@@ -262,16 +258,20 @@ class Recipe:
             out = self._read(columns_of(rows, self.columns, self.named))
         return self._finish(out)
 
-    def apply_columns(self, columns: Mapping[str, NDArray[Any]], n_rows: int) -> Floats:
-        """Return the features of columns that were read already: float64 for numbers, cells for categories.
+    def apply_read(self, numbers: Floats, cells: Mapping[str, NDArray[Any]]) -> Floats:
+        """Return the features of columns that were read already.
 
         Parameters
         ----------
-        columns : dict of ndarray (n_rows,)
-            Columns that no feature needs may be left out.
-        n_rows : int
+        numbers : ndarray of float64 (n, n_numeric)
+            The columns `numeric`; the features may take their place.
+        cells : dict of ndarray (n,)
+            The columns of categories, by name.
         """
-        nothing = np.empty(n_rows)
+        if not self.categories and self.numeric == self.columns:
+            return self.apply(numbers, copy=False)
+        columns = {**dict(zip(self.numeric, numbers.T)), **cells}
+        nothing = np.empty(len(numbers))  # of a column that no feature needs
         return self._finish(self._read([columns.get(name, nothing) for name in self.columns]))
 
     @cached_property
@@ -291,25 +291,32 @@ class Recipe:
     @cached_property
     def _taken(self) -> NDArray[np.intp]:
         """The raw column of each feature."""
-        return np.array([self._column(source) for source in self.sources], dtype=np.intp)
+        known = self.categories
+        columns = [s.column if isinstance(s, Number) else known[s.categories].column for s in self.sources]
+        return np.array(columns, dtype=np.intp)
 
     @cached_property
     def _in_order(self) -> bool:
-        return len(self._taken) == len(self.columns) and bool((self._taken == np.arange(len(self._taken))).all())
+        return np.array_equal(self._taken, np.arange(len(self.columns)))
 
     @cached_property
     def _vectors(self) -> list[tuple[str, list[Floats]]]:
         """The steps with an array an argument; features that are left as they are have the neutral number."""
-        return [
-            (op, [_filled_up(values, neutral) for values, neutral in zip(arguments, NEUTRAL[op])])
-            for op, arguments in self.steps
-        ]
+        made = []
+        for op, arguments in self.steps:
+            vectors = [np.array(values, dtype=np.float64) for values in arguments]  # NaN for None
+            made.append((op, [np.where(np.isnan(v), neutral, v) for v, neutral in zip(vectors, NEUTRAL[op])]))
+        return made
 
     def _read(self, columns: Sequence[NDArray[Any]]) -> Floats:
         """Return the sources of columns of cells."""
         out = np.zeros((len(columns[0]) if columns else 0, self.n_features))
+        found = [known.index(columns[known.column], self.columns[known.column]) for known in self.categories]
+        for (index, _), spread in zip(found, self._spread):
+            feature = spread[index]
+            rows = np.flatnonzero(feature >= 0)
+            out[rows, feature[rows]] = 1.0
         numbers: dict[int, Floats] = {}
-        places: dict[int, tuple[NDArray[np.intp], NDArray[np.bool_]]] = {}
         for j, source in enumerate(self.sources):
             if isinstance(source, Number):
                 c = source.column
@@ -317,16 +324,10 @@ class Recipe:
                     numbers[c] = _numbers(columns[c], self.columns[c])
                 out[:, j] = numbers[c]
                 continue
-            known = self.categories[source.categories]
-            if source.categories not in places:
-                places[source.categories] = known.index(columns[known.column], self.columns[known.column])
-                feature = self._spread[source.categories][places[source.categories][0]]
-                rows = np.flatnonzero(feature >= 0)
-                out[rows, feature[rows]] = 1.0
-            index, absent = places[source.categories]
+            index, absent = found[source.categories]
             if isinstance(source, Ordinal):
-                out[:, j] = np.where(index < 0, _nan_for_none(source.unknown), index)
-                out[absent, j] = _nan_for_none(source.missing)
+                unknown, missing = np.array([source.unknown, source.missing], dtype=np.float64)  # NaN for None
+                out[:, j] = np.where(absent, missing, np.where(index < 0, unknown, index))
             elif self._spread[source.categories][source.index] != j:  # the category has another feature already
                 np.equal(index, source.index, out=out[:, j])
         return out
@@ -352,7 +353,9 @@ class Recipe:
                     np.clip(out, vectors[0], vectors[1], out=out)
                 else:
                     _UFUNCS[op](out, vectors[0], out=out)
-            if out.size and not max(out.max(), -out.min()) <= _LARGEST:
+            flat = out.ravel("K")
+            # No square is above the sum of all: one quick pass says that all is well.
+            if not flat.dot(flat) <= _LARGEST**2 and not np.abs(out).max() <= _LARGEST:
                 raise self._refused(out)
         return out
 
@@ -361,15 +364,13 @@ class Recipe:
         absent = np.isnan(out)
         if absent.any():
             row, j = np.argwhere(absent)[0].tolist()
-            name = self.columns[self._column(self.sources[j])]
+            name = self.columns[self._taken[j]]
             more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
             return TableError(
                 f"every cell must hold a finite number, got a missing value or NaN in row {row + 1}, column {name!r}"
                 f"{more}. Correct the cell or remove the row, or put a SimpleImputer before the model."
             )
-        far = [
-            self.columns[self._column(self.sources[j])] for j in np.flatnonzero((np.abs(out) > _LARGEST).any(axis=0))
-        ]
+        far = [self.columns[j] for j in self._taken[(np.abs(out) > _LARGEST).any(axis=0)]]
         scaled = "once they are standardized " if self.steps else ""
         return TableError(
             f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded, got larger ones in "
@@ -429,28 +430,15 @@ def _aligned(features: Sequence[Sequence[Step]]) -> Steps:
     )
 
 
-def _filled_up(values: tuple[float | None, ...], neutral: float) -> Floats:
-    return np.array([neutral if value is None else value for value in values], dtype=np.float64)
-
-
-def _nan_for_none(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
 def _numbers(column: NDArray[Any], name: str) -> Floats:
     """Return the cells of a column as float64, NaN where there is nothing; a text that looks like a number is none."""
     if column.dtype.kind in "biuf":
         return column.astype(np.float64, copy=False)
     cells = plain_cells(column)
-    wrong = next((i for i, cell in enumerate(cells) if cell is not None and not _is_number(cell)), None)
-    if wrong is not None:
-        raise TableError(f"column {name!r} must hold numbers, got {shown(cells[wrong])} in row {wrong + 1}.")
+    for i, cell in enumerate(cells):
+        if cell is not None and not isinstance(cell, (Real, Decimal, np.bool_)):
+            raise TableError(f"column {name!r} must hold numbers, got {shown(cell)} in row {i + 1}.")
     try:
-        return np.array([math.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+        return np.array(cells, dtype=np.float64)  # NaN for None
     except OverflowError:
         raise TableError(f"column {name!r} must hold numbers of at most 3.4e38 in size, got larger ones.") from None
-
-
-def _is_number(cell: object) -> bool:
-    # Decimals are no Real, but tables hold them.
-    return isinstance(cell, (Real, np.bool_)) or type(cell).__name__ == "Decimal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,27 +13,10 @@ from lowtide.tables.cells import ChoiceError, TableError, listed, suggestion
 from lowtide.tables.elements import Categories, Feature, Indicator, Number, Step
 from lowtide.tables.reading import Block, Purpose, Source, number_matrix
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.target import Kind, target_kind
-
-__all__ = [
-    "Alignment",
-    "Choice",
-    "Gathered",
-    "Survey",
-    "align",
-    "block_rows",
-    "choose_columns",
-    "find_column",
-    "gather",
-    "learn_recipe",
-    "survey",
-    "target_survey",
-    "unseen_categories",
-]
+from lowtide.tables.target import Kind, read_values
 
 Floats = NDArray[np.float64]
 Texts = Mapping[str, NDArray[Any]]
-Moments = tuple[Sequence[float], Sequence[float]]
 
 _MOST_CATEGORIES = 1000
 # Rows an encoder is fitted on: its gamma then moves by a fraction of a percent. Smaller tables are taken whole.
@@ -121,16 +104,13 @@ class Gathered:
     texts: dict[str, NDArray[Any]]
     target: NDArray[Any] | None = None
 
-    def take(self, rows: NDArray[np.intp]) -> Gathered:
+    def take(self, rows: NDArray[np.intp] | slice) -> Gathered:
         """Return some of the rows; the target stays behind."""
         return Gathered(self.numbers[rows], {name: values[rows] for name, values in self.texts.items()})
 
-    def matrix(self, recipe: Recipe, choice: Choice) -> Floats:
-        """Return the rows that the recipe makes of these; `numbers` may be overwritten."""
-        if not self.texts and choice.numeric == recipe.columns:
-            return recipe.apply(self.numbers, copy=False)
-        columns = {name: self.numbers[:, j] for j, name in enumerate(choice.numeric)}
-        return recipe.apply_columns({**columns, **self.texts}, len(self.numbers))
+    def matrix(self, recipe: Recipe) -> Floats:
+        """Return what a recipe learned from such rows makes of these; `numbers` may be overwritten."""
+        return recipe.apply_read(self.numbers, self.texts)
 
 
 def gather(
@@ -147,10 +127,16 @@ def gather(
     purpose : {"choose", "fit"}
         Whether messages speak of options of the command line, or of parameters.
     """
-    parts = [part for part, _ in _parts(source, choice, report, purpose)]
-    numbers = np.concatenate([part.numbers for part in parts])
-    texts = {name: np.concatenate([part.texts[name] for part in parts]) for name in choice.one_hot}
+    return _joined([part for part, _ in _parts(source, choice, report, purpose)])
+
+
+def _joined(parts: Sequence[Gathered]) -> Gathered:
+    """Return the rows of all parts; those of one as they are."""
+    if len(parts) == 1:
+        return parts[0]
+    texts = {name: np.concatenate([part.texts[name] for part in parts]) for name in parts[0].texts}
     targets = [part.target for part in parts if part.target is not None]
+    numbers = np.concatenate([part.numbers for part in parts])
     return Gathered(numbers, texts, np.concatenate(targets) if targets else None)
 
 
@@ -192,26 +178,25 @@ def learn_recipe(choice: Choice, numbers: Floats, texts: Texts, *, standardize: 
     array([[-1.,  0.,  1.],
            [ 1.,  1.,  0.]])
     """
-    moments = _moments(numbers, choice.numeric) if standardize else None
-    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments)
+    moments = _Moments(choice.numeric)
+    moments.add(numbers)
+    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments if standardize else None)
 
 
-def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: Moments | None) -> Recipe:
-    """Return the recipe of a table whose categories and moments are known."""
+def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: _Moments | None) -> Recipe:
+    """Return the recipe of a table whose categories, and moments where they are wanted, are known."""
     _check_categories(categories)
     used = {*choice.numeric, *categories}
-    needed = tuple(name for name in choice.columns if name in used)
-    mean, scale = moments or ((), ())
-    scaling: list[tuple[Step, ...]] = [(("subtract", m), ("divide", s)) for m, s in zip(mean, scale)]
-    scaling = scaling or [()] * len(choice.numeric)
-    features: list[Feature] = [(Number(needed.index(name)), steps) for name, steps in zip(choice.numeric, scaling)]
-    known = [Categories(needed.index(name), tuple(sorted(texts)), as_text=True) for name, texts in categories.items()]
+    needed = [name for name in choice.columns if name in used]
+    place = {name: j for j, name in enumerate(needed)}
+    scaling = [()] * len(choice.numeric) if moments is None else moments.scaling()
+    features: list[Feature] = [(Number(place[name]), steps) for name, steps in zip(choice.numeric, scaling)]
+    known = [Categories(place[name], tuple(sorted(texts)), as_text=True) for name, texts in categories.items()]
     features += [(Indicator(k, i), ()) for k, some in enumerate(known) for i in range(len(some.values))]
     return Recipe.of_features(needed, features, known, choice.named)
 
 
 def _check_categories(categories: Mapping[str, set[str]]) -> None:
-    """Refuse columns that are no categories."""
     for name, known in categories.items():
         if len(known) > _MOST_CATEGORIES:
             raise TableError(
@@ -220,31 +205,42 @@ def _check_categories(categories: Mapping[str, set[str]]) -> None:
             )
 
 
-def _moments(numbers: Floats, names: tuple[str, ...]) -> Moments:
-    """Return mean and standard deviation of columns; a constant one keeps its scale."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = numbers.mean(axis=0), numbers.std(axis=0)
-    far = [name for name, spread in zip(names, std) if not np.isfinite(spread)]
-    if far:
-        raise TableError(f"columns must have a finite variance, got too large numbers in {listed(far)}. Rescale them.")
-    # Rounding leaves a constant column a spread of some last digits, which must not become its unit.
-    constant = numbers.max(axis=0, initial=-np.inf) == numbers.min(axis=0, initial=np.inf)
-    return mean.tolist(), np.where(constant | (std == 0.0), 1.0, std).tolist()
+class _Moments:
+    """Mean and deviation of columns, block by block (Chan, Golub and LeVeque's update)."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.n_rows, self._names, n = 0, names, len(names)
+        self._mean, self._squares = np.zeros(n), np.zeros(n)
+        self._low, self._high = np.full(n, np.inf), np.full(n, -np.inf)
+
+    def add(self, numbers: Floats) -> None:
+        n = len(numbers)
+        if n == 0:
+            return
+        total = self.n_rows + n
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = numbers.mean(axis=0)
+            apart = mean - self._mean
+            self._squares += ((numbers - mean) ** 2).sum(axis=0) + apart**2 * (self.n_rows * n / total)
+            self._mean += apart * (n / total)
+        self._low = np.minimum(self._low, numbers.min(axis=0))
+        self._high = np.maximum(self._high, numbers.max(axis=0))
+        self.n_rows = total
+
+    def scaling(self) -> list[tuple[Step, ...]]:
+        """Return the steps that standardize each column; a constant one keeps its scale."""
+        std = np.sqrt(self._squares / self.n_rows)
+        far = [name for name, spread in zip(self._names, std) if not np.isfinite(spread)]
+        if far:
+            raise TableError(
+                f"columns must have a finite variance, got too large numbers in {listed(far)}. Rescale them."
+            )
+        # Rounding leaves a constant column a spread of some last digits, which must not become its unit.
+        scale = np.where((self._low == self._high) | (std == 0.0), 1.0, std)
+        return [(("subtract", m), ("divide", d)) for m, d in zip(self._mean.tolist(), scale.tolist())]
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """What the columns of a table are called by a recipe, and what to say about it."""
-
-    names: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def has(self, name: str | None) -> bool:
-        """Whether the table has a column of that name."""
-        return name is not None and name in self.names
-
-
-def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> Alignment:
+def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple[tuple[str, ...], list[str]]:
     """Find the columns that a recipe needs: by name where both sides have names, by order otherwise.
 
     Parameters
@@ -254,54 +250,47 @@ def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> Align
     choice : Choice or None
         Of the table that the recipe was made for, where it is known.
 
+    Returns
+    -------
+    names : tuple of str
+        What the recipe calls the columns of the source.
+    notes : list of str
+        What to say about it.
+
     Raises
     ------
     TableError
         Naming the columns that are missing.
     """
     fitted = choice or Choice.of_recipe(recipe)
-    if not (source.named and recipe.named):
-        return _in_order(recipe, fitted, source)
-    missing = [name for name in recipe.columns if name not in source.names]
-    if missing:
-        near = f" {suggestion(missing[0], source.names)}" if len(missing) == 1 else ""
-        has = "" if near.endswith(".") else f" The file has {listed(source.names)}."
-        plural = "s" if len(missing) > 1 else ""
-        raise TableError(
-            f"{source.file}: the model needs column{plural} {listed(missing, most=20)}, which the file does not have."
-            f"{near}{has}"
-        )
-    extra = [name for name in source.names if name not in fitted.columns]
-    notes = [f"{source.file}: the model does not know {listed(extra)}; left out."] if extra else []
-    return Alignment(source.names, tuple(notes))
-
-
-def _in_order(recipe: Recipe, fitted: Choice, source: Source) -> Alignment:
-    """Take columns as they come: all those at fit, all but the target, or the features alone."""
+    if source.named and recipe.named:
+        missing = [name for name in recipe.columns if name not in source.names]
+        if missing:
+            near = f" {suggestion(missing[0], source.names)}" if len(missing) == 1 else ""
+            has = "" if near.endswith(".") else f" The file has {listed(source.names)}."
+            needs = f"the model needs column{'s' if len(missing) > 1 else ''} {listed(missing, most=20)}"
+            raise TableError(f"{source.file}: {needs}, which the file does not have.{near}{has}")
+        extra = [name for name in source.names if name not in fitted.columns]
+        return source.names, [f"{source.file}: the model does not know {listed(extra)}; left out."] if extra else []
+    # Columns are taken as they come: all those at fit, all but the target, or the features alone.
     without_target = tuple(name for name in fitted.columns if name != fitted.target)
     candidates = {len(names): names for names in (recipe.columns, without_target, fitted.columns)}
     names = candidates.get(len(source.names))
-    which = "the file" if recipe.named else "the table the model was fitted on"
+    which = f"{source.file}: {'the file' if recipe.named else 'the table the model was fitted on'} has no column names"
     if names is None:
         widths = " or ".join(map(str, sorted(candidates)))
         raise TableError(
-            f"{source.file}: {which} has no column names, so columns are taken in order and there must be {widths} of "
-            f"them, got {len(source.names)}."
+            f"{which}, so columns are taken in order and there must be {widths} of them, got {len(source.names)}."
         )
-    notes = []
-    if source.named or recipe.named:
-        notes.append(f"{source.file}: {which} has no column names; columns are taken in order, as {listed(names)}.")
-    return Alignment(names, tuple(notes))
+    known = source.named or recipe.named
+    return names, [f"{which}; columns are taken in order, as {listed(names)}."] if known else []
 
 
 def block_rows(recipe: Recipe, block: Block) -> Floats:
     """Return the rows that a recipe makes of a block of any table with the columns it needs."""
     numbers = number_matrix(block, recipe.numeric, "reuse", recipe.filled)
-    if recipe.numeric == recipe.columns and not recipe.categories:
-        return recipe.apply(numbers, copy=False)
-    columns: dict[str, NDArray[Any]] = {name: numbers[:, j] for j, name in enumerate(recipe.numeric)}
-    columns |= {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
-    return recipe.apply_columns(columns, block.n_rows)
+    cells = {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
+    return recipe.apply_read(numbers, cells)
 
 
 def unseen_categories(recipe: Recipe, block: Block) -> dict[str, list[Any]]:
@@ -323,20 +312,8 @@ def _cells(some: Categories, block: Block, recipe: Recipe) -> NDArray[Any]:
     return np.array([text or None for text in block.texts(name).tolist()], dtype=object)
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What one pass over a table has found.
-
-    Attributes
-    ----------
-    n_rows : int
-    recipe : Recipe
-        With mean, deviation and categories of all rows.
-    sample : ndarray (at most 65,536, n_features)
-        Rows as the recipe makes them: all of them, or as many drawn by chance.
-    kind : {"text", "whole", "number"} or None
-        What the target holds.
-    """
+class Survey(NamedTuple):
+    """What one pass over a table has found."""
 
     n_rows: int
     recipe: Recipe
@@ -358,29 +335,40 @@ def survey(
         Of the sample.
     report : callable
         Told the number of rows so far.
+
+    Returns
+    -------
+    n_rows : int
+    recipe : Recipe
+        With mean, deviation and categories of all rows.
+    sample : ndarray (at most 65,536, n_features)
+        Rows as the recipe makes them: all of them, or as many drawn by chance.
+    kind : {"text", "whole", "number"} or None
+        What the target holds.
     """
-    moments, sample, kinds = _Moments(len(choice.numeric)), _Sample(choice, seed), set()
+    moments, sample, kinds = _Moments(choice.numeric), _Sample(seed), set()
     categories: dict[str, set[str]] = {name: set() for name in choice.one_hot}
     for part, first_row in _parts(source, choice, report, "choose"):
         moments.add(part.numbers)
-        sample.add(part.numbers, part.texts)
+        sample.add(part)
         for name, known in categories.items():
             known.update(part.texts[name])
         _check_categories(categories)
         if choice.target is not None and part.target is not None:
-            kinds.add(target_kind(part.target, choice.target, first_row))
-    some = sample.gathered()
-    recipe = learn_recipe(choice, some.numbers, some.texts, standardize=standardize)
-    if moments.n_rows > len(some.numbers):
-        recipe = _recipe(choice, categories, moments.result() if standardize else None)
-    return Survey(moments.n_rows, recipe, some.matrix(recipe, choice), _widest(kinds))
+            kinds.add(read_values(part.target, choice.target, first_row)[0])
+    some = sample.rows()
+    if moments.n_rows == len(some.numbers):  # the whole table: the moments are those of `learn_recipe`, to the bit
+        moments = _Moments(choice.numeric)
+        moments.add(some.numbers)
+    recipe = _recipe(choice, categories, moments if standardize else None)
+    return Survey(moments.n_rows, recipe, some.matrix(recipe), _widest(kinds))
 
 
 def target_survey(source: Source, name: str, report: Callable[[int], None] = lambda n: None) -> Kind | None:
     """Return what the target of a table holds, None for one without rows."""
     kinds, n_rows = set(), 0
     for block in source.blocks():
-        kinds.add(target_kind(block.column(name), name, block.first_row))
+        kinds.add(read_values(block.column(name), name, block.first_row)[0])
         n_rows += block.n_rows
         report(n_rows)
     return _widest(kinds)
@@ -390,69 +378,29 @@ def _widest(kinds: set[Kind]) -> Kind | None:
     return max(kinds, key=_ORDER.index) if kinds else None
 
 
-class _Moments:
-    """Mean and deviation of columns, block by block (Chan, Golub and LeVeque's update)."""
-
-    def __init__(self, n_columns: int) -> None:
-        self.n_rows = 0
-        self._mean, self._squares = np.zeros(n_columns), np.zeros(n_columns)
-        self._low, self._high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
-
-    def add(self, numbers: Floats) -> None:
-        n = len(numbers)
-        if n == 0:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = numbers.mean(axis=0)
-            apart = mean - self._mean
-            total = self.n_rows + n
-            self._squares += ((numbers - mean) ** 2).sum(axis=0) + apart**2 * (self.n_rows * n / total)
-            self._mean += apart * (n / total)
-        self._low = np.minimum(self._low, numbers.min(axis=0))
-        self._high = np.maximum(self._high, numbers.max(axis=0))
-        self.n_rows = total
-
-    def result(self) -> Moments:
-        std = np.sqrt(self._squares / self.n_rows)
-        if not np.isfinite(std).all():
-            raise TableError("columns must have a finite variance, got too large numbers. Rescale them.")
-        constant = (self._low == self._high) | (std == 0.0)
-        return self._mean.tolist(), np.where(constant, 1.0, std).tolist()
-
-
 class _Sample:
     """Rows drawn alike from all that came (reservoir sampling), in the table's order while all of them fit."""
 
-    def __init__(self, choice: Choice, seed: int) -> None:
-        self._draw = np.random.default_rng(seed)
-        self._numbers: list[Floats] = []
-        self._texts: dict[str, list[NDArray[Any]]] = {name: [] for name in choice.one_hot}
-        self._kept: Gathered | None = None
-        self._n_rows = 0
+    def __init__(self, seed: int) -> None:
+        self._draw, self._n_rows = np.random.default_rng(seed), 0
+        self._parts: list[Gathered] = []
 
-    def add(self, numbers: Floats, texts: dict[str, NDArray[Any]]) -> None:
+    def add(self, part: Gathered) -> None:
         room = max(0, _SAMPLE_ROWS - self._n_rows)
         if room:
-            self._numbers.append(numbers[:room].copy())
-            for name, parts in self._texts.items():
-                parts.append(texts[name][:room])
-        rest = np.arange(self._n_rows + min(room, len(numbers)), self._n_rows + len(numbers))
-        self._n_rows += len(numbers)
+            self._parts.append(part.take(np.s_[:room]))
+        rest = np.arange(room, len(part.numbers))
         if len(rest):
-            kept = self.gathered()
-            place = self._draw.integers(0, rest + 1)
-            for row, i in zip((rest - rest[0] + len(numbers) - len(rest)).tolist(), place.tolist()):
-                if i < _SAMPLE_ROWS:
-                    kept.numbers[i] = numbers[row]
-                    for name, values in kept.texts.items():
-                        values[i] = texts[name][row]
+            place = self._draw.integers(0, self._n_rows + rest + 1)
+            taken = place < _SAMPLE_ROWS
+            place, new, kept = place[taken], part.take(rest[taken]), self.rows()
+            # Of rows with the same place the last one stays, as if they came one by one.
+            kept.numbers[place] = new.numbers
+            for name, values in kept.texts.items():
+                values[place] = new.texts[name]
+        self._n_rows += len(part.numbers)
 
-    def gathered(self) -> Gathered:
-        """Return the rows; from the first call on they are replaced, not added to."""
-        if self._kept is None:
-            if not self._numbers:
-                return Gathered(np.empty((0, 0)), {})
-            texts = {name: np.concatenate(parts) for name, parts in self._texts.items()}
-            self._kept = Gathered(np.concatenate(self._numbers), texts)
-            self._numbers = []
-        return self._kept
+    def rows(self) -> Gathered:
+        """Return the rows, in arrays that later rows are written into."""
+        self._parts = [_joined(self._parts)]
+        return self._parts[0]

@@ -10,20 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.tables.cells import MISSING, ChoiceError, TableError, is_number, text_of
+from lowtide.tables.cells import MISSING, ChoiceError, TableError, number_of, text_of
 from lowtide.tables.reading import is_table_name, open_table
-
-__all__ = [
-    "Kind",
-    "Target",
-    "Task",
-    "comparable",
-    "one_column",
-    "read_target",
-    "target_file",
-    "target_kind",
-    "target_values",
-]
 
 Array = NDArray[Any]
 Task = Literal["classification", "regression"]
@@ -69,45 +57,38 @@ def read_target(cells: Array, name: str, wish: Task | None = None) -> Target:
     >>> read_target(np.array([0.5, 1.25, 3.0]), "y").why
     'numbers'
     """
-    numbers = _numbers(cells)
-    _check_complete(cells, numbers, name)
-    if numbers is None:
+    kind, values = read_values(cells, name)
+    if kind == "text":
         if wish == "regression":
-            text = next(text for text in map(text_of, cells) if not is_number(text))
-            raise TableError(f"target {name!r}: regression needs numbers, got {text!r}. Leave out --regression.")
-        return Target("classification", _texts(cells), "text" if cells.dtype.kind != "b" else "truth values")
-    whole = bool(np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53)
-    n_different = len(np.unique(numbers))
-    few = whole and n_different <= _MOST_WHOLE_NUMBERS and 2 * n_different <= len(numbers)
+            text = next((text for text in values if number_of(text) is None), "nan")
+            raise TableError(f"target {name!r}: regression needs numbers, got {str(text)!r}. Leave out --regression.")
+        return Target("classification", values, "text" if cells.dtype.kind != "b" else "truth values")
+    n_different = len(np.unique(values))
+    few = kind == "whole" and n_different <= _MOST_WHOLE_NUMBERS and 2 * n_different <= len(values)
     task: Task = wish or ("classification" if few else "regression")
     why = f"{n_different} different whole numbers" if few else "numbers"
     if task == "regression":
-        return Target(task, numbers, why)
-    return Target(task, numbers.astype(np.int64) if whole else _texts(cells), why)
+        return Target(task, values, why)
+    return Target(task, values.astype(np.int64) if kind == "whole" else _texts(cells), why)
 
 
-def target_kind(cells: Array, name: str, first_row: int = 1) -> Kind:
-    """Return what some cells of a target hold: texts, whole numbers, or other numbers.
-
-    Parameters
-    ----------
-    cells : ndarray (n,)
-        As the file has them; every one must have a value.
-    name : str
-        What to call the column in messages.
-    first_row : int, default=1
-        The number of the first of these rows in the table.
-
-    Examples
-    --------
-    >>> target_kind(np.array(["1", "2"], dtype=object), "y"), target_kind(np.array([0.5]), "y")
-    ('whole', 'number')
-    """
+def read_values(cells: Array, name: str, first_row: int = 1) -> tuple[Kind, Array]:
+    """Return what cells of a target hold, and their values: texts, or float64; every row from `first_row` has one."""
     numbers = _numbers(cells)
-    _check_complete(cells, numbers, name, first_row)
+    values: Array = _texts(cells) if numbers is None else numbers
+    absent = values == "" if numbers is None else ~np.isfinite(values)
+    if absent.any():
+        row = int(np.argmax(absent))
+        got = repr(text_of(cells[row])) if text_of(cells[row]) else "nothing"
+        more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
+        raise TableError(
+            f"target {name!r}: every row must have a value, got {got} in row {first_row + row}{more}. "
+            "Remove those rows."
+        )
     if numbers is None:
-        return "text"
-    return "whole" if np.all(numbers == np.rint(numbers)) and np.abs(numbers).max(initial=0.0) < 2**53 else "number"
+        return "text", values
+    is_whole = np.all(values == np.rint(values)) and np.abs(values).max(initial=0.0) < 2**53
+    return "whole" if is_whole else "number", values
 
 
 def target_values(cells: Array, kind: Kind) -> Array:
@@ -133,7 +114,7 @@ def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.b
     texts = _texts(cells)
     if classes is not None and classes.dtype.kind not in "biuf":
         return texts, texts != ""
-    values = np.array([float(text) if is_number(text) else np.nan for text in texts])
+    values = np.array([number_of(text) for text in texts], dtype=np.float64)  # NaN for None
     there = np.array([text.lower() not in MISSING for text in texts], dtype=bool)
     # A class that is no number is wrong, not absent; a number that is none cannot be compared.
     return values, there if classes is not None else there & np.isfinite(values)
@@ -166,24 +147,11 @@ def _numbers(cells: Array) -> NDArray[np.float64] | None:
     if cells.dtype.kind in "iuf":
         return cells.astype(np.float64)
     texts = _texts(cells)
-    if not all(is_number(text) or text.lower() in MISSING for text in texts):
+    numbers = [number_of(text) for text in texts]
+    if any(number is None and text.lower() not in MISSING for number, text in zip(numbers, texts)):
         return None
-    numbers = np.array([float(text) if is_number(text) else np.nan for text in texts])
-    return None if np.isnan(numbers).all() else numbers
-
-
-def _check_complete(cells: Array, numbers: NDArray[np.float64] | None, name: str, first_row: int = 1) -> None:
-    """Raise when a row has nothing to learn."""
-    absent = _texts(cells) == "" if numbers is None else ~np.isfinite(numbers)
-    if absent.any():
-        row = int(np.argmax(absent))
-        text = text_of(cells[row])
-        got = repr(text) if text else "nothing"
-        more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
-        raise TableError(
-            f"target {name!r}: every row must have a value, got {got} in row {first_row + row}{more}. "
-            "Remove those rows."
-        )
+    values = np.array(numbers, dtype=np.float64)  # NaN for None
+    return None if np.isnan(values).all() else values
 
 
 def _texts(cells: Array) -> Array:
