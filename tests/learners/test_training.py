@@ -139,9 +139,8 @@ def test_smooth_choice_is_the_best_of_two_folds(loss):
     X, y = classes(n=80, k=3)
     targets = (y[:, None] == np.arange(3)).astype(float) if loss == "logistic" else signs(y)
     problem, _, _ = problem_on(X, targets, weights(len(X)), ("codes", "full"))
-    chosen, _ = training._choose_inverse_strength(
-        problem, LOSSES.resolve(loss), np.random.default_rng(2), None, 1000, 1e-4
-    )
+    loss = LOSSES.resolve(loss)
+    chosen, _ = training._choose_inverse_strength(problem, loss, np.random.default_rng(2), None, 1000, 1e-4)
     halves = np.array_split(np.random.default_rng(2).permutation(80), 2)
 
     def error(C):

@@ -263,13 +263,6 @@ class TwoSidedSystem:
     the columns of K, and of K', has the same sums and a plus.
 
     The sums take O(n m^2) time, and O(m^2) memory beside the two sides.
-
-    Parameters
-    ----------
-    left, right : Design of shape (n, m)
-    targets : ndarray (n, k)
-    weight : ndarray (n,) or None
-        Weights s of the rows; None for ones.
     """
 
     def __init__(self, left: Design, right: Design, targets: Array, weight: Array | None) -> None:
@@ -292,13 +285,7 @@ class TwoSidedSystem:
         return float(np.sqrt(max(square, 0.0)))
 
     def solve_ask_ls(self, g: float) -> TwoSidedSolution:
-        """Solve the AsK-LS system for all columns of the targets at once, O(m^3).
-
-        Parameters
-        ----------
-        g : float
-            gamma of the least-squares machine, 2 C in this library's terms.
-        """
+        """Solve the AsK-LS system for all columns of the targets at once, O(m^3); g is 2 C in this library's terms."""
         L, R = self.left, self.right
         system = _plus_identity(-(g * g) * (R.gram @ L.gram))
         u, rcond = _solve(system, g * R.cross - g * g * (R.gram @ L.cross))
@@ -309,10 +296,6 @@ class TwoSidedSystem:
         """Minimize |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2 for all columns at once, O(m^3).
 
         In u and v these are (I + g^2 C_R C_L) u = g^2 C_R p_L and (I + g^2 C_L C_R) v = g^2 C_L p_R, never singular.
-
-        Parameters
-        ----------
-        g : float
         """
         L, R = self.left, self.right
         system = _plus_identity(g * g * (R.gram @ L.gram))

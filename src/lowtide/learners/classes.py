@@ -13,15 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import fail
 
-__all__ = [
-    "ClassCounts",
-    "ClassIndex",
-    "ClassTargets",
-    "check_classes",
-    "class_weights",
-    "labels_from_spec",
-    "labels_to_spec",
-]
+__all__ = ["ClassCounts", "ClassIndex", "ClassTargets", "class_weights", "labels_from_spec", "labels_to_spec"]
 
 Array = NDArray[Any]
 
@@ -103,19 +95,10 @@ def check_classes(owner: str, classes: Array) -> None:
 def class_weights(
     class_weight: Any, classes: Array, totals: Array | None, *, more: bool = False, owner: str = "KernelClassifier"
 ) -> Array | None:
-    """Return the factor of each class (k,), None for ones.
+    """Return the factor of each class (k,), None for ones; "balanced" gives every class the same total weight.
 
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        "balanced" gives every class the same total weight.
-    classes : ndarray (k,)
-    totals : ndarray (k,) or None
-        Weight of each class; None when more rows may come, and nothing can be balanced.
-    more : bool, default=False
-        Whether more classes than these may come, so that a dict may name them.
-    owner : str, default="KernelClassifier"
-        Whose parameter it is.
+    `totals` (k,) are the weights of the classes, None when more rows may come and nothing can be balanced. With `more`
+    a dict may name classes that have not come yet.
     """
     if class_weight is None:
         return None
@@ -143,11 +126,7 @@ def _given_weights(class_weight: dict[Any, Any], classes: Array, totals: Array |
 
 
 def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:
-    """Return labels as their type's name and plain values, exact for numbers of any width.
-
-    Parameters
-    ----------
-    labels : ndarray (n_classes,)
+    """Return labels (n_classes,) as their type's name and plain values, exact for numbers of any width.
 
     Examples
     --------
@@ -164,10 +143,6 @@ def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:
 
 def labels_from_spec(spec: dict[str, Any]) -> NDArray[Any]:
     """Return the labels that `labels_to_spec` described.
-
-    Parameters
-    ----------
-    spec : dict
 
     Examples
     --------

@@ -217,17 +217,9 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """Top eigenvectors of the centered D'D, largest first.
+    """Top eigenvectors of the centered D'D, largest first, with their eigenvalues, the mean row and the sum of all.
 
-    Parameters
-    ----------
-    axes : float64 array (m, k)
-        Orthonormal columns, zero where nothing varies; the entry of largest size is positive.
-    values : float64 array (k,)
-        Eigenvalues: sums over rows of the squared projections.
-    mean : float64 array (m,)
-    total : float
-        Sum of all eigenvalues.
+    `axes` (m, k) are orthonormal columns, zero where nothing varies; the entry of largest size is positive.
     """
 
     axes: Array
@@ -239,19 +231,8 @@ class PrincipalAxes:
 def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> PrincipalAxes:
     """Return the top eigenvectors of D'PD, P = I - 11'/n, from products with D and D' in float64.
 
-    Lanczos on the shorter side of D: about two to six products a wanted axis. Neither D nor its longer Gram matrix is
-    ever formed.
-
-    Parameters
-    ----------
-    design : Design
-        n rows, m features.
-    n_axes : int
-        From 1 to min(n, m).
-    start : array (min(n, m),)
-        Where Lanczos starts.
-    tol : float
-        Relative accuracy of the eigenvalues, 0 for machine precision.
+    Lanczos on the shorter side of D, from `start` (min(n, m),): about two to six products a wanted axis. Neither D nor
+    its longer Gram matrix is ever formed. `tol` is the relative accuracy of eigenvalues, 0 for machine precision.
     """
     n, m = design.shape
     mean = np.sum([part.rmatmul(np.ones((part.shape[0], 1)))[:, 0] for part in design.parts()], axis=0) / n

@@ -21,7 +21,7 @@ from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 from lowtide.errors import ParameterError
 from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import CodedDesign, Design, FullDesign, encoded_design
+from lowtide.learners.design import Design
 from lowtide.learners.expansion import (
     DecisionReport,
     KernelExpansion,
@@ -31,6 +31,7 @@ from lowtide.learners.expansion import (
     layout_ratio,
 )
 from lowtide.learners.learner import Learner
+from lowtide.learners.machine import Sides
 from lowtide.learners.rules import Rule, Sign, Values, Votes
 from lowtide.maps import FeatureMap
 from lowtide.projections import Projection
@@ -285,10 +286,7 @@ class CompressedMachine(Learner):
         drawn = self.features_.drawn_
         if isinstance(X, Codes):
             self.decision_.check_codes(X)
-            return CodedDesign(self.decision_.read(X))
-        if side == "full":
-            return FullDesign(drawn.embed, X, drawn.n_embedded)
-        return encoded_design(drawn.encode, X, drawn.n_outputs)
+        return Sides(type(self).__name__, drawn, drawn.template, self.support, self.query).design(X, side)
 
     def _std(self, rows: Any) -> Array:
         design, W = self._side(rows, self.query), self.decision_.weights.astype(np.float64)

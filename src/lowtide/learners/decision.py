@@ -35,14 +35,9 @@ _DENSE_VALUES = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class RightWeights:
-    """What rows are scored by as targets of an asymmetric kernel, through the right map of their encoder.
+    """Weights (m, k) and intercepts (k,) of rows as targets of an asymmetric kernel, through their encoder's right map.
 
-    Parameters
-    ----------
-    weights : ndarray of float64 (m, k)
-    intercept : ndarray of float64 (k,)
-    role : {"both", "source", "target"}
-        Which scores decide: the mean of both maps, the left one's or the right one's.
+    `role` says which scores decide: the mean of both maps, the left one's ("source") or the right one's ("target").
     """
 
     weights: Array
@@ -179,12 +174,7 @@ class Decision:
         return self._answer(X, checked, lambda scores: np.asarray(log_softmax(self._sloped(scores), axis=1)))
 
     def scores_of_features(self, features: Array) -> Array:
-        """Return F w + b of rows that are features of the full side already, float64 (n, k).
-
-        Parameters
-        ----------
-        features : ndarray (n, m)
-        """
+        """Return F w + b of rows that are features F (n, m) of the full side already, float64 (n, k)."""
         if not self.takes_features:
             raise fail("Decision", "the weights must have a row a feature of the full side", self.weights.shape)
         if features.ndim != 2 or features.shape[1] != len(self.weights):
@@ -192,14 +182,7 @@ class Decision:
         return FullDesign(np.asarray, features, len(self.weights)).matmul(self._weights64) + self.intercept
 
     def answer(self, output: Output, scores: Array) -> Array:
-        """Return what scores (n, k) of `scores` or `scores_of_features` stand for.
-
-        Parameters
-        ----------
-        output : {"predictions", "scores", "probabilities"}
-            One of `outputs`.
-        scores : ndarray (n, k)
-        """
+        """Return one of `outputs` from scores (n, k) that `scores` or `scores_of_features` gave."""
         check_option("Decision", "output", output, self.outputs)
         if output == "predictions":
             return self._predictions(scores)
@@ -223,12 +206,7 @@ class Decision:
         )
 
     def check_rows(self, X: Any) -> Any:
-        """Return rows as the encoder takes them: through the recipe where there is one; anything else is refused.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame (n, n_features); with a recipe whatever `Recipe.apply` takes
-        """
+        """Return rows as the encoder takes them: through the recipe where there is one; anything else is refused."""
         if self.is_plain(X):
             return X
         if self.encoder is None:
@@ -246,12 +224,7 @@ class Decision:
         return rows
 
     def check_codes(self, codes: Codes) -> None:
-        """Refuse codes of another encoder, and all of them where the full side predicts.
-
-        Parameters
-        ----------
-        codes : Codes
-        """
+        """Refuse codes of another encoder, and all of them where the full side predicts."""
         if self.right is not None:
             raise fail("Decision", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
         wanted = self.template
@@ -261,13 +234,7 @@ class Decision:
         check_same(wanted, codes)
 
     def read(self, codes: Codes) -> Codes:
-        """Return codes with the codebook that the weights are for: a sketch's levels may come with any other.
-
-        Parameters
-        ----------
-        codes : Codes
-            Of this decision's encoder.
-        """
+        """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
         wanted = self._template
         # What the encoder made has its very codebook.
         if codes.codebook is wanted.codebook and codes.is_times_norms == wanted.is_times_norms:
@@ -275,13 +242,7 @@ class Decision:
         return read_as(wanted, codes)
 
     def with_recipe(self, recipe: Recipe | None) -> Decision:
-        """Return the same decision on rows of a table.
-
-        Parameters
-        ----------
-        recipe : Recipe or None
-            Gives as many columns as the encoder takes. None for rows that are taken as they are.
-        """
+        """Return the same decision on rows of a table, or with None on rows that are taken as they are."""
         if recipe is None:
             return replace(self, recipe=None, columns=None)
         if recipe.n_features != self._encoder.n_features:
@@ -316,11 +277,7 @@ class Decision:
     def from_state(cls, state: State, encoder: DrawnEncoder | None = None) -> Self:
         """Return the decision of what `to_state` gave; parts that do not belong together are refused.
 
-        Parameters
-        ----------
-        state : dict of Part
-        encoder : DrawnEncoder, optional
-            That of the state, where it has been made already.
+        `encoder` is that of the state, where it has been made already.
         """
         # Each of the others is looked at by what it is a part of.
         others = {name: part.version for name, part in state.items() if name in ("encoder", "template", "table")}
@@ -417,13 +374,7 @@ class Decision:
         return np.asarray(np.mean([self.map_scores(rows, role) for role in roles], axis=0))
 
     def map_scores(self, rows: Any, role: Role) -> Array:
-        """Return the scores of validated rows as sources or as targets of an asymmetric kernel, float64 (n, k).
-
-        Parameters
-        ----------
-        rows : array or CSR matrix (n, n_features)
-        role : {"source", "target"}
-        """
+        """Return the scores of validated rows as sources or as targets of an asymmetric kernel, float64 (n, k)."""
         encoder, right = self._encoder, self.right
         if right is None:
             raise fail("Decision", "a score of each role must come from weights of two maps", "weights of one")

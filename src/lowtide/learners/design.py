@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,11 @@ __all__ = [
     "CodedDesign",
     "Design",
     "FullDesign",
-    "RecodedSource",
     "SelectedSource",
     "SourceDesign",
-    "check_same",
-    "column_of",
     "design_of",
     "encoded_design",
-    "first_codes",
     "is_source",
-    "read_as",
-    "read_blocks",
 ]
 
 Array = NDArray[Any]
@@ -40,33 +35,22 @@ _BLOCK_BYTES = 1 << 24
 _BLOCK_NUMBERS = 1 << 24
 
 
-class Design(Protocol):
-    """D, n rows by m features, by its products alone; nothing of size n x m floats exists."""
+class Design(ABC):
+    """D, n rows by m features, by its products alone; nothing of size n x m floats exists.
+
+    What is here sums over `parts`; a design that is in memory as a whole, its own only part, has products of its own.
+    """
+
+    is_whole: ClassVar[bool] = True
+    # Whether products run on packed bits, on threads of their own.
+    is_packed: ClassVar[bool] = True
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the only part is the design itself."""
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether products run on packed bits, on threads of their own."""
-
-    @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
 
-    def matmul(self, W: Array) -> Array:
-        """Return D W, in W's type."""
-
-    def rmatmul(self, R: Array) -> Array:
-        """Return D' R, in R's type."""
-
-    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
-        """Return D' diag(weight) D."""
-
-    def squares(self) -> Array:
-        """Return the sum of squares of each column, float64 (m,)."""
-
+    @abstractmethod
     def take(self, rows: Array | slice) -> Design:
         """Return some of the rows."""
 
@@ -75,43 +59,63 @@ class Design(Protocol):
 
         Of a part's rows n_columns of float64 can be made; parts hold `at_least` bytes of codes, if there are as many.
         """
+        yield self
 
     def gathered(self) -> Design:
         """Return the same rows in memory."""
+        return self
+
+    def matmul(self, W: Array) -> Array:
+        """Return D W, (n, k), in W's type."""
+        return np.concatenate([part.matmul(W) for part in self.parts(W.shape[1])])
+
+    def rmatmul(self, R: Array) -> Array:
+        """Return D' R, in R's type."""
+        total, start = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype), 0
+        for part in self.parts(R.shape[1]):
+            stop = start + part.shape[0]
+            total += part.rmatmul(R[start:stop])
+            start = stop
+        return total
+
+    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
+        """Return D' diag(weight) D; weights must not be negative."""
+        total, start = np.zeros((self.shape[1],) * 2, dtype=dtype), 0
+        for part in self.parts(at_least=total.nbytes // 2):
+            stop = start + part.shape[0]
+            total += part.gram(None if weight is None else weight[start:stop], dtype)
+            start = stop
+        return total
+
+    def squares(self) -> Array:
+        """Return the sum of squares of each column, float64 (m,)."""
+        return np.sum([part.squares() for part in self.parts()], axis=0)
 
     @property
     def codes(self) -> CodeSource:
         """The codes, of a packed design."""
+        raise TypeError("full features have no codes")
 
     def recoded(self, change: Callable[[Codes], Codes]) -> Design:
         """Return the same rows with their codes changed, of a packed design."""
-
-
-class _InMemory:
-    """A design with one part, itself."""
-
-    is_whole: ClassVar[bool] = True
-
-    def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[Self]:
-        """Yield the design itself."""
-        yield self
-
-    def gathered(self) -> Self:
-        """Return the design itself."""
-        return self
+        return design_of(RecodedSource(self.codes, change))
 
 
 @dataclass(frozen=True)
-class CodedDesign(_InMemory):
+class CodedDesign(Design):
     """Packed codes."""
 
-    codes: Codes
-    is_packed: ClassVar[bool] = True
+    packed: Codes
+
+    @property
+    def codes(self) -> Codes:
+        """The codes themselves."""
+        return self.packed
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        return self.codes.shape
+        return self.packed.shape
 
     def matmul(self, W: Array) -> Array:
         """Return D W from packed bits."""
@@ -144,16 +148,8 @@ class CodedDesign(_InMemory):
 
 
 @dataclass(frozen=True)
-class FullDesign(_InMemory):
-    """Float features of rows, computed again for every product.
-
-    Parameters
-    ----------
-    make : callable
-        Returns the features of validated rows, float32 (n, n_columns): a method of a drawn encoder.
-    rows : array or CSR matrix
-    n_columns : int
-    """
+class FullDesign(Design):
+    """Float features that `make`, a method of a drawn encoder, gives of rows; computed again for every product."""
 
     make: Callable[[Any], Any]
     rows: Any
@@ -206,15 +202,6 @@ class FullDesign(_InMemory):
         """Return some of the rows."""
         return replace(self, rows=self.rows[rows])
 
-    @property
-    def codes(self) -> CodeSource:
-        """Raise: features that are not packed have no codes."""
-        raise TypeError("full features have no codes")
-
-    def recoded(self, change: Callable[[Codes], Codes]) -> FullDesign:
-        """Raise: features that are not packed have no codes to change."""
-        raise TypeError("full features have no codes")
-
 
 def _mirrored(upper: Array) -> Array:
     """Copy the upper triangle over the lower one, in place: a second matrix would double the memory of a fit."""
@@ -229,16 +216,9 @@ def _mirrored(upper: Array) -> Array:
 def encoded_design(
     encode: Callable[[Any], Any], rows: Any, n_columns: int, read: Callable[[Codes], Codes] | None = None
 ) -> Design:
-    """Return the coded side of validated rows: packed, or float features where that side is continuous.
+    """Return a side that `encode` makes of validated rows: packed, or float features where that side is continuous.
 
-    Parameters
-    ----------
-    encode : callable
-        Returns codes, or float features, of validated rows: a method of a drawn encoder.
-    rows : array or CSR matrix
-    n_columns : int
-    read : callable, optional
-        Gives packed codes another codebook.
+    `read` gives packed codes another codebook.
     """
     # A side that is not packed shows in one row; all of it at once would be n x m floats.
     codes = encode(rows[:1])
@@ -290,13 +270,7 @@ def first_codes(source: CodeSource) -> Codes:
 def read_blocks(source: CodeSource, n_columns: int = 1, at_least: int = 0) -> Iterator[Codes]:
     """Yield the rows of a source in order, as much at a time as a process can easily hold; Codes come as they are.
 
-    Parameters
-    ----------
-    source : CodeSource
-    n_columns : int, default=1
-        Numbers that will be made of each row.
-    at_least : int, default=0
-        Bytes that a block should have, if there are as many.
+    `n_columns` numbers will be made of each row; a block should have `at_least` bytes, if there are as many.
     """
     if isinstance(source, Codes):
         yield source
@@ -356,12 +330,11 @@ class SelectedSource:
 
 
 @dataclass(frozen=True)
-class SourceDesign:
+class SourceDesign(Design):
     """The rows of a source; nothing of size n is made of codes."""
 
     source: CodeSource
     is_whole: ClassVar[bool] = False
-    is_packed: ClassVar[bool] = True
 
     @property
     def codes(self) -> CodeSource:
@@ -380,36 +353,6 @@ class SourceDesign:
     def gathered(self) -> CodedDesign:
         """Return the rows in memory, packed."""
         return CodedDesign(concatenate([part.codes for part in self.parts()]))
-
-    def matmul(self, W: Array) -> Array:
-        """Return D W, (n, k)."""
-        return np.concatenate([part.matmul(W) for part in self.parts(W.shape[1])])
-
-    def rmatmul(self, R: Array) -> Array:
-        """Return D' R."""
-        total, start = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype), 0
-        for part in self.parts(R.shape[1]):
-            stop = start + part.shape[0]
-            total += part.rmatmul(R[start:stop])
-            start = stop
-        return total
-
-    def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
-        """Return D' diag(weight) D."""
-        total, start = np.zeros((self.shape[1],) * 2, dtype=dtype), 0
-        for part in self.parts(at_least=total.nbytes // 2):
-            stop = start + part.shape[0]
-            total += part.gram(None if weight is None else weight[start:stop], dtype)
-            start = stop
-        return total
-
-    def squares(self) -> Array:
-        """Return the sum of squares of each column."""
-        return np.sum([part.squares() for part in self.parts()], axis=0)
-
-    def recoded(self, change: Callable[[Codes], Codes]) -> SourceDesign:
-        """Return the same rows with every block changed."""
-        return SourceDesign(RecodedSource(self.source, change))
 
     def take(self, rows: Array | slice) -> SourceDesign | CodedDesign:
         """Return some of the rows: a slice, or positions in rising order."""

@@ -24,16 +24,7 @@ from lowtide.encoders import DrawnFeatures
 from lowtide.kernels import KERNELS, Gaussian, Kernel, Matern
 from lowtide.learners.design import CodedDesign, Design, FullDesign
 
-__all__ = [
-    "DecisionReport",
-    "KernelExpansion",
-    "StationaryPart",
-    "dense_blocks",
-    "draw_variance",
-    "expansion_of",
-    "layout_ratio",
-    "stationary_part",
-]
+__all__ = ["DecisionReport", "KernelExpansion", "StationaryPart", "expansion_of", "stationary_part"]
 
 Array = NDArray[Any]
 

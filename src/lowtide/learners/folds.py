@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ __all__ = ["FoldScores", "GivenProblem", "Split", "evaluator", "ridge_scores"]
 Array = NDArray[Any]
 Split = tuple[Array, Array]
 Evaluate = Callable[[SummedProblem, Codes], "FoldScores"]
+# Scores (a,) of candidates with weights (m, a k) and intercepts (a, k) on test rows, whose positions come second.
+Scoring = Callable[[SummedProblem, Array, Array, Array], Array]
 
 # Up to here sums and factors are float64. Beyond they are float32, half the time, and a score may differ from that of a
 # single fit by a row in some thousand.
@@ -65,15 +67,7 @@ class FoldScores:
 def evaluator(model: Any, choices: list[dict[str, Any]], y: Array, splits: list[Split], scorer: Any) -> Evaluate:
     """Return a function of a problem, and of the template of its codes, that scores every choice on every fold.
 
-    Parameters
-    ----------
-    model : KernelClassifier or KernelRegressor, not fitted
-    choices : list of dict
-        Parameters of the model to try.
-    y : ndarray (n,) or (n, n_targets), the labels of the problem
-    splits : list of (train rows, test rows)
-    scorer : callable or None
-        As scikit-learn's; None for accuracy or R^2.
+    `choices` are parameters of the model to try, y the labels of the problem; scorer None is accuracy or R^2.
     """
     alphas = _strengths(model, choices)
     if alphas is None or not _needs_decisions_only(scorer):
@@ -87,14 +81,14 @@ def evaluator(model: Any, choices: list[dict[str, Any]], y: Array, splits: list[
         if classes is not None:
             targets = LOSSES.resolve(model.loss).targets(len(classes))
             given = given.relabel(ClassIndex(classes), targets)
-            scoring: Scoring = Accuracy(np.arange(len(classes)))
+            scoring: Scoring = _accuracy(np.arange(len(classes)))
         else:
-            given, scoring = given.relabel(as_columns), Determination(y)
+            given, scoring = given.relabel(as_columns), _determination(y)
         if scorer is not None:
             # Only its rule is asked: the scores come from the candidates.
             none = np.zeros((template.shape[1], given.n_targets)), np.zeros(given.n_targets)
             rule = Values(y.ndim == 1) if classes is None else ArgMax()
-            scoring = Scorer(_Judge(model, Decision(None, template, "codes", *none, rule, classes)), scorer, y)
+            scoring = _by_scorer(model, Decision(None, template, "codes", *none, rule, classes), scorer, y)
         return ridge_scores(given, splits, alphas, scoring)
 
     return evaluate
@@ -155,8 +149,8 @@ def _score(fitted: Any, test: SummedProblem, rows: Array, y: Array, scorer: Any)
     """Return the score of a fitted model; a scorer that says nothing of what it wants gets the rows themselves."""
     if scorer is not None and getattr(scorer, "_response_method", None) is None:
         return float(scorer(fitted, test.codes, y[rows]))
-    default = Accuracy(fitted.classes_) if is_classifier(fitted) else Determination(y)
-    scoring: Scoring = default if scorer is None else Scorer(_Judge(fitted, fitted.decision_), scorer, y)
+    default = _accuracy(fitted.classes_) if is_classifier(fitted) else _determination(y)
+    scoring = default if scorer is None else _by_scorer(fitted, fitted.decision_, scorer, y)
     return float(scoring(test, rows, fitted.decision_.weights, fitted.intercept_[None])[0])
 
 
@@ -165,13 +159,6 @@ def ridge_scores(problem: SummedProblem, splits: list[Split], alphas: Array, sco
 
     Where the test rows of the splits are a partition, as in k-fold, each row enters one fold's sums, a training set's
     are the total less its test fold's, and D is multiplied with itself once instead of k - 1 times.
-
-    Parameters
-    ----------
-    problem : SummedProblem
-    splits : list of (train rows, test rows)
-    alphas : ndarray (a,)
-    scoring : Scoring
     """
     shape = (len(alphas), len(splits))
     found = FoldScores(np.empty(shape), np.empty(shape), np.empty(shape))
@@ -242,53 +229,38 @@ def _is_partition(splits: list[Split], n: int) -> bool:
     return all(len(train) + len(test) == n == len(np.union1d(train, test)) for train, test in splits)
 
 
-class Scoring(Protocol):
-    """A score of candidates on test rows."""
+def _accuracy(classes: Array) -> Scoring:
+    """Return the share of rows whose label is the class of the largest score; flat in the number of rows."""
 
-    def __call__(self, test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
-        """Return the scores (a,) of candidates with weights (m, a k) and intercepts (a, k); `rows` are the tested."""
+    def score(test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
+        return np.asarray(test.sum(_right, coef, intercept, classes).total) / len(rows)
 
-
-@dataclass(frozen=True)
-class Accuracy:
-    """The share of rows whose label is the class of the largest score; flat in the number of rows."""
-
-    classes: Array
-
-    def __call__(self, test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
-        """Return the accuracies."""
-        return np.asarray(test.sum(_right, coef, intercept, self.classes).total) / len(rows)
+    return score
 
 
-@dataclass(frozen=True)
-class Determination:
-    """R^2, the mean over targets; flat in the number of rows."""
+def _determination(y: Array) -> Scoring:
+    """Return R^2, the mean over targets; flat in the number of rows."""
 
-    y: Array
-
-    def __call__(self, test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
-        """Return R^2 of every candidate."""
-        y = self.y[rows].reshape(len(rows), -1).astype(np.float64)
+    def score(test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
+        values = y[rows].reshape(len(rows), -1).astype(np.float64)
         error = np.asarray(test.sum(_squares, coef, intercept).total)
-        spread = np.broadcast_to(np.sum((y - y.mean(axis=0)) ** 2, axis=0), error.shape)
+        spread = np.broadcast_to(np.sum((values - values.mean(axis=0)) ** 2, axis=0), error.shape)
         # As scikit-learn has it: of targets that are all the same nothing is explained, unless they are met.
         share = np.divide(error, spread, out=(error > 0).astype(np.float64), where=spread > 0)
         return np.asarray(np.mean(1.0 - share, axis=1))
 
+    return score
 
-@dataclass(frozen=True)
-class Scorer:
-    """A scorer of scikit-learn's, given decision values in place of rows."""
 
-    judge: Any
-    scorer: Any
-    y: Array
+def _by_scorer(model: Any, decision: Decision, scorer: Any, y: Array) -> Scoring:
+    """Return a scorer of scikit-learn's, which is given decision values in place of rows."""
+    judge = _Judge(model, decision)
 
-    def __call__(self, test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
-        """Return what the scorer gives every candidate."""
+    def score(test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
         decisions = test.scores(coef, intercept.ravel()).reshape(len(rows), *intercept.shape)
-        found = [self.scorer(self.judge, decisions[:, a], self.y[rows]) for a in range(len(intercept))]
-        return np.array(found, dtype=np.float64)
+        return np.array([scorer(judge, decisions[:, a], y[rows]) for a in range(len(intercept))], dtype=np.float64)
+
+    return score
 
 
 class _Judge(BaseEstimator):

@@ -84,11 +84,7 @@ class FitProgress:
     def step(self, name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
         """Report one step as done; return whether a callback asks to stop.
 
-        Parameters
-        ----------
-        name : str
-        attributes : callable, optional
-            Returns what a copy of the estimator needs to predict as if the fit ended here; called if a callback asks.
+        `attributes` returns what a copy of the estimator needs to predict as if the fit ended here; called if asked.
         """
         stop = False
         if self._context is not None:
@@ -106,17 +102,8 @@ class FitProgress:
 class Sides:
     """What rows become in a fit: by which encoder, on which side they are learned from, and on which they are scored.
 
-    Parameters
-    ----------
-    owner : str
-        The learner's name, for messages.
-    encoder : DrawnEncoder or None
-        None when there are Codes alone.
-    template : Codes or None
-        Codes of zero rows with the codebook to learn on; None where there is no packed side.
-    train_on, predict_on : {"codes", "full"}
-    columns : tuple of str or None
-        Names of the columns of a row.
+    There is no encoder for Codes alone, and no template (codes of zero rows with the codebook to learn on) where no
+    side is packed. `owner` is the learner's name, for messages, and `columns` are the names of a row's columns.
     """
 
     owner: str

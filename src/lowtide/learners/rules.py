@@ -15,21 +15,7 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.spec import Registry, Spec
 
-__all__ = [
-    "RULES",
-    "ArgMax",
-    "Components",
-    "Output",
-    "Rule",
-    "Sign",
-    "Task",
-    "Values",
-    "Votes",
-    "class_scores",
-    "decisive_scores",
-    "is_worthwhile",
-    "largest",
-]
+__all__ = ["RULES", "ArgMax", "Components", "Rule", "Sign", "Values", "Votes", "decisive_scores", "largest"]
 
 Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection", "components"]
@@ -178,10 +164,6 @@ class Components(Rule):
         """Return the coordinates, (n, n_components)."""
         return scores
 
-    def values(self, scores: Array, classes: Array | None) -> Array:
-        """Return the coordinates."""
-        return scores
-
 
 RULES: Registry[Rule] = Registry(
     "rule", Rule, {"argmax": ArgMax, "votes": Votes, "values": Values, "sign": Sign, "components": Components}
@@ -209,12 +191,6 @@ def decisive_scores(codes: Codes, coef: Array, intercept: Array) -> Array:
     A float32 product is off by at most (m + 4) 2^-24 sum_j |D_ij w_jk|: every term passes through at most as many
     roundings as there are terms, beside those of the weight and of its factors. Rows where the scores of two classes
     are nearer than that, 15 of the 10,000 of MNIST, are scored again in float64.
-
-    Parameters
-    ----------
-    codes : Codes (n, m)
-    coef : ndarray (m, k)
-    intercept : ndarray (k,)
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scores = (codes @ coef.astype(np.float32)).astype(np.float64) + intercept

@@ -330,13 +330,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
 def cv_results(
     candidates: list[dict[str, Any]], test: Array, fit_seconds: Array, score_seconds: Array
 ) -> dict[str, Any]:
-    """Return scikit-learn's `cv_results_` of candidates (rows) over folds (columns).
-
-    Parameters
-    ----------
-    candidates : list of dict
-    test, fit_seconds, score_seconds : ndarray (n_candidates, n_folds)
-    """
+    """Return scikit-learn's `cv_results_` of candidates (rows) over folds (columns)."""
     results: dict[str, Any] = {}
     for name, seconds in (("fit_time", fit_seconds), ("score_time", score_seconds)):
         results[f"mean_{name}"], results[f"std_{name}"] = seconds.mean(axis=1), seconds.std(axis=1)
@@ -358,20 +352,7 @@ def cv_results(
 
 
 def plot_scores(results: dict[str, Any], best: dict[str, Any], ax: Any = None) -> Any:
-    """Draw a line of mean scores over gamma, with a band of one standard deviation, for each other choice.
-
-    Parameters
-    ----------
-    results : dict
-        `cv_results_` of a search.
-    best : dict
-        `best_params_`, marked by a dot.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+    """Draw mean scores over gamma with a band of one standard deviation, a line for each choice of the others."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -23,20 +24,14 @@ from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
 
 __all__ = [
-    "CenteredSystem",
-    "ErrorSum",
     "Factor",
-    "LossSums",
     "MinibatchSteps",
     "NormalEquations",
     "Objective",
     "RidgeSolution",
     "Solution",
     "factorize",
-    "held_out_loss",
-    "loss_sums",
     "minimize",
-    "squared_error",
 ]
 
 Array = NDArray[Any]
@@ -45,6 +40,7 @@ Array = NDArray[Any]
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
+_SMALL_SUMS = ("cross", "row_sum", "target_sum", "weight")
 _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
 # Rows of a small step, and the longest.
 _BATCH = 64
@@ -54,11 +50,7 @@ _LARGEST_RATE = 0.5
 class NormalEquations:
     """The sums that min_w sum_i s_i |t_i - D_i w - b|^2 + alpha |w|^2 depends on.
 
-    Parameters
-    ----------
-    n_features, n_targets : int
-    dtype : {float64, float32}
-        Of the Gram matrix. float32 halves the memory; `solve` then refines against the rows.
+    `dtype` is that of the Gram matrix: float32 halves the memory, and `solve` then refines against the rows.
 
     Attributes
     ----------
@@ -108,26 +100,21 @@ class NormalEquations:
     def merge(self, part: NormalEquations) -> None:
         """Add the sums of other rows."""
         self.gram = _gram(part).copy() if self.gram is None else np.add(self.gram, _gram(part), out=self.gram)
-        self.cross += part.cross
-        self.row_sum += part.row_sum
-        self.target_sum += part.target_sum
-        self.weight += part.weight
-
-    def without(self, part: NormalEquations) -> NormalEquations:
-        """Return the sums less those of some of the rows, which stay as they are."""
-        rest = NormalEquations(*self.cross.shape, self.dtype)
-        rest.gram = _gram(self) - _gram(part)
-        rest.cross, rest.row_sum = self.cross - part.cross, self.row_sum - part.row_sum
-        rest.target_sum, rest.weight = self.target_sum - part.target_sum, self.weight - part.weight
-        return rest
+        for name in _SMALL_SUMS:
+            setattr(self, name, getattr(self, name) + getattr(part, name))
 
     def remove(self, part: NormalEquations) -> None:
         """Take away the sums of some of the rows."""
         np.subtract(_gram(self), _gram(part), out=self.gram)
-        self.cross -= part.cross
-        self.row_sum -= part.row_sum
-        self.target_sum -= part.target_sum
-        self.weight -= part.weight
+        for name in _SMALL_SUMS:
+            setattr(self, name, getattr(self, name) - getattr(part, name))
+
+    def without(self, part: NormalEquations) -> NormalEquations:
+        """Return the sums less those of some of the rows, which stay as they are."""
+        rest = copy(self)
+        rest.gram = _gram(self).copy()
+        rest.remove(part)
+        return rest
 
     def columns(self, which: Array, scale: float) -> NormalEquations:
         """Return the sums of some of the columns, scaled."""
@@ -150,16 +137,11 @@ class NormalEquations:
     def solve(self, alpha: float, *, fit_intercept: bool = True, problem: SummedProblem | None = None) -> RidgeSolution:
         """Return the minimizer, by one Cholesky factorization.
 
-        Parameters
-        ----------
-        alpha : float
-        fit_intercept : bool, default=True
-        problem : SummedProblem, optional
-            What the sums were made of; with it a float32 solution is refined, to about 1e-7 of its size.
+        With the problem that the sums were made of, a float32 solution is refined, to about 1e-7 of its size.
         """
-        factor, row_mean = self._factorize(alpha, fit_intercept)
-        target_mean = self.target_sum / self.weight if fit_intercept else np.zeros_like(self.target_sum)
-        coef = factor.solve(self.cross - np.outer(row_mean, self.target_sum))
+        system = self.centered(fit_intercept=fit_intercept)
+        factor, row_mean, target_mean = Factor(system.gram, alpha), system.row_mean, system.target_mean
+        coef = factor.solve(system.right)
         before = float(np.linalg.norm(coef))
         for _ in range(_MOST_REFINEMENTS if problem is not None and self.dtype == np.float32 else 0):
             pull = problem.sum(_Pull.of, coef, target_mean - row_mean @ coef)  # type: ignore[union-attr]
@@ -174,24 +156,14 @@ class NormalEquations:
 
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
-        gram, row_mean = self._centered(fit_intercept)
-        target_mean = self.target_sum / self.weight if fit_intercept else np.zeros_like(self.target_sum)
-        return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
-
-    def _factorize(self, alpha: float, fit_intercept: bool) -> tuple[Factor, Array]:
-        """Factorize the Gram matrix of centered rows plus alpha I."""
-        gram, row_mean = self._centered(fit_intercept)
-        return Factor(gram, alpha), row_mean
-
-    def _centered(self, fit_intercept: bool) -> tuple[Array, Array]:
-        """Return a Gram matrix of centered rows, in LAPACK's order and the caller's own, and the mean row."""
         # Symmetric, so its transpose is a plain copy in the order that LAPACK wants.
         gram = _gram(self).T.copy(order="F")
-        row_mean = self.row_sum / self.weight if fit_intercept else np.zeros_like(self.row_sum)
+        row_mean, target_mean = np.zeros_like(self.row_sum), np.zeros_like(self.target_sum)
         if fit_intercept:
+            row_mean, target_mean = self.row_sum / self.weight, self.target_sum / self.weight
             ger = blas.sger if self.dtype == np.float32 else blas.dger
             gram = ger(-1.0, row_mean.astype(self.dtype), self.row_sum.astype(self.dtype), a=gram, overwrite_a=1)
-        return gram, row_mean
+        return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
 
 
 @dataclass
@@ -270,16 +242,8 @@ def factorize(matrix: NDArray[Any]) -> int:
     """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
 
     Several run side by side: scipy's own wrappers hold Python's lock, but the routines that it offers to Cython are
-    plain pointers, and ctypes calls those without it.
-
-    Parameters
-    ----------
-    matrix : ndarray (m, m) of float32 or float64, in Fortran's order
-
-    Returns
-    -------
-    int
-        0, or the order of the first leading minor that is not positive definite.
+    plain pointers, and ctypes calls those without it. Returns 0, or the order of the first leading minor that is not
+    positive definite.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
         raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")

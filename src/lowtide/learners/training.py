@@ -26,18 +26,7 @@ from lowtide.learners.solvers import (
     squared_error,
 )
 
-__all__ = [
-    "fit_slope",
-    "fit_smooth",
-    "fit_squared",
-    "held_out_alpha",
-    "leave_one_out_alpha",
-    "left_out_ridge_scores",
-    "left_out_scores",
-    "loo_is_cheap",
-    "lowest",
-    "product_dtype",
-]
+__all__ = ["fit_slope", "fit_smooth", "fit_squared", "left_out_ridge_scores", "left_out_scores", "product_dtype"]
 
 Array = NDArray[Any]
 
@@ -306,11 +295,7 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and h and g are
     means over all columns, which a few probes give well.
 
-    Parameters
-    ----------
-    problem, loss, coef, intercept, C
-    share : float, default=1.0
-        The part of the rows of the fit that `problem` holds; each then stands for 1 / share of them.
+    `share` is the part of the rows of the fit that `problem` holds; each then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
     curvature = loss.curvature(seen, problem.targets)
@@ -389,17 +374,10 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Arr
 
 
 def fit_slope(scores: Array, labels: Array, weight: Array) -> float:
-    """Return s > 0 that minimizes the log loss of softmax(s scores).
+    """Return s > 0 that minimizes the log loss of softmax(s scores), scores of rows that were not learned from.
 
     Targets keep 1/(n + 2) for a class drawn at random: n right scores say no more than that, and without it the
     slope of separated classes would have no end.
-
-    Parameters
-    ----------
-    scores : ndarray (n, n_classes)
-        Scores that rows have without having been learned from.
-    labels : ndarray of int (n,), column of the true class
-    weight : ndarray (n,)
     """
     # Weights count as rows, unless they are smaller than that, as shares of one are.
     doubt = 1.0 / (max(weight.sum(), np.count_nonzero(weight)) + 2.0)
