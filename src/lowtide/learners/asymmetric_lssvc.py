@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -21,8 +21,6 @@ from lowtide.learners.design import Design, encoded_design, is_source
 from lowtide.learners.learner import Learner
 from lowtide.learners.rules import ArgMax
 
-__all__ = ["AsymmetricLSSVC", "TwoSidedSolution", "TwoSidedSystem"]
-
 Array = NDArray[Any]
 _ROLES = ("both", "source", "target")
 # g in units of the inverse of the largest singular value: within the range where AsK-LS is positive definite, and where
@@ -34,6 +32,7 @@ _DENSE_BELOW = 32
 _NO_SPREAD = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class AsymmetricLSSVC(ClassifierMixin, Learner):
     """Least-squares classifier that learns from k(x, y) and from k(y, x): rows as sources and rows as targets.
 
@@ -101,28 +100,16 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
     """
 
     fitted_numbers = ("C_",)
-    C_: float
-
-    def __init__(
-        self,
-        features: Encoder | None = None,
-        *,
-        C: float | Literal["stable"] = "stable",
-        system: Literal["ridge", "ask_ls"] = "ridge",
-        role: Literal["both", "source", "target"] = "both",
-        n_components: int = 1024,
-        side: Side | None = None,
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.features = features
-        self.C = C
-        self.system = system
-        self.role = role
-        self.n_components = n_components
-        self.side = side
-        self.class_weight = class_weight
-        self.random_state = random_state
+    features: Encoder | None = None
+    _: KW_ONLY
+    C: float | Literal["stable"] = "stable"
+    system: Literal["ridge", "ask_ls"] = "ridge"
+    role: Literal["both", "source", "target"] = "both"
+    n_components: int = 1024
+    side: Side | None = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
+    random_state: int | np.random.RandomState | None = None
+    C_: float = field(init=False)
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on rows.

@@ -13,8 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import fail
 
-__all__ = ["ClassCounts", "ClassIndex", "ClassTargets", "class_weights", "labels_from_spec", "labels_to_spec"]
-
 Array = NDArray[Any]
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))

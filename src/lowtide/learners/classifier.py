@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,8 +27,6 @@ from lowtide.learners.rules import ArgMax, class_scores
 from lowtide.learners.solvers import MinibatchSteps, NormalEquations, RidgeSolution
 from lowtide.learners.training import fit_slope, fit_smooth, fit_squared, left_out_ridge_scores, left_out_scores
 from lowtide.spec import Registry
-
-__all__ = ["KernelClassifier"]
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
@@ -78,6 +76,7 @@ class _Stream:
     so_far: ClassSums | MinibatchSteps
 
 
+@dataclass(eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine for classes, trained and used on a few packed bits per feature.
 
@@ -141,44 +140,25 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES}
     fitted_numbers = ("C_", "n_iter_")
-    C_: float
-    n_iter_: int
-    _stream: _Stream
-
-    def __init__(
-        self,
-        features: Encoder | None = None,
-        *,
-        loss: str | Loss = "squared",
-        C: float | Literal["auto"] = 1.0,
-        gamma: float | Literal["scale", "median"] = "scale",
-        n_components: int = 1024,
-        bits: int | None = 1,
-        train_on: Side | None = None,
-        predict_on: Side | None = None,
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.features = features
-        self.loss = loss
-        self.C = C
-        self.gamma = gamma
-        self.n_components = n_components
-        self.bits = bits
-        self.train_on = train_on
-        self.predict_on = predict_on
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    features: Encoder | None = None
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+    C: float | Literal["auto"] = 1.0
+    gamma: float | Literal["scale", "median"] = "scale"
+    n_components: int = 1024
+    bits: int | None = 1
+    train_on: Side | None = None
+    predict_on: Side | None = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
+    fit_intercept: bool = True
+    max_iter: int = 200
+    tol: float = 1e-4
+    warm_start: bool = False
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    C_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    _stream: _Stream = field(init=False)
 
     @reports_progress
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -21,8 +21,6 @@ from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_
 from lowtide.learners.rules import Components
 from lowtide.spec import Part, State, take_parts
 
-__all__ = ["CodePCA", "PrincipalAxes", "principal_axes"]
-
 Array = NDArray[Any]
 Product = Callable[[Array], Array]
 
@@ -33,6 +31,7 @@ _SMALL = 512
 _ROUNDING = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Principal components of coded features: kernel PCA and kernel spectral clustering on a few bits per feature.
 
@@ -90,30 +89,20 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     (1, 1, np.True_)
     """
 
-    components_: Array
-    explained_variance_: Array
-    explained_variance_ratio_: Array
-    singular_values_: Array
-    mean_: Array
-    n_samples_: int
     fitted_numbers = ("n_samples_",)
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        features: Encoder | None = None,
-        whiten: bool = False,
-        tol: float = 0.0,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.features = features
-        self.whiten = whiten
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    features: Encoder | None = None
+    whiten: bool = False
+    tol: float = 0.0
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    components_: Array = field(init=False)
+    explained_variance_: Array = field(init=False)
+    explained_variance_ratio_: Array = field(init=False)
+    singular_values_: Array = field(init=False)
+    mean_: Array = field(init=False)
+    n_samples_: int = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of rows, Codes or another source of codes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import asdict, fields
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -38,8 +38,6 @@ from lowtide.projections import Projection
 from lowtide.quantizers import Quantizer
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables import Number, Recipe
-
-__all__ = ["CompressedClassifier", "CompressedDetector", "CompressedMachine", "CompressedRegressor", "compress"]
 
 Array = NDArray[Any]
 
@@ -140,6 +138,7 @@ def compress(
     return small
 
 
+@dataclass(eq=False, repr=False)
 class CompressedMachine(Learner):
     """What `lowtide.compress` makes: scores D w + b, D one side of the rows, w a sum over one side of support rows.
 
@@ -165,14 +164,13 @@ class CompressedMachine(Learner):
     """
 
     fitted_numbers = ("layout_factor_",)
-    features_: RandomFeatures
-    layout_factor_: float
-    report_: DecisionReport
-
-    def __init__(self, *, query: Side = "codes", support: Side = "full", normalize: bool = True) -> None:
-        self.query = query
-        self.support = support
-        self.normalize = normalize
+    _: KW_ONLY
+    query: Side = "codes"
+    support: Side = "full"
+    normalize: bool = True
+    features_: RandomFeatures = field(init=False)
+    layout_factor_: float = field(init=False)
+    report_: DecisionReport = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
         """Refuse: a compressed model has no training of its own."""
@@ -343,6 +341,7 @@ class CompressedMachine(Learner):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class CompressedClassifier(ClassifierMixin, CompressedMachine):
     """A compressed `SVC` or `NuSVC`: a column a pair of classes, decided by votes as scikit-learn does.
 
@@ -360,18 +359,9 @@ class CompressedClassifier(ClassifierMixin, CompressedMachine):
     coef_ : ndarray of float32 (1 or n_classes (n_classes - 1) / 2, n_features_out)
     """
 
-    def __init__(
-        self,
-        *,
-        query: Side = "codes",
-        support: Side = "full",
-        normalize: bool = True,
-        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
-        break_ties: bool = False,
-    ) -> None:
-        super().__init__(query=query, support=support, normalize=normalize)
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
+    _: KW_ONLY
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
 
     def decision_function(self, X: Any) -> Array:
         """Return decision values of rows or Codes: (n,) for two classes, else (n, n_classes) or (n, n_pairs)."""

@@ -22,8 +22,6 @@ from lowtide.learners.rules import RULES, Output, Rule, Task, class_scores, deci
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables import Recipe
 
-__all__ = ["Decision", "RightWeights", "Role", "Side"]
-
 Array = NDArray[Any]
 Side = Literal["codes", "full"]
 Role = Literal["source", "target"]

@@ -15,17 +15,6 @@ from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.errors import FingerprintMismatchError
 
-__all__ = [
-    "CodedDesign",
-    "Design",
-    "FullDesign",
-    "SelectedSource",
-    "SourceDesign",
-    "design_of",
-    "encoded_design",
-    "is_source",
-]
-
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21

@@ -24,8 +24,6 @@ from lowtide.encoders import DrawnFeatures
 from lowtide.kernels import KERNELS, Gaussian, Kernel, Matern
 from lowtide.learners.design import CodedDesign, Design, FullDesign
 
-__all__ = ["DecisionReport", "KernelExpansion", "StationaryPart", "expansion_of", "stationary_part"]
-
 Array = NDArray[Any]
 
 _KERNELS = KERNELS.of(Kernel)

@@ -25,8 +25,6 @@ from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.rules import ArgMax, Values, largest
 from lowtide.learners.solvers import ErrorSum, NormalEquations
 
-__all__ = ["FoldScores", "GivenProblem", "Split", "evaluator", "ridge_scores"]
-
 Array = NDArray[Any]
 Split = tuple[Array, Array]
 Evaluate = Callable[[SummedProblem, Codes], "FoldScores"]

@@ -28,8 +28,6 @@ from lowtide.spec import (
 )
 from lowtide.tables import Recipe, recipe_of
 
-__all__ = ["Learner", "as_model", "check_features"]
-
 Array = NDArray[Any]
 
 _VERSION = 1

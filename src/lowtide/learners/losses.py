@@ -13,8 +13,6 @@ from scipy.special import expit, logsumexp
 from lowtide.learners.classes import ClassTargets
 from lowtide.spec import Registry, Spec
 
-__all__ = ["LOSSES", "Logistic", "Loss", "Squared", "SquaredHinge"]
-
 Array = NDArray[Any]
 
 # Step of a difference of first derivatives: the cube root of a rounding, as central differences want.

@@ -33,14 +33,13 @@ from lowtide.learners.learner import Learner, check_features
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
 
-__all__ = ["CallbackSupport", "FitProgress", "KernelMachine", "Sides", "reports_progress"]
-
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 try:  # experimental since scikit-learn 1.9
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    CallbackSupport: Any = CallbackSupportMixin
 except ImportError:
 
     class CallbackSupport:  # type: ignore[no-redef]

@@ -14,8 +14,6 @@ from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.learners.design import Design, design_of
 
-__all__ = ["Problem", "ProblemSource", "Reading", "SummedProblem", "as_columns", "labeled_blocks", "source_problem"]
-
 Array = NDArray[Any]
 Change = Callable[[Array, Array | None], tuple[Array, Array | None]]
 Block = tuple[Any, Any, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,8 +21,6 @@ from lowtide.learners.rules import Values
 from lowtide.learners.solvers import NormalEquations, RidgeSolution
 from lowtide.learners.training import fit_squared
 
-__all__ = ["KernelRegressor"]
-
 Array = NDArray[Any]
 
 
@@ -35,6 +33,7 @@ class _Stream:
     sums: NormalEquations
 
 
+@dataclass(eq=False, repr=False)
 class KernelRegressor(RegressorMixin, KernelMachine):
     """Kernel ridge regression, trained and used on a few packed bits per feature.
 
@@ -79,35 +78,20 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     """
 
     fitted_numbers = ("alpha_",)
-    alpha_: float
-    _stream: _Stream
-
-    def __init__(
-        self,
-        features: Encoder | None = None,
-        *,
-        alpha: float | Literal["auto"] = 1.0,
-        gamma: float | Literal["scale", "median"] = "scale",
-        n_components: int = 1024,
-        bits: int | None = 1,
-        train_on: Side | None = None,
-        predict_on: Side | None = None,
-        fit_intercept: bool = True,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.features = features
-        self.alpha = alpha
-        self.gamma = gamma
-        self.n_components = n_components
-        self.bits = bits
-        self.train_on = train_on
-        self.predict_on = predict_on
-        self.fit_intercept = fit_intercept
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    features: Encoder | None = None
+    _: KW_ONLY
+    alpha: float | Literal["auto"] = 1.0
+    gamma: float | Literal["scale", "median"] = "scale"
+    n_components: int = 1024
+    bits: int | None = 1
+    train_on: Side | None = None
+    predict_on: Side | None = None
+    fit_intercept: bool = True
+    warm_start: bool = False
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    alpha_: float = field(init=False)
+    _stream: _Stream = field(init=False)
 
     @reports_progress
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:

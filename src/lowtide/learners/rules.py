@@ -15,8 +15,6 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.spec import Registry, Spec
 
-__all__ = ["RULES", "ArgMax", "Components", "Rule", "Sign", "Values", "Votes", "decisive_scores", "largest"]
-
 Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection", "components"]
 Output = Literal["predictions", "scores", "probabilities"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -29,8 +30,6 @@ from lowtide.learners.folds import FoldScores, GivenProblem, evaluator
 from lowtide.learners.machine import CallbackSupport, FitProgress, KernelMachine, reports_progress
 from lowtide.learners.problem import ProblemSource, SummedProblem, source_problem
 
-__all__ = ["SketchSearchCV", "cv_results", "plot_scores"]
-
 Array = NDArray[Any]
 
 _GAMMAS = np.logspace(-1.5, 1.5, 16)
@@ -52,6 +51,7 @@ def _best_can(name: str) -> Any:
     return available_if(lambda self: hasattr(self._best() if hasattr(self, "best_params_") else self._model(), name))
 
 
+@dataclass(eq=False, repr=False)
 class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
     """Cross-validated search over gamma and strength that sketches the rows once.
 
@@ -117,28 +117,16 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
     (15, (3,))
     """
 
-    sketch_: Sketch | None
-
-    def __init__(
-        self,
-        estimator: KernelMachine | None = None,
-        *,
-        param_grid: dict[str, Any] | None = None,
-        sketch: Sketch | None = None,
-        scoring: Any = None,
-        cv: Any = None,
-        refit: bool = True,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.sketch = sketch
-        self.scoring = scoring
-        self.cv = cv
-        self.refit = refit
-        self.verbose = verbose
-        self.random_state = random_state
+    estimator: KernelMachine | None = None
+    _: KW_ONLY
+    param_grid: dict[str, Any] | None = None
+    sketch: Sketch | None = None
+    scoring: Any = None
+    cv: Any = None
+    refit: bool = True
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    sketch_: Sketch | None = field(init=False)
 
     @reports_progress
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:

@@ -23,17 +23,6 @@ from lowtide.learners.design import Design
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
 
-__all__ = [
-    "Factor",
-    "MinibatchSteps",
-    "NormalEquations",
-    "Objective",
-    "RidgeSolution",
-    "Solution",
-    "factorize",
-    "minimize",
-]
-
 Array = NDArray[Any]
 
 # A step of refinement gains the digits of float32 less those of the condition number, so mostly one is enough.

@@ -26,8 +26,6 @@ from lowtide.learners.solvers import (
     squared_error,
 )
 
-__all__ = ["fit_slope", "fit_smooth", "fit_squared", "left_out_ridge_scores", "left_out_scores", "product_dtype"]
-
 Array = NDArray[Any]
 
 # Below this many code entries solutions are float64 throughout.
