@@ -203,10 +203,10 @@ def test_survey_of_blocks_finds_what_the_whole_table_has(tmp_path, monkeypatch, 
     monkeypatch.setattr(reading, "_TEXT_CELLS", 30)
     source = open_table(tmp_path / "t.csv")
     choice = choose_columns(source, target="y", one_hot=["city"], drop=[])
-    found = survey(source, choice, standardize=True, seed=0)
+    n_rows, recipe, sample, kind = survey(source, choice, standardize=True, seed=0)
     whole = learn_recipe(choice, x[:, None], {"city": city.astype(object)}, standardize=True)
-    assert found.n_rows == 100
-    assert found.kind == "whole"
-    assert found.sample.shape == (min(100, most), 4)
-    assert found.recipe.categories == whole.categories
-    np.testing.assert_allclose(found.recipe.apply([[1.5, "Oslo"]]), whole.apply([[1.5, "Oslo"]]), rtol=1e-12)
+    assert n_rows == 100
+    assert kind == "whole"
+    assert sample.shape == (min(100, most), 4)
+    assert recipe.categories == whole.categories
+    np.testing.assert_allclose(recipe.apply([[1.5, "Oslo"]]), whole.apply([[1.5, "Oslo"]]), rtol=1e-12)

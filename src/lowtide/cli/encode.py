@@ -284,10 +284,11 @@ class StoreEncoding:
         source, standardize, seed = self._source, self._table.scale, self._options.seed
         choice = choose_columns(source, self._target, self._table, self._voice)
         with self._voice.working(f"reading {source.file}") as report:
-            found = lt.tables.survey(source, choice, standardize=standardize, seed=seed, report=report)
+            survey = lt.tables.survey(source, choice, standardize=standardize, seed=seed, report=report)
+        n_rows, recipe, sample, kind = survey
         with self._voice.hearing():
-            encoder = make_encoder(self._options, found.n_rows).fit(found.sample)
-        return encoder, FittedTable(found.recipe, choice), found.kind
+            encoder = make_encoder(self._options, n_rows).fit(sample)
+        return encoder, FittedTable(recipe, choice), kind
 
     def run(self, store: lt.CodeStore) -> None:
         """Encode what the store does not have yet, a commit a shard."""

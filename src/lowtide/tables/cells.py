@@ -128,10 +128,8 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
             raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
         return columns
     if not isinstance(rows, np.ndarray):
-        if isinstance(rows, str) or not isinstance(rows, Sequence):
-            kind = type(rows).__name__
-            raise TableError(f"rows must be a table: a data frame, an array or a list of rows, got {kind}.")
-        rows = _array([_in_order(row, names, i) for i, row in enumerate(rows)], (len(rows), len(names)))
+        kind = type(rows).__name__
+        raise TableError(f"rows must be a table: a data frame, an array or a list of rows, got {kind}.")
     if rows.ndim != 2 or rows.shape[1] != len(names):
         which = f", {listed(names)}" if named else ""
         raise TableError(f"rows must have {len(names)} columns{which}, got shape {rows.shape}.")
@@ -144,6 +142,11 @@ def _check_names(known: Any, names: Sequence[str], where: str) -> None:
         have = [str(name) for name in known]
         near = suggestion(missing[0], have) if have and len(missing) == 1 else f"It has {listed(have) or 'none'}."
         raise TableError(f"{where} must have the columns that are needed, got none called {listed(missing)}. {near}")
+
+
+def array_of_rows(rows: Sequence[Any], names: Sequence[str]) -> Column:
+    """Return rows that are lists or dicts as an array (n_rows, n_names), of numbers where all cells are."""
+    return _array([_in_order(row, names, i) for i, row in enumerate(rows)], (len(rows), len(names)))
 
 
 def _in_order(row: Any, names: Sequence[str], i: int) -> Any:

@@ -198,61 +198,46 @@ def recipe_of(steps: Any, names: Iterable[str] | int | None = None) -> Recipe:
     >>> recipe.apply([{"area": 50.0, "city": "Bern"}])
     array([[0.75, 1.  , 0.  ]])
     """
-    sequence = list(steps) if isinstance(steps, (list, tuple)) else [steps]
-    columns, named = _columns(sequence, names)
-    table = _Table([_Feature(Number(j)) for j in range(len(columns))], [])
-    for step in sequence:
-        table = _through(step, table)
+    if names is None:
+        first = next(_flat(steps), None)
+        if first is None:
+            raise ParameterError("recipe_of: steps that do nothing must come with the names of the columns, got none.")
+        check_is_fitted(first)
+        names = getattr(first, "feature_names_in_", first.n_features_in_)
+    plain = Recipe.plain(names)
+    table = _through(steps, _Table([_Feature(source) for source in plain.sources], []))
     made = [(feature.origin, feature.steps) for feature in table.features]
-    recipe = Recipe.of_features(columns, made, table.categories, named)
-    return recipe.without_unused() if named else recipe
+    recipe = Recipe.of_features(plain.columns, made, table.categories, plain.named)
+    return recipe.without_unused() if plain.named else recipe
 
 
-def _columns(steps: Sequence[Any], names: Iterable[str] | int | None) -> tuple[tuple[str, ...], bool]:
-    """Return the raw columns, and whether they have names."""
-    if names is not None:
-        plain = Recipe.plain(names)
-        return plain.columns, plain.named
+def _flat(steps: Any) -> Iterator[Any]:
+    """Yield the steps of lists and pipelines, as deep as they go, that do something."""
+    inner = [step for _, step in steps.steps] if isinstance(steps, Pipeline) else steps
+    if isinstance(inner, (list, tuple)):
+        for step in inner:
+            yield from _flat(step)
+    elif inner not in (None, "passthrough"):
+        yield inner
+
+
+def _through(steps: Any, table: _Table) -> _Table:
+    """Return what steps make of features, one after the other."""
     for step in _flat(steps):
-        if hasattr(step, "n_features_in_"):
-            known = getattr(step, "feature_names_in_", None)
-            return tuple(map(str, range(step.n_features_in_) if known is None else known)), known is not None
-        if not isinstance(step, str) and step is not None:
-            check_is_fitted(step)
-            break
-    raise ParameterError("recipe_of: steps that do nothing must come with the names of the columns, got names=None.")
-
-
-def _flat(steps: Iterable[Any]) -> Iterator[Any]:
-    for step in steps:
-        yield from _flat(inner for _, inner in step.steps) if isinstance(step, Pipeline) else [step]
-
-
-def _through(step: Any, table: _Table) -> _Table:
-    """Return what a step makes of features."""
-    if step is None or isinstance(step, str):
-        if step in (None, "passthrough"):
-            return table
-        if step == "drop":
-            return table.with_features([])
-    if isinstance(step, Pipeline):
-        for _, inner in step.steps:
-            table = _through(inner, table)
-        return table
-    rule = _RULES.get(type(step))
-    if rule is None:
-        name = step if isinstance(step, str) else type(step).__name__
-        raise ParameterError(
-            f"recipe_of: steps must be {listed([cls.__name__ for cls in _KNOWN], most=20)} or 'passthrough', got "
-            f"{name!r}. Do its work before the pipeline, or keep the pipeline as it is in Python."
-        )
-    check_is_fitted(step)
-    width = getattr(step, "n_features_in_", len(table.features))
-    if width != len(table.features):
-        raise ParameterError(
-            f"recipe_of: {type(step).__name__} must have been fitted on {len(table.features)} columns, got {width}."
-        )
-    return rule(step, table)
+        rule = _RULES.get(type(step))
+        if rule is None:
+            known = [cls.__name__ for cls in _RULES if cls is not FunctionTransformer]
+            name = step if isinstance(step, str) else type(step).__name__
+            raise ParameterError(
+                f"recipe_of: steps must be {listed([*known, 'Pipeline'], most=20)} or 'passthrough', got {name!r}. Do "
+                "its work before the pipeline, or keep the pipeline as it is in Python."
+            )
+        check_is_fitted(step)
+        if step.n_features_in_ != len(table.features):
+            must, got = f"must have been fitted on {len(table.features)} columns", step.n_features_in_
+            raise ParameterError(f"recipe_of: {type(step).__name__} {must}, got {got}.")
+        table = rule(step, table)
+    return table
 
 
 def _standard_scaler(step: Any, table: _Table) -> _Table:
@@ -276,20 +261,18 @@ def _simple_imputer(step: Any, table: _Table) -> _Table:
         raise _refused(step, "missing_values must be NaN", step.missing_values)
     if step.add_indicator:
         raise _refused(step, "add_indicator must be False", True)
-    # A column that had no value at all is left out, unless it is to be kept.
-    kept = [(f, v) for f, v in zip(table.features, step.statistics_) if step.keep_empty_features or not is_missing(v)]
-    return table.with_features(_filled(step, feature, value) for feature, value in kept)
-
-
-def _filled(step: Any, feature: _Feature, value: Any) -> _Feature:
-    """Return a feature with missing cells replaced: by a number, or by a text for an encoder of categories."""
-    plain = _category(step, value)
-    if isinstance(plain, str):
-        return replace(feature, missing=plain)
-    fill = float(plain or 0.0)
-    if not math.isfinite(fill):
-        raise _refused(step, "it must fill with finite numbers or texts", value)
-    return replace(feature, steps=(*feature.steps, ("fill", fill)))
+    features = []
+    for feature, value in zip(table.features, step.statistics_):
+        fill = _category(step, value)
+        if fill is None and not step.keep_empty_features:
+            continue  # the column had no value at all
+        if isinstance(fill, str):  # for an encoder of categories
+            features.append(replace(feature, missing=fill))
+        elif math.isfinite(fill or 0.0):
+            features.append(replace(feature, steps=(*feature.steps, ("fill", float(fill or 0.0)))))
+        else:
+            raise _refused(step, "it must fill with finite numbers or texts", value)
+    return table.with_features(features)
 
 
 def _one_hot_encoder(step: Any, table: _Table) -> _Table:
@@ -304,13 +287,14 @@ def _one_hot_encoder(step: Any, table: _Table) -> _Table:
 
 
 def _ordinal_encoder(step: Any, table: _Table) -> _Table:
-    ignores = step.handle_unknown == "use_encoded_value"
-    unknown = _none_for_nan(step.unknown_value) if ignores else None
+    handling = "ignore" if step.handle_unknown == "use_encoded_value" else "error"
+    given = (step.unknown_value, step.encoded_missing_value)
+    unknown, missing = (None if is_missing(value) else float(value) for value in given)
     features = []
     for feature, values in zip(table.features, step.categories_):
-        some = _categories(step, feature, values, "ignore" if ignores else "error")
-        missing = _none_for_nan(step.encoded_missing_value) if None in some.values else unknown
-        features.append(_Feature(Ordinal(table.place(some), unknown, missing)))
+        some = _categories(step, feature, values, handling)
+        own = missing if None in some.values else unknown
+        features.append(_Feature(Ordinal(table.place(some), unknown, own)))
     return table.with_features(features, sparse=False)
 
 
@@ -320,11 +304,8 @@ def _categories(step: Any, feature: _Feature, values: Any, unknown: Any) -> Cate
     if not isinstance(feature.origin, Number) or len(fills) < len(feature.steps):
         raise _refused(step, "it must come before scalers and other encoders", "it after one")
     if any(rare is not None for rare in getattr(step, "infrequent_categories_", [])):
-        raise _refused(
-            step,
-            "rare categories must have columns of their own",
-            "some that min_frequency or max_categories puts together",
-        )
+        must = "rare categories must have columns of their own"
+        raise _refused(step, must, "some that min_frequency or max_categories puts together")
     known = tuple(_category(step, value) for value in values)
     if len(set(known)) < len(known):
         raise _refused(step, "categories must differ", "None and NaN, which are one missing value")
@@ -342,10 +323,6 @@ def _category(step: Any, value: Any) -> Category:
     return plain
 
 
-def _none_for_nan(value: Any) -> float | None:
-    return None if is_missing(value) else float(value)
-
-
 def _function_transformer(step: Any, table: _Table) -> _Table:
     # A fitted ColumnTransformer has one without a function in place of "passthrough".
     if step.func is not None:
@@ -357,43 +334,35 @@ def _column_transformer(step: Any, table: _Table) -> _Table:
     names = list(getattr(step, "feature_names_in_", []))
     features: list[_Feature] = []
     for name, inner, columns in step.transformers_:
-        some = table.with_features(table.features[j] for j in _positions(columns, names, len(table.features)))
-        made = _through(inner, some) if some.features else some
+        chosen = _positions(columns, names, len(table.features))
+        if inner == "drop" or not len(chosen):
+            continue
+        made = _through(inner, table.with_features(table.features[j] for j in chosen))
         weight = (step.transformer_weights or {}).get(name)
         features += (made if weight is None else made.then("multiply", weight)).features
     return table.with_features(features, sparse=step.sparse_output_)
 
 
-def _positions(columns: Any, names: list[str], n: int) -> list[int]:
+def _positions(columns: Any, names: list[str], n: int) -> NDArray[np.intp]:
     """Return the columns that a ColumnTransformer was given: names, numbers, a slice of either, or a mask."""
     if isinstance(columns, slice):
-        if isinstance(columns.start, str) or isinstance(columns.stop, str):
-            begin = 0 if columns.start is None else names.index(columns.start)
-            end = n if columns.stop is None else names.index(columns.stop) + 1
-            return list(range(begin, end))[:: columns.step]
-        return list(range(n))[columns]
-    chosen: list[Any] = [columns] if np.isscalar(columns) else list(columns)
-    if chosen and all(isinstance(column, (bool, np.bool_)) for column in chosen):
-        return np.flatnonzero(chosen).tolist()
-    return [names.index(column) if isinstance(column, str) else range(n)[column] for column in chosen]
+        start, stop = (names.index(at) if isinstance(at, str) else at for at in (columns.start, columns.stop))
+        return np.arange(n)[start : stop + 1 if isinstance(columns.stop, str) else stop : columns.step]
+    chosen: list[Any] = [columns] if np.isscalar(columns) else columns
+    return np.arange(n)[[names.index(at) if isinstance(at, str) else at for at in chosen]]
 
 
 def _table_recipe(step: Any, table: _Table) -> _Table:
     if any(not isinstance(feature.origin, Number) or feature.steps for feature in table.features):
         raise _refused(step, "it must be the first step", "it after another")
-    recipe: Recipe = step.recipe_
     names = list(getattr(step, "feature_names_in_", map(str, range(step.n_features_in_))))
-    at = [table.features[names.index(name)].origin.column for name in recipe.columns]  # type: ignore[union-attr]
-    place = [table.place(replace(some, column=at[some.column])) for some in recipe.categories]
-    features = []
-    for origin, steps in recipe.features:
-        moved: Origin = (
-            Number(at[origin.column])
-            if isinstance(origin, Number)
-            else replace(origin, categories=place[origin.categories])
-        )
-        features.append(_Feature(moved, steps))
-    return table.with_features(features)
+    at = [table.features[names.index(name)].origin.column for name in step.recipe_.columns]  # type: ignore[union-attr]
+    moved = step.recipe_.with_columns(step.recipe_.columns, at)
+    place = [table.place(some) for some in moved.categories]
+    return table.with_features(
+        _Feature(source if isinstance(source, Number) else replace(source, categories=place[source.categories]), steps)
+        for source, steps in moved.features
+    )
 
 
 def _refused(step: Any, must: str, got: Any) -> ParameterError:
@@ -411,4 +380,3 @@ _RULES: dict[type, Callable[[Any, _Table], _Table]] = {
     TableRecipe: _table_recipe,
     FunctionTransformer: _function_transformer,
 }
-_KNOWN = [cls for cls in _RULES if cls is not FunctionTransformer] + [Pipeline]

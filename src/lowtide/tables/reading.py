@@ -181,8 +181,8 @@ def _check_header(file: str, names: list[str]) -> None:
         )
 
 
-def _open_npy(path: Path) -> Source:
-    """Return an array (n, d) or (n,), mapped into memory."""
+def _open_npy(path: Path, _header: bool) -> Source:
+    """Return an array (n, d) or (n,), mapped into memory, as a table."""
     try:
         given = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -227,7 +227,7 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
-def _open_parquet(path: Path) -> Source:
+def _open_parquet(path: Path, _header: bool) -> Source:
     """Return a Parquet table, read in batches of rows."""
     arrow = import_pyarrow()
     try:
@@ -264,13 +264,16 @@ def _arrow_values(types: Any, column: Any) -> NDArray[Any]:
     return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
-_TEXT = (".csv", ".tsv", ".txt")
-_BINARY: dict[str, Callable[[Path], Source]] = {".npy": _open_npy, ".parquet": _open_parquet, ".pq": _open_parquet}
+_OPENERS: dict[str, Callable[[Path, bool], Source]] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), _open_csv),
+    **dict.fromkeys((".parquet", ".pq"), _open_parquet),
+    ".npy": _open_npy,
+}
 
 
 def is_table_name(path: Path) -> bool:
     """Whether a file's name says that it is a table."""
-    return path.suffix.lower() in (*_TEXT, *_BINARY)
+    return path.suffix.lower() in _OPENERS
 
 
 def open_table(path: Path, *, header: bool = True) -> Source:
@@ -282,15 +285,12 @@ def open_table(path: Path, *, header: bool = True) -> Source:
     header : bool, default=True
         Whether the first line of a text table names the columns.
     """
-    ending = path.suffix.lower()
-    if ending in _TEXT:
-        return _open_csv(path, header)
-    if ending not in _BINARY:
+    if not is_table_name(path):
         raise TableError(
             f"{path.name}: a table must be a .csv, .tsv, .npy or .parquet file, got {path.suffix or 'no ending'!r}. "
             "Convert or rename it."
         )
-    return _BINARY[ending](path)
+    return _OPENERS[path.suffix.lower()](path, header)
 
 
 def number_matrix(block: Block, names: Sequence[str], purpose: Purpose, may_miss: Collection[str] = ()) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.spec import Part, State, take_parts
-from lowtide.tables.cells import TableError, columns_of, listed, plain_cells, shown
+from lowtide.tables.cells import TableError, array_of_rows, columns_of, listed, plain_cells, shown
 from lowtide.tables.elements import (
     NEUTRAL,
     Categories,
@@ -166,13 +166,8 @@ class Recipe:
     ) -> Self:
         """Return the recipe of features that are a source and steps each: ("subtract", 2.0), ("clip", 0.0, 1.0)."""
         made = list(features)
-        return cls(
-            tuple(columns),
-            named,
-            tuple(source for source, _ in made),
-            _aligned([s for _, s in made]),
-            tuple(categories),
-        )
+        sources, own = zip(*made) if made else ((), ())
+        return cls(tuple(columns), named, sources, _aligned(own), tuple(categories))
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -205,10 +200,13 @@ class Recipe:
     def without_unused(self) -> Self:
         """Return the recipe for tables without the columns that no feature is made of."""
         used = sorted({*self._taken.tolist(), *(some.column for some in self.categories)})
-        place = {column: j for j, column in enumerate(used)}
-        known = tuple(replace(c, column=place[c.column]) for c in self.categories)
+        return self.with_columns([self.columns[j] for j in used], {column: j for j, column in enumerate(used)})
+
+    def with_columns(self, columns: Iterable[str], place: Mapping[int, int] | Sequence[int]) -> Self:
+        """Return the recipe for tables of other columns, whose column place[j] is what column j is now."""
+        known = tuple(replace(some, column=place[some.column]) for some in self.categories)
         sources = tuple(Number(place[s.column]) if isinstance(s, Number) else s for s in self.sources)
-        return replace(self, columns=tuple(self.columns[j] for j in used), sources=sources, categories=known)
+        return replace(self, columns=tuple(columns), sources=sources, categories=known)
 
     @property
     def n_features(self) -> int:
@@ -248,6 +246,8 @@ class Recipe:
         TableError
             Naming missing columns, or the row and column of a cell that cannot be taken.
         """
+        if isinstance(rows, (list, tuple)):
+            rows = array_of_rows(rows, self.columns)
         if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "fiub" and not self.categories:
             if rows.shape[1] != len(self.columns):
                 raise TableError(f"rows must have {len(self.columns)} columns, got {rows.shape[1]}.")

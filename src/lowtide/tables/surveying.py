@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +178,8 @@ def learn_recipe(choice: Choice, numbers: Floats, texts: Texts, *, standardize: 
     array([[-1.,  0.,  1.],
            [ 1.,  1.,  0.]])
     """
-    moments = _Moments(choice.numeric)
-    moments.add(numbers)
-    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments if standardize else None)
+    moments = _Moments(choice.numeric, numbers) if standardize else None
+    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments)
 
 
 def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: _Moments | None) -> Recipe:
@@ -208,10 +207,12 @@ def _check_categories(categories: Mapping[str, set[str]]) -> None:
 class _Moments:
     """Mean and deviation of columns, block by block (Chan, Golub and LeVeque's update)."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *blocks: Floats) -> None:
         self.n_rows, self._names, n = 0, names, len(names)
         self._mean, self._squares = np.zeros(n), np.zeros(n)
         self._low, self._high = np.full(n, np.inf), np.full(n, -np.inf)
+        for numbers in blocks:
+            self.add(numbers)
 
     def add(self, numbers: Floats) -> None:
         n = len(numbers)
@@ -312,18 +313,9 @@ def _cells(some: Categories, block: Block, recipe: Recipe) -> NDArray[Any]:
     return np.array([text or None for text in block.texts(name).tolist()], dtype=object)
 
 
-class Survey(NamedTuple):
-    """What one pass over a table has found."""
-
-    n_rows: int
-    recipe: Recipe
-    sample: Floats
-    kind: Kind | None
-
-
 def survey(
     source: Source, choice: Choice, *, standardize: bool, seed: int, report: Callable[[int], None] = lambda n: None
-) -> Survey:
+) -> tuple[int, Recipe, Floats, Kind | None]:
     """Read a table of any size once, in memory that does not grow: all that a recipe and an encoder must know of it.
 
     Parameters
@@ -358,10 +350,9 @@ def survey(
             kinds.add(read_values(part.target, choice.target, first_row)[0])
     some = sample.rows()
     if moments.n_rows == len(some.numbers):  # the whole table: the moments are those of `learn_recipe`, to the bit
-        moments = _Moments(choice.numeric)
-        moments.add(some.numbers)
+        moments = _Moments(choice.numeric, some.numbers)
     recipe = _recipe(choice, categories, moments if standardize else None)
-    return Survey(moments.n_rows, recipe, some.matrix(recipe), _widest(kinds))
+    return moments.n_rows, recipe, some.matrix(recipe), _widest(kinds)
 
 
 def target_survey(source: Source, name: str, report: Callable[[int], None] = lambda n: None) -> Kind | None:
