@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from lowtide.cli.demo_measure import WIDTHS, PairErrors, Plan, compare, fit_ridge, predict_class
+from lowtide.cli.demo_measure import (
+    WIDTHS,
+    Plan,
+    calibrate,
+    compare,
+    estimate_pairs,
+    fit_ridge,
+    kernel_error,
+    predict_class,
+)
 from lowtide.encoders import RandomFeatures
 from lowtide.kernels import Gaussian
 
@@ -37,7 +46,7 @@ def test_one_bit_beats_float32_at_equal_bytes(comparison):
 
 def test_finer_codes_are_closer_to_the_kernel_at_equal_components(comparison):
     # The draws share their frequencies over widths, so the order is that of the rounding alone.
-    measured = [o.kernel_error.measured for o in comparison.same_components if o.bits in (4, 2, 1)]
+    measured = [o.kernel_error["measured"] for o in comparison.same_components if o.bits in (4, 2, 1)]
     assert measured == sorted(measured)
 
 
@@ -107,32 +116,30 @@ class NormalErrors:
 
 
 def collect(n_draws):
-    rows, errors = np.random.default_rng(0).standard_normal((N_ROWS, 3)), PairErrors()
-    for seed in range(n_draws):
-        errors.add(NormalErrors(seed), rows)
-    return errors
+    rows = np.random.default_rng(0).standard_normal((N_ROWS, 3))
+    return [estimate_pairs(NormalErrors(seed), rows) for seed in range(n_draws)]
 
 
 def test_summary_agrees_with_errors_of_known_size():
-    summary = collect(n_draws=2).summary()
-    ratio = (summary.measured / summary.predicted) ** 2
+    summary = kernel_error(collect(n_draws=2))
+    ratio = (summary["measured"] / summary["predicted"]) ** 2
     # A mean of N squared normals, weighted by std^2: relative variance 2 E std^4 / (N (E std^2)^2).
     std = 0.01 + 0.02 * np.linspace(0, 1, 10001)
     spread = np.sqrt(2 * np.mean(std**4) / (2 * N_PAIRS)) / np.mean(std**2)
     assert abs(ratio - 1) < 4 * spread
     expected = 0.9545
-    assert abs(summary.coverage - expected) < 4 * np.sqrt(expected * (1 - expected) / (2 * N_PAIRS))
+    assert abs(summary["coverage"] - expected) < 4 * np.sqrt(expected * (1 - expected) / (2 * N_PAIRS))
 
 
 def test_calibration_density_counts_every_pair():
-    calibration = collect(n_draws=2).calibration(seed=0)
+    calibration = calibrate(collect(n_draws=2), seed=0)
     inside = np.sum(calibration.density * np.diff(calibration.edges))
     outside = 6.3e-5  # probability beyond 4 standard errors
     assert 1 - inside < outside + 4 * np.sqrt(outside / (2 * N_PAIRS))
 
 
 def test_calibration_shows_pairs_over_the_whole_range_of_the_kernel():
-    calibration = collect(n_draws=1).calibration(seed=0)
+    calibration = calibrate(collect(n_draws=1), seed=0)
     exact = Gaussian(bandwidth=2.0).gram(np.random.default_rng(0).standard_normal((N_ROWS, 3)))
     values = exact[np.triu_indices(N_ROWS, 1)]
     bin_width = np.ptp(values) / 24
@@ -144,11 +151,10 @@ def test_calibration_shows_pairs_over_the_whole_range_of_the_kernel():
 def test_codes_are_judged_without_the_exact_distances():
     rows = np.random.default_rng(0).standard_normal((10, 5))
     encoder = RandomFeatures(gamma=0.2, n_components=64, random_state=0).fit(rows)
-    errors = PairErrors()
-    errors.add(encoder, rows)
+    found = kernel_error([estimate_pairs(encoder, rows)])
     _, from_codes = encoder.kernel_estimate(encoder.encode(rows), rows, return_std=True)
     pairs = np.triu_indices(10, 1)
-    assert errors.summary().predicted == np.sqrt(np.mean(from_codes[pairs].astype(np.float64) ** 2))
+    assert found["predicted"] == np.sqrt(np.mean(from_codes[pairs].astype(np.float64) ** 2))
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 import lowtide
-from lowtide.cli.demo import progress
-from lowtide.cli.demo_report import notes, reading, render_page, show
+from lowtide.cli.demo import notes, progress, reading, render_page, show
 from lowtide.errors import MissingExtraError
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -33,8 +32,8 @@ def test_reading_is_two_sentences_with_the_numbers_of_the_run(comparison):
     assert f"{100 * comparison.same_bytes[0].accuracy:.1f}%" in accuracy
     assert "32 bytes an item" in accuracy
     found = comparison.one_bit.kernel_error
-    assert f"{found.measured:.4f}" in error
-    assert f"{found.predicted:.4f}" in error
+    assert f"{found['measured']:.4f}" in error
+    assert f"{found['predicted']:.4f}" in error
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
-from lowtide.cli.fit import Training, split
+from lowtide.cli import fit
+from lowtide.cli.fit import split
 from lowtide.tables import Target
 
 
@@ -19,7 +20,7 @@ def inside(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(Training, "read", lambda *a: pytest.fail("worked for nothing"))
+    monkeypatch.setattr(fit, "read_table", lambda *a: pytest.fail("worked for nothing"))
 
 
 def refused(*arguments, code=2):

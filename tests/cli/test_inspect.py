@@ -6,7 +6,7 @@ import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv
 
 import lowtide as lt
-from lowtide.cli.inspect import expected_errors
+from lowtide.cli.inspect import expected_errors, sizes_by_part
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +86,12 @@ def test_inspect_says_what_is_in_ternary_features():
     assert "thresholds 1.08 kB" in said  # (2 x 64 + 3 + 4) x 8 bytes; W is a seed
 
 
+def test_sizes_are_by_part_the_largest_first_and_the_header_last():
+    arrays = {"decision/weights": {"bytes": 8}, "encoder/projection.signs": {"bytes": 24}}
+    sizes = sizes_by_part({"arrays": arrays, "header_bytes": 100})
+    assert list(sizes.items()) == [("frequencies", 24), ("weights", 8), ("header", 100)]
+
+
 @pytest.mark.parametrize("name", ["flowers.csv", "cut.lowtide"])
 def test_inspect_of_another_file_is_one_line(inside, name):
     fitted()
@@ -119,7 +125,7 @@ def test_inspect_says_what_is_in_files_of_kernels_with_a_direction(inside):
 
 def curves(**kwargs):
     encoder = lt.RandomFeatures(gamma=0.3, n_components=1024, random_state=0, **kwargs).fit(np.zeros((2, 5)))
-    return {curve.sides: curve for curve in expected_errors(encoder)}
+    return expected_errors(encoder)
 
 
 def test_expected_errors_are_the_closed_forms_of_independent_frequencies():
@@ -129,18 +135,18 @@ def test_expected_errors_are_the_closed_forms_of_independent_frequencies():
         full = (1 + doubled - 2 * value**2) / 2
         coded = np.pi**2 / 16 + np.pi / 8 * doubled - value**2
         # The curves are tabulated to four digits.
-        assert found["full x full"].at[value] == pytest.approx(np.sqrt(full / n_frequencies), rel=1e-3)
-        assert found["codes x full"].at[value] == pytest.approx(np.sqrt(coded / n_frequencies), rel=1e-3)
+        assert found["full x full"]["at_kernel"][str(value)] == pytest.approx(np.sqrt(full / n_frequencies), rel=1e-3)
+        assert found["codes x full"]["at_kernel"][str(value)] == pytest.approx(np.sqrt(coded / n_frequencies), rel=1e-3)
     # Far apart, a normalized product of one-bit codes is a mean of 1024 signs.
-    assert found["codes x codes"].worst == pytest.approx(1 / np.sqrt(1024), rel=1e-3)
-    assert found["codes x full"].worst == pytest.approx(np.pi / 4 / np.sqrt(n_frequencies), rel=1e-3)
+    assert found["codes x codes"]["worst"] == pytest.approx(1 / np.sqrt(1024), rel=1e-3)
+    assert found["codes x full"]["worst"] == pytest.approx(np.pi / 4 / np.sqrt(n_frequencies), rel=1e-3)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern"])
 def test_worst_error_is_no_less_than_any_other(kernel):
     projection = "iid" if kernel == "laplacian" else "hadamard"
     for curve in curves(kernel=kernel, projection=projection).values():
-        assert curve.worst >= max(curve.at.values()) > 0
+        assert curve["worst"] >= max(curve["at_kernel"].values()) > 0
 
 
 def test_an_encoder_without_codes_has_one_pair_of_sides():

@@ -1,13 +1,14 @@
 import json
 import os
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv, rent_csv, write_csv
 
 import lowtide as lt
-from lowtide.cli.predict import check_can_write, write_table
+from lowtide.cli.predict import check_output, write_table
 from lowtide.tables import number_matrix, open_table, reading
 
 PARTS = [
@@ -221,8 +222,9 @@ def test_a_table_that_cannot_be_finished_leaves_the_old_file(tmp_path, ending):
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_check_can_write_refuses_other_endings_and_several_columns_in_npy(tmp_path):
-    assert check_can_write(tmp_path / "t.csv", several=True) == ""
-    assert check_can_write(tmp_path / "t.npy", several=False) == ""
-    assert ".parquet" in check_can_write(tmp_path / "t.npy", several=True)
-    assert "must end in" in check_can_write(tmp_path / "t.xlsx", several=False)
+def test_check_output_refuses_other_endings_and_several_columns_in_npy(tmp_path):
+    for name, several in (("t.csv", True), ("t.npy", False)):
+        assert check_output(tmp_path / name, force=False, several=several) == tmp_path / name
+    for name, several, problem in (("t.npy", True, ".parquet"), ("t.xlsx", False, "must end in")):
+        with pytest.raises(click.BadParameter, match=problem):
+            check_output(tmp_path / name, force=False, several=several)

@@ -8,7 +8,26 @@ import click
 import numpy as np
 import pytest
 
-from lowtide.cli.terminal import Voice, WordOrNumber, check_writable, npy_pieces
+from lowtide.cli.terminal import (
+    Voice,
+    WordOrNumber,
+    amount,
+    bytes_in_words,
+    check_writable,
+    counted,
+    npy_pieces,
+    sheet,
+)
+
+
+def test_numbers_are_said_with_units_nouns_and_four_digits():
+    assert [bytes_in_words(n) for n in (512, 51_234, 7_900_000)] == ["512 bytes", "51.2 kB", "7.9 MB"]
+    assert [counted(n, "row") for n in (1, 12_000)] == ["1 row", "12,000 rows"]
+    assert [amount(value) for value in (0.0312345, 1234567.0)] == ["0.03123", "1.235e+06"]
+
+
+def test_sheet_leaves_out_lines_without_text():
+    assert sheet([("rows", "150"), ("score", ""), ("classes", "3")]) == "rows       150\nclasses    3"
 
 
 @pytest.mark.parametrize(

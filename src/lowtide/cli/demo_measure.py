@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,23 +18,8 @@ from threadpoolctl import threadpool_limits
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 
-__all__ = [
-    "FLOAT32",
-    "WIDTHS",
-    "Calibration",
-    "Comparison",
-    "KernelError",
-    "Outcome",
-    "PairErrors",
-    "Plan",
-    "Report",
-    "compare",
-    "fit_ridge",
-    "fitting_components",
-    "predict_class",
-]
-
 Report = Callable[[int, int, str], None]
+Pairs = NDArray[np.float64]  # (3, n_pairs): exact kernel values, estimates, predicted standard errors
 
 FLOAT32 = 32
 WIDTHS = (FLOAT32, 4, 2, 1)  # bits a feature, from the full side to the smallest code
@@ -55,25 +40,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class KernelError:
-    """Estimated against exact kernel over all pairs of test rows and all draws.
-
-    Attributes
-    ----------
-    measured : float
-        Root mean square of estimate - exact.
-    predicted : float
-        Root mean square of the closed-form standard error of the same pairs.
-    coverage : float
-        Share of the pairs within two predicted standard errors.
-    """
-
-    measured: float
-    predicted: float
-    coverage: float
-
-
-@dataclass(frozen=True)
 class Outcome:
     """One classifier.
 
@@ -89,8 +55,8 @@ class Outcome:
         For each test row, the share of draws in which its class was right.
     fit_seconds, predict_seconds : float
         From raw rows, encoding included; the best of all draws.
-    kernel_error : KernelError or None
-        None where it was not measured or is zero by definition.
+    kernel_error : dict of float, or None
+        As `kernel_error` returns it; None where it was not measured or is zero by definition.
     """
 
     bits: int | None
@@ -99,7 +65,7 @@ class Outcome:
     correct: NDArray[np.float64]
     fit_seconds: float
     predict_seconds: float
-    kernel_error: KernelError | None = None
+    kernel_error: dict[str, float] | None = None
 
     @property
     def accuracy(self) -> float:
@@ -122,12 +88,8 @@ class Outcome:
 class Calibration:
     """Do the error bars of one-bit codes hold? A few pairs to look at, and the z-scores of all.
 
-    Attributes
-    ----------
-    exact, estimate, std : ndarray of float64, shape (n_pairs,)
-        Pairs of the first draw, spread evenly over the range of the kernel.
-    edges, density : ndarray of float64, shapes (n_bins + 1,) and (n_bins,)
-        Histogram of (estimate - exact) / std over all pairs and draws, as a density.
+    `exact`, `estimate` and `std` are of pairs of the first draw, spread evenly over the range of the kernel; `density`
+    is the histogram of (estimate - exact) / std over all pairs and draws, between `edges`.
     """
 
     exact: NDArray[np.float64]
@@ -190,20 +152,8 @@ class _Data(NamedTuple):
 
 @threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]
 def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comparison:
-    """Measure every method of the demo.
+    """Measure every method of the demo; `report` is told of each step before it.
 
-    Parameters
-    ----------
-    plan : Plan
-    report : callable (done, total, what), optional
-        Called before each step.
-
-    Returns
-    -------
-    Comparison
-
-    Notes
-    -----
     On one thread: libsvm has no more, and those of BLAS wait for each other for seconds when the machine is busy.
     """
     start = time.perf_counter()
@@ -215,10 +165,10 @@ def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comp
     outcomes, calibration = [], None
     for done, (bits, n_components, in_table) in enumerate(settings, start=1):
         report(done, len(settings) + 1, f"{n_components} features, {bits}-bit")
-        pairs = PairErrors() if in_table else None
-        outcomes.append(_run_features(data, bits, n_components, plan, pairs))
-        if pairs is not None and (bits, n_components) == (1, plan.n_components):
-            calibration = pairs.calibration(plan.seed)
+        outcome, pairs = _run_features(data, bits, n_components, plan, with_pairs=in_table)
+        outcomes.append(outcome)
+        if (bits, n_components) == (1, plan.n_components):
+            calibration = calibrate(pairs, plan.seed)
     assert calibration is not None, "the settings hold one-bit features at the planned size"
     return Comparison(
         plan=plan,
@@ -269,9 +219,11 @@ def _run_exact(data: _Data, n_repeats: int) -> Outcome:
     return Outcome(None, n_features, 4.0 * n_features, correct, min(fits), min(seconds for seconds, _ in predictions))
 
 
-def _run_features(data: _Data, bits: int, n_components: int, plan: Plan, pairs: PairErrors | None) -> Outcome:
+def _run_features(
+    data: _Data, bits: int, n_components: int, plan: Plan, *, with_pairs: bool
+) -> tuple[Outcome, list[Pairs]]:
     """Fit and test one width at one number of components, on each draw of the frequencies."""
-    trials = []
+    trials, pairs = [], []
     for draw in range(plan.n_draws):
         encoder = RandomFeatures(
             "rbf",
@@ -281,17 +233,17 @@ def _run_features(data: _Data, bits: int, n_components: int, plan: Plan, pairs: 
             random_state=plan.seed * plan.n_draws + draw,
         )
         trials.append(_try(encoder, data, plan.alpha))
-        if pairs is not None:
-            pairs.add(encoder, data.test)
-    return Outcome(
+        if with_pairs:
+            pairs.append(estimate_pairs(encoder, data.test))
+    outcome = replace(
+        trials[0],
         bits=bits,
-        n_components=n_components,
-        bytes_per_item=trials[0].bytes_per_item,
         correct=np.mean([trial.correct for trial in trials], axis=0),
         fit_seconds=min(trial.fit_seconds for trial in trials),
         predict_seconds=min(trial.predict_seconds for trial in trials),
-        kernel_error=None if pairs is None else pairs.summary(),
+        kernel_error=kernel_error(pairs) if with_pairs else None,
     )
+    return outcome, pairs
 
 
 def _try(encoder: RandomFeatures, data: _Data, alpha: float) -> Outcome:
@@ -314,42 +266,36 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, value
 
 
-class PairErrors:
-    """Exact values, estimates and predicted standard errors of all pairs i < j, a row of each a draw."""
+def estimate_pairs(encoder: RandomFeatures, rows: Any) -> Pairs:
+    """Return exact values, estimates and their predicted standard errors of all pairs i < j of rows.
 
-    def __init__(self) -> None:
-        self._draws: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = []
+    Estimates are of codes against float features, or of these on both sides without codes. Given codes, the encoder has
+    no way to the exact distance: their standard errors come from the estimate itself.
+    """
+    left = rows if encoder.bits is None else encoder.encode(rows)
+    estimate, std = encoder.kernel_estimate(left, rows, return_std=True)
+    pairs = np.triu_indices(len(rows), 1)
+    return np.stack([values[pairs].astype(np.float64) for values in (encoder.kernel_.gram(rows), estimate, std)])
 
-    def add(self, encoder: RandomFeatures, rows: Any) -> None:
-        """Estimate the kernel between all rows: codes against float features, or these on both sides without codes.
 
-        Given codes, the encoder has no way to the exact distance: their standard errors come from the estimate itself.
-        """
-        left = rows if encoder.bits is None else encoder.encode(rows)
-        estimate, std = encoder.kernel_estimate(left, rows, return_std=True)
-        pairs = np.triu_indices(len(rows), 1)
-        exact = encoder.kernel_.gram(rows)
-        self._draws.append((exact[pairs], estimate[pairs].astype(np.float64), std[pairs].astype(np.float64)))
+def kernel_error(draws: list[Pairs]) -> dict[str, float]:
+    """Return root mean squares of measured and predicted errors, and the share of pairs within two of the latter."""
+    exact, estimate, std = np.stack(draws, axis=1)
+    error = estimate - exact
+    return {
+        "measured": float(np.sqrt(np.mean(error**2))),
+        "predicted": float(np.sqrt(np.mean(std**2))),
+        "coverage": float(np.mean(np.abs(error) <= 2.0 * std)),
+    }
 
-    def summary(self) -> KernelError:
-        """Return measured and predicted root mean squares, and the share of pairs within two standard errors."""
-        exact, estimate, std = (np.stack(column) for column in zip(*self._draws))
-        error = estimate - exact
-        return KernelError(
-            measured=float(np.sqrt(np.mean(error**2))),
-            predicted=float(np.sqrt(np.mean(std**2))),
-            coverage=float(np.mean(np.abs(error) <= 2.0 * std)),
-        )
 
-    def calibration(self, seed: int) -> Calibration:
-        """Return pairs to look at, spread over the range of the kernel, and the histogram of all z-scores."""
-        exact, estimate, std = self._draws[0]
-        shown = _spread(exact, np.random.default_rng(seed))
-        scores = np.concatenate([(k - truth) / s for truth, k, s in self._draws])
-        counts, _ = np.histogram(scores, _EDGES)
-        # Divided by all scores, also those beyond the edges, so that bars compare with the normal density.
-        density = counts / (scores.size * np.diff(_EDGES))
-        return Calibration(exact[shown], estimate[shown], std[shown], _EDGES, density)
+def calibrate(draws: list[Pairs], seed: int) -> Calibration:
+    """Return pairs to look at, spread over the range of the kernel, and the histogram of all z-scores."""
+    exact, estimate, std = draws[0][:, _spread(draws[0][0], np.random.default_rng(seed))]
+    scores = np.concatenate([(k - truth) / s for truth, k, s in draws])
+    counts, _ = np.histogram(scores, _EDGES)
+    # Divided by all scores, also those beyond the edges, so that bars compare with the normal density.
+    return Calibration(exact, estimate, std, _EDGES, counts / (scores.size * np.diff(_EDGES)))
 
 
 def _spread(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:

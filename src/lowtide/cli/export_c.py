@@ -9,12 +9,10 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import FittedTable, encoder_of, load_encoder
-from lowtide.cli.terminal import Voice, bytes_in_words, sheet, voice_options
+from lowtide.cli.terminal import FILE, Voice, bytes_in_words, refuse, sheet, voice_options
 
 if TYPE_CHECKING:
     from lowtide.device import DeviceCode
-
-__all__ = ["export_c"]
 
 
 # \b keeps the lines as they are.
@@ -26,7 +24,7 @@ Examples:
 
 
 @click.command("export-c", short_help="Write a model as C for a small device.", epilog=_EXAMPLES)
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("model", type=FILE)
 @click.option(
     "--output",
     "-o",
@@ -39,7 +37,6 @@ Examples:
     "--weights",
     type=click.Choice(["int8", "int6", "int4", "float16", "none"]),
     default="int8",
-    show_default=True,
     help="How the weights of the decision are kept; none for the encoder alone.",
 )
 @click.option(
@@ -51,13 +48,10 @@ Examples:
     "--favor",
     type=click.Choice(["flash", "time"]),
     default="flash",
-    show_default=True,
     help="Draw again what a seed gives and keep weights coded, or keep all of it ready.",
 )
 @click.option(
-    "--check",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Table whose rows are decided with the rounded weights and by the model itself.",
+    "--check", type=FILE, help="Table whose rows are decided with the rounded weights and by the model itself."
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @voice_options
@@ -80,7 +74,7 @@ def export_c(
     thing = lt.load(model)
     decides = weights != "none" and hasattr(thing, "decision_")
     if check is not None and not decides:
-        raise click.BadParameter("needs a model and weights for its decision.", param_hint="'--check'")
+        refuse("--check", "needs a model and weights for its decision.")
     if thing is encoder_of(thing) and not table.recipe.is_identity:
         voice.note(
             f"columns are taken {table.how} by the encoder: rows on the device must be what the table's recipe makes "
@@ -106,13 +100,11 @@ def _written(made: DeviceCode, folder: Path, *, force: bool) -> tuple[Path, Path
     """Write both files; those that are there already are replaced only with `force`."""
     there = [path for path in (folder / f"{made.name}.h", folder / f"{made.name}.c") if path.exists()]
     if there and not force:
-        problem = f"must not hold {str(there[0])!r} yet. Add --force to replace it."
-        raise click.BadParameter(problem, param_hint="'--output'")
+        refuse("--output", f"must not hold {str(there[0])!r} yet. Add --force to replace it.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"must be a folder that can be made, got: {error.strerror}."
-        raise click.BadParameter(problem, param_hint="'--output'") from error
+        refuse("--output", f"must be a folder that can be made, got: {error.strerror}.")
     return made.write(folder)
 
 

@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import lowtide as lt
-from lowtide.cli.models import (
-    FittedTable,
-    Score,
-    choose_columns,
-    encoder_summary,
-    make_encoder,
-    make_learner,
-    name_of_y,
-    score,
-    stored_target,
-    write_model,
-)
-from lowtide.cli.terminal import (
-    EncoderOptions,
-    TableOptions,
-    Voice,
-    WordOrNumber,
-    amount,
-    bytes_in_words,
-    check_new,
-    column_options,
-    counted,
-    encoder_options,
-    options_beside,
-    sheet,
-    table_options,
-    voice_options,
-)
+from lowtide.cli import models
+from lowtide.cli import terminal as term
+from lowtide.cli.models import FittedTable, score_in_words
+from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, WordOrNumber, counted, refuse
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lowtide.tables import Choice, Gathered, Target, Task
+    from lowtide.tables import Target, Task
 
     Index = NDArray[np.intp]
-
-__all__ = ["Outcome", "StoreTraining", "Training", "fit", "split"]
 
 # How the model learns and how the command speaks; what codes are made of is settled.
 _WITH_A_STORE = ("data", "target", "output", "force", "task", "loss", "C", "share", "seed", "as_json", "quiet")
@@ -63,10 +37,10 @@ Examples:
 """
 
 
-@click.command(short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
-@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=term.TableCommand, short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
+@click.argument("data", type=term.FILE_OR_STORE)
 @click.option("--target", metavar="COLUMN", help="What to learn: a column, or a file with one column.  [store: y]")
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Model file to write.")
+@click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it is there.")
 @click.option(
     "--classification",
@@ -85,7 +59,6 @@ Examples:
     "C",
     type=WordOrNumber("auto"),
     default="auto",
-    show_default=True,
     help="Inverse regularization; auto chooses it on rows left out.",
 )
 @click.option(
@@ -93,16 +66,14 @@ Examples:
     "share",
     type=click.FloatRange(0.0, 1.0, max_open=True),
     default=0.0,
+    show_default=False,
     metavar="SHARE",
     help="Hold out this share of the rows, 0.1 say, and report the score on them.",
 )
-@encoder_options
-@table_options
-@voice_options
-@click.pass_context
-@column_options
+@term.encoder_options
+@term.table_options
+@term.voice_options
 def fit(
-    context: click.Context,
     data: Path,
     target: str | None,
     output: Path,
@@ -121,163 +92,115 @@ def fit(
     that 'lowtide predict' takes tables as they are. A store (.zarr) is read block by block, in memory that does not
     grow with its rows; its features are those it was encoded with.
     """
-    place = _check_output(output, force=force)
-    lesson: Lesson
+    place = term.check_new(output, "--output", force=force)
+    if lt.tables.is_table_name(output):
+        say = str(output.with_suffix(".lowtide"))
+        refuse("--output", f"must name a model file, {say!r} say, got {str(output)!r}.")
+    start = time.perf_counter()
     if data.is_dir():
-        _check_store_options(context)
-        lesson = StoreTraining.read(data, target or "y", task)
+        settled = "is a store of codes and must come without {}: its features are settled."
+        term.check_alone("DATA", _WITH_A_STORE, settled)
+        lesson = open_store(data, target or "y", task)
     elif target is None:
         raise click.MissingParameter(param_hint="'--target'", param_type="option")
     else:
-        lesson = Training.read(data, target, table, task, voice)
-    lesson.hold_out(share, encoder.seed)
-    learner = make_learner(
-        lesson.store.encoder if isinstance(lesson, StoreTraining) else make_encoder(encoder, len(lesson.train)),
+        lesson = read_table(data, target, table, task, voice)
+    seconds = {"read": time.perf_counter() - start}
+    train, held = split(lesson.target, share, encoder.seed)
+    learner = models.make_learner(
+        models.make_encoder(encoder, len(train)) if lesson.encoder is None else lesson.encoder,
         lesson.target.task,
         loss=loss,
         C=C,
         seed=encoder.seed,
         verbose=voice.shows_progress,
     )
-    outcome = lesson.run(learner, standardize=table.scale, voice=voice)
-    outcome.save(place)
-    voice.say(outcome.summary(output))
-    voice.result("fit", outcome.to_json(output))
+    start = time.perf_counter()
+    values = _learnable(lesson, lesson.target.values[train] if len(held) else lesson.target.values)
+    rows, others, fitted = lesson.material(train, held)
+    with voice.hearing():
+        learner.fit(rows, values)
+    learner.verbose = 0
+    seconds["fit"] = time.perf_counter() - start
+    score = None
+    if len(held):
+        classes = lesson.target.task == "classification"
+        score = models.score(lesson.target.values[held], learner.predict(others), classes=classes)
+    in_words = score_in_words(score, "held out") if score else ""
+    metadata = {**fitted.to_metadata(with_recipe=False), "score": in_words}
+    lt.save(learner.with_recipe(fitted.recipe), place, metadata=metadata)
+    content = _content(lesson, learner, fitted, len(train), output)
+    voice.say(_summary(content, learner, fitted, in_words, seconds["fit"]))
+    rounded = {name: round(value, 3) for name, value in seconds.items()}
+    voice.result("fit", {**content, "score": score, "seconds": rounded})
 
 
-def _check_output(output: Path, *, force: bool) -> Path:
-    """Return where a model will be written, or refuse before any work."""
-    place = check_new(output, "--output", force=force)
-    if lt.tables.is_table_name(output):
-        problem = f"must name a model file, {str(output.with_suffix('.lowtide'))!r} say, got {str(output)!r}."
-        raise click.BadParameter(problem, param_hint="'--output'")
-    return place
+@dataclass(frozen=True)
+class Lesson:
+    """A target, and the rows to learn it from and to test on, wherever they are.
 
-
-def _check_store_options(context: click.Context) -> None:
-    """Refuse options that a store has settled."""
-    given = options_beside(context, _WITH_A_STORE)
-    if given:
-        problem = f"is a store of codes and must come without {' and '.join(given)}: its features are settled."
-        raise click.BadParameter(problem, param_hint="'DATA'")
-
-
-@dataclass
-class Lesson(ABC):
-    """A target, and the rows to learn it from and to test on, wherever they are."""
+    `material` takes the numbers of both and returns what a learner takes of them, and the table that they are of; the
+    encoder is None where it is not settled.
+    """
 
     file: str
     target: Target
     target_name: str
-    read_seconds: float
-    train: Index = field(init=False)
-    held: Index = field(init=False)
+    encoder: Any
+    material: Callable[[Index, Index], tuple[Any, Any, FittedTable]]
 
-    @abstractmethod
-    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
-        """Return what a learner takes of the rows to learn from, and of those held out, and the table they are of."""
 
-    def hold_out(self, share: float, seed: int) -> None:
-        """Keep a share of the rows from learning, to score on."""
-        self.train, self.held = split(self.target, share, seed)
+def read_table(data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
+    """Read a table and its target, a column of it or a file of its own."""
+    source = lt.tables.open_table(data, header=table.header)
+    aside = lt.tables.target_file(target, source.names, source.file)
+    choice = models.choose_columns(source, None if aside else target, table, voice)
+    with voice.working(f"reading {source.file}") as report:
+        rows = lt.tables.gather(source, choice, report)
+        cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
+    n_rows, n_values = len(rows.numbers), 0 if cells is None else len(cells)
+    if cells is None or n_values != n_rows:
+        raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")
+    name = target if choice.target is None else choice.target
 
-    def run(self, learner: Any, *, standardize: bool, voice: Voice) -> Outcome:
-        """Fit on the rows to learn from, and score on the others."""
-        start = time.perf_counter()
-        values = self._learnable()
-        rows, held, table = self.material(standardize)
-        with voice.hearing():
-            learner.fit(rows, values)
-        learner.verbose = 0
-        seconds, result = time.perf_counter() - start, None
-        if len(self.held):
-            classes = self.target.task == "classification"
-            result = score(self.target.values[self.held], learner.predict(held), classes=classes)
-        return Outcome(self, learner, table, result, seconds)
+    def material(train: Index, held: Index) -> tuple[Any, Any, FittedTable]:
+        some = rows.take(train) if len(held) else rows
+        recipe = lt.tables.learn_recipe(choice, some.numbers, some.texts, standardize=table.scale)
+        others = rows.take(held).matrix(recipe)
+        return some.matrix(recipe), others, FittedTable(recipe, choice)
 
-    def _learnable(self) -> NDArray[Any]:
-        """Return what to learn from the rows that are not held out; one class is nothing to learn."""
+    return Lesson(source.file, lt.tables.read_target(cells, name, task), name, None, material)
+
+
+def open_store(path: Path, target: str, task: Task | None) -> Lesson:
+    """Open a store and read its target; the codes stay where they are."""
+    store = lt.CodeStore.open(path)
+    if store.encoder is None:
+        raise lt.tables.TableError(
+            f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
+        )
+    if len(store) == 0:
+        raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
+    column = models.stored_target(store, target)
+    if column not in store.columns:
+        raise lt.tables.TableError(
+            f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
+            "Encode the table with --target, or name another column."
+        )
+    name = models.name_of_y(store) if column == "y" else column
+
+    def material(train: Index, held: Index) -> tuple[Any, Any, FittedTable]:
         import numpy as np
 
-        values = self.target.values[self.train] if len(self.held) else self.target.values
-        if self.target.task == "classification" and len(np.unique(values)) < 2:
-            raise lt.tables.TableError(
-                f"target {self.target_name!r}: two classes or more are needed, got {values[0]!s} alone in "
-                f"{counted(len(values), 'row')}. Choose another column."
-            )
-        return values
-
-
-@dataclass
-class Training(Lesson):
-    """A table whose rows were read."""
-
-    choice: Choice
-    rows: Gathered
-
-    @classmethod
-    def read(cls, data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Training:
-        """Read a table and its target, a column of it or a file of its own."""
-        start = time.perf_counter()
-        source = lt.tables.open_table(data, header=table.header)
-        aside = lt.tables.target_file(target, source.names, source.file)
-        choice = choose_columns(source, None if aside else target, table, voice)
-        with voice.working(f"reading {source.file}") as report:
-            rows = lt.tables.gather(source, choice, report)
-            cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
-        n_rows, n_values = len(rows.numbers), 0 if cells is None else len(cells)
-        if cells is None or n_values != n_rows:
-            raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")
-        name = target if choice.target is None else choice.target
-        goal = lt.tables.read_target(cells, name, task)
-        return cls(source.file, goal, name, time.perf_counter() - start, choice, rows)
-
-    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
-        """Learn the recipe from the rows to learn from, and apply it to all."""
-        some = self.rows.take(self.train) if len(self.held) else self.rows
-        recipe = lt.tables.learn_recipe(self.choice, some.numbers, some.texts, standardize=standardize)
-        held = self.rows.take(self.held).matrix(recipe)
-        return some.matrix(recipe), held, FittedTable(recipe, self.choice)
-
-
-@dataclass
-class StoreTraining(Lesson):
-    """A store of codes, which stay where they are."""
-
-    store: lt.CodeStore
-
-    @classmethod
-    def read(cls, path: Path, target: str, task: Task | None) -> StoreTraining:
-        """Open a store and read its target."""
-        start = time.perf_counter()
-        store = lt.CodeStore.open(path)
-        if store.encoder is None:
-            raise lt.tables.TableError(
-                f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
-            )
-        if len(store) == 0:
-            raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
-        column = stored_target(store, target)
-        if column not in store.columns:
-            raise lt.tables.TableError(
-                f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
-                "Encode the table with --target, or name another column."
-            )
-        name = name_of_y(store) if column == "y" else column
-        goal = lt.tables.read_target(store.column(column), name, task)
-        return cls(path.name, goal, name, time.perf_counter() - start, store)
-
-    def material(self, standardize: bool) -> tuple[Any, Any, FittedTable]:
-        """Select the codes; how columns are scaled was settled when they were made."""
-        import numpy as np
-
-        table = FittedTable.of(self.store.encoder, self.store.metadata)
-        if len(self.held) == 0:
-            return self.store, None, table
-        held = np.zeros(len(self.target.values), dtype=bool)
-        held[self.held] = True
+        table = FittedTable.of(store.encoder, store.metadata)
+        if len(held) == 0:
+            return store, None, table
+        chosen = np.zeros(len(store), dtype=bool)
+        chosen[held] = True
         select = lt.learners.SelectedSource
-        return select(self.store, ~held), select(self.store, held), table
+        return select(store, ~chosen), select(store, chosen), table
+
+    return Lesson(path.name, lt.tables.read_target(store.column(column), name, task), name, store.encoder, material)
 
 
 def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
@@ -290,8 +213,7 @@ def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
         return rows, rows[:0]
     n_held = max(1, round(share * len(rows)))
     if len(rows) - n_held < 2:
-        problem = f"must leave two rows or more to learn from, got {share} of {len(rows)} rows."
-        raise click.BadParameter(problem, param_hint="'--validate'")
+        refuse("--validate", f"must leave two rows or more to learn from, got {share} of {len(rows)} rows.")
     stratify = None
     if target.task == "classification":
         _, counts = np.unique(target.values, return_counts=True)
@@ -301,91 +223,73 @@ def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
     return np.sort(train), np.sort(held)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A fitted model with the table it was fitted on, and its score on the rows held out, if any."""
+def _learnable(lesson: Lesson, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values to learn; one class is nothing to learn."""
+    import numpy as np
 
-    lesson: Lesson
-    learner: Any
-    table: FittedTable
-    score: Score | None
-    fit_seconds: float
-
-    def save(self, path: Path) -> None:
-        """Write the model file; the model in it takes rows of the table."""
-        model = self.learner.with_recipe(self.table.recipe)
-        write_model(model, path, self.table, self.score.sentence("held out") if self.score else "")
-
-    def summary(self, output: Path) -> str:
-        """Say what was read, learned and written."""
-        lesson = self.lesson
-        unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
-        return sheet(
-            [
-                ("table", f"{lesson.file}: {counted(len(lesson.target.values), 'row')}, {self._columns()}"),
-                ("task", self._task()),
-                ("features", encoder_summary(self.learner.features_)),
-                ("fit", self._fit()),
-                ("score", self.score.sentence("held out") if self.score else unseen),
-                ("model", f"{output}, {bytes_in_words(output.stat().st_size)}"),
-            ]
+    if lesson.target.task == "classification" and len(np.unique(values)) < 2:
+        raise lt.tables.TableError(
+            f"target {lesson.target_name!r}: two classes or more are needed, got {values[0]!s} alone in "
+            f"{counted(len(values), 'row')}. Choose another column."
         )
+    return values
 
-    def _columns(self) -> str:
-        numeric, categories = self.table.recipe.numeric, self.table.n_categories
-        parts = []
-        if numeric:
-            parts.append(f"{counted(len(numeric), 'column')} of numbers ({self.table.how})")
-        if categories:
-            parts.append(f"{counted(len(categories), 'column')} of {sum(categories.values())} categories")
-        return ", ".join(parts)
 
-    def _task(self) -> str:
-        target, name = self.lesson.target, self.lesson.target_name
-        if target.task == "regression":
-            return f"regression of {name!r} ({target.why}; --classification for classes)"
-        classes = self.learner.classes_.tolist()
-        other = "" if target.why == "text" else "; --regression for numbers"
-        return f"classification of {name!r} into {len(classes)}: {lt.tables.listed(classes)} ({target.why}{other})"
+def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, output: Path) -> dict[str, Any]:
+    """Return what was read, learned and written, as plain values."""
+    encoder, target = learner.features_, lesson.target
+    return {
+        "model": str(output),
+        "bytes": output.stat().st_size,
+        "data": {
+            "file": lesson.file,
+            "rows": len(target.values),
+            "train_rows": n_train,
+            "held_out_rows": len(target.values) - n_train,
+            "numeric": list(table.recipe.numeric),
+            "standardized": table.how == "standardized",
+            "one_hot": table.n_categories,
+            "target": lesson.target_name,
+        },
+        "task": target.task,
+        "why": target.why,
+        "classes": learner.classes_.tolist() if hasattr(learner, "classes_") else None,
+        "kernel": getattr(encoder, "kernel", None),
+        "gamma": getattr(encoder, "gamma_", None),
+        "components": encoder.n_components,
+        "bits": getattr(encoder, "bits", None),
+        "projection": getattr(encoder, "projection", None),
+        "fingerprint": encoder.fingerprint_.hex(),
+        "loss": getattr(learner, "loss", "squared"),
+        "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
+    }
 
-    def _fit(self) -> str:
-        learner = self.learner
-        loss = getattr(learner, "loss", "squared")
-        name, value = ("C", learner.C_) if hasattr(learner, "C_") else ("alpha", learner.alpha_)
-        chosen = (
-            ", chosen on rows left out" if "auto" in (getattr(learner, "C", 0), getattr(learner, "alpha", 0)) else ""
-        )
-        rows = counted(len(self.lesson.train), "row")
-        return f"{loss} loss, {name} = {amount(value)}{chosen}; {rows} in {self.fit_seconds:.1f} s"
 
-    def to_json(self, output: Path) -> dict[str, Any]:
-        """Return the same as plain values."""
-        lesson, learner, table = self.lesson, self.learner, self.table
-        encoder = learner.features_
-        return {
-            "model": str(output),
-            "bytes": output.stat().st_size,
-            "data": {
-                "file": lesson.file,
-                "rows": len(lesson.target.values),
-                "train_rows": len(lesson.train),
-                "held_out_rows": len(lesson.held),
-                "numeric": list(table.recipe.numeric),
-                "standardized": table.how == "standardized",
-                "one_hot": table.n_categories,
-                "target": lesson.target_name,
-            },
-            "task": lesson.target.task,
-            "why": lesson.target.why,
-            "classes": learner.classes_.tolist() if hasattr(learner, "classes_") else None,
-            "kernel": getattr(encoder, "kernel", None),
-            "gamma": getattr(encoder, "gamma_", None),
-            "components": encoder.n_components,
-            "bits": getattr(encoder, "bits", None),
-            "projection": getattr(encoder, "projection", None),
-            "fingerprint": encoder.fingerprint_.hex(),
-            "loss": getattr(learner, "loss", "squared"),
-            "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
-            "score": self.score and self.score.to_json(),
-            "seconds": {"read": round(lesson.read_seconds, 3), "fit": round(self.fit_seconds, 3)},
-        }
+def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: str, seconds: float) -> str:
+    """Say what was read, learned and written."""
+    data, numeric, categories, classes = content["data"], table.recipe.numeric, table.n_categories, content["classes"]
+    parts = [f"{data['file']}: {counted(data['rows'], 'row')}"]
+    if numeric:
+        parts.append(f"{counted(len(numeric), 'column')} of numbers ({table.how})")
+    if categories:
+        parts.append(f"{counted(len(categories), 'column')} of {sum(categories.values())} categories")
+    task, why = f"{content['task']} of {data['target']!r}", content["why"]
+    if classes is None:
+        task += f" ({why}; --classification for classes)"
+    else:
+        other = "" if why == "text" else "; --regression for numbers"
+        task += f" into {len(classes)}: {lt.tables.listed(classes)} ({why}{other})"
+    name, value = ("C", learner.C_) if hasattr(learner, "C_") else ("alpha", learner.alpha_)
+    chosen = ", chosen on rows left out" if getattr(learner, name) == "auto" else ""
+    rows = counted(data["train_rows"], "row")
+    unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
+    return term.sheet(
+        [
+            ("table", ", ".join(parts)),
+            ("task", task),
+            ("features", models.encoder_summary(learner.features_)),
+            ("fit", f"{content['loss']} loss, {name} = {term.amount(value)}{chosen}; {rows} in {seconds:.1f} s"),
+            ("score", score or unseen),
+            ("model", f"{content['model']}, {term.bytes_in_words(content['bytes'])}"),
+        ]
+    )

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, encoder_of, encoder_summary, score_in
-from lowtide.cli.terminal import Voice, amount, bytes_in_words, counted, sheet, voice_options
-
-__all__ = ["ErrorCurve", "Inspection", "StoreInspection", "expected_errors", "inspect", "sizes_by_part", "verify"]
+from lowtide.cli.models import FittedTable, encoder_of, encoder_summary
+from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, counted, sheet, voice_options
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
@@ -41,20 +37,20 @@ _PARTS = {
 
 
 @click.command(short_help="Say what is in a model, a code file or a store.")
-@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.argument("file", type=FILE_OR_STORE)
 @voice_options
 def inspect(file: Path, voice: Voice) -> None:
     """Say what is in a model, encoder or code FILE, or a store, how large its parts are, and how exact its kernel is.
 
     A file's checksum is verified on the way; 'lowtide verify' does that for a store.
     """
-    found = StoreInspection.of(file) if file.is_dir() else Inspection.of(file)
-    voice.say(found.report())
-    voice.result("inspect", found.to_json())
+    text, content = _inspect_store(file) if file.is_dir() else _inspect_file(file)
+    voice.say(text)
+    voice.result("inspect", {"file": str(file), **content})
 
 
 @click.command(short_help="Compare a store or a file with its checksums.")
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=FILE_OR_STORE)
 @voice_options
 def verify(path: Path, voice: Voice) -> None:
     """Read all of a store (.zarr) or of a model, encoder or code file, and compare it with its checksums.
@@ -75,176 +71,116 @@ def verify(path: Path, voice: Voice) -> None:
     voice.result("verify", found)
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """Summarize a model, encoder or code file: what it says of itself, and the error of its kernel values."""
-
-    file: Path
-    content: dict[str, Any]
-    thing: Any
-    errors: list[ErrorCurve]
-
-    @classmethod
-    def of(cls, file: Path) -> Self:
-        """Read a file."""
-        content = lt.persist.describe(file)
-        thing = lt.load(file, mmap=True)
-        encoder = encoder_of(thing)
-        # Only a kernel of one distance has its errors as a curve.
-        return cls(file, content, thing, expected_errors(encoder) if isinstance(encoder, lt.RandomFeatures) else [])
-
-    def report(self) -> str:
-        """Say it in words."""
-        content, thing, encoder = self.content, self.thing, encoder_of(self.thing)
-        size = bytes_in_words(content["bytes"])
-        sizes = [f"{part} {bytes_in_words(n)}" for part, n in sizes_by_part(content).items()]
-        text = sheet(
-            [
-                ("file", f"{self.file}, {size}, format {content['format']}"),
-                ("kind", self._kind()),
-                ("classes", lt.tables.listed(thing.classes_.tolist(), most=12) if hasattr(thing, "classes_") else ""),
-                ("table", self._table()),
-                ("score", score_in(content["metadata"])),
-                ("features", "" if encoder is None else encoder_summary(encoder)),
-                ("projection", self._projection(encoder)),
-                ("fingerprint", self._fingerprint()),
-                ("bytes", ", ".join(sizes)),
-            ]
-        )
-        return f"{text}\n\n{error_table(self.errors)}" if self.errors else text
-
-    def _kind(self) -> str:
-        thing = self.thing
-        name = str(self.content["kind"])
-        if isinstance(thing, lt.Codes):
-            per_row = counted(thing.packed.shape[1], "byte")
-            levels = f"{thing.n_levels:,} levels of {counted(thing.bits, 'bit')}"
-            return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
-        if hasattr(thing, "C_"):
-            how = f"{thing.loss} loss" if hasattr(thing, "loss") else f"system {thing.system}"
-            return f"{name}, {how}, C = {amount(thing.C_)}"
-        return f"{name}, alpha = {amount(thing.alpha_)}" if hasattr(thing, "alpha_") else name
-
-    def _table(self) -> str:
-        """Say which columns a table must have."""
-        if not hasattr(self.thing, "n_features_in_"):
-            return ""
-        table = FittedTable.of(self.thing, self.content["metadata"])
-        recipe = table.recipe
-        if recipe.is_identity and table.choice.target is None:
-            return f"{counted(len(recipe.columns), 'column')}, as they are"
-        parts = [f"numbers {lt.tables.listed(recipe.numeric)} ({table.how})"] if recipe.numeric else []
-        parts += [f"categories {name!r} ({n})" for name, n in table.n_categories.items()]
-        if table.choice.target is not None:
-            parts.append(f"target {table.choice.target!r}")
-        return ", ".join(parts)
-
-    @staticmethod
-    def _projection(encoder: Any) -> str:
-        if not isinstance(encoder, lt.RandomFeatures):
-            return ""
+def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
+    """Return what a model, encoder or code file says of itself, and the errors of its kernel values."""
+    content = lt.persist.describe(file)
+    thing = lt.load(file, mmap=True)
+    encoder, classes = encoder_of(thing), thing.classes_.tolist() if hasattr(thing, "classes_") else None
+    # Only a kernel of one distance has its errors as a curve.
+    errors = expected_errors(encoder) if isinstance(encoder, lt.RandomFeatures) else {}
+    fingerprint = getattr(thing, "decision_", getattr(thing, "drawn_", thing)).fingerprint.hex()
+    sizes = sizes_by_part(content)
+    score = content["metadata"].get("score")
+    projection = ""
+    if isinstance(encoder, lt.RandomFeatures):
         seed = "" if encoder.random_state is None else f", seed {encoder.random_state}"
-        return f"{encoder.projection}, {encoder.feature_map} map{seed}"
+        projection = f"{encoder.projection}, {encoder.feature_map} map{seed}"
+    text = sheet(
+        [
+            ("file", f"{file}, {bytes_in_words(content['bytes'])}, format {content['format']}"),
+            ("kind", _kind(thing, content["kind"])),
+            ("classes", lt.tables.listed(classes, most=12) if classes else ""),
+            ("table", _table(FittedTable.of(thing, content["metadata"])) if hasattr(thing, "n_features_in_") else ""),
+            # A text that could move the cursor of a terminal is none of ours.
+            ("score", score if isinstance(score, str) and score.isprintable() else ""),
+            ("features", "" if encoder is None else encoder_summary(encoder)),
+            ("projection", projection),
+            ("fingerprint", fingerprint),
+            ("bytes", _listed(sizes)),
+        ]
+    )
+    own = {
+        "fingerprint": fingerprint,
+        "classes": classes,
+        "gamma": getattr(encoder, "gamma_", None),
+        "bytes_by_part": sizes,
+        "kernel_error": errors or None,
+        "content": content,
+    }
+    return f"{text}\n\n{error_table(errors)}" if errors else text, own
 
-    def _fingerprint(self) -> str:
-        thing = getattr(self.thing, "decision_", getattr(self.thing, "drawn_", self.thing))
-        return str(thing.fingerprint.hex())
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the file's own description, its sizes by part and the errors."""
-        errors = {
-            curve.sides: {"worst": curve.worst, "at_kernel": {str(value): std for value, std in curve.at.items()}}
-            for curve in self.errors
-        }
-        encoder, thing = encoder_of(self.thing), self.thing
-        own = {
-            "file": str(self.file),
-            "fingerprint": self._fingerprint(),
-            "classes": thing.classes_.tolist() if hasattr(thing, "classes_") else None,
-            "gamma": getattr(encoder, "gamma_", None),
-            "bytes_by_part": sizes_by_part(self.content),
-            "kernel_error": errors or None,
-        }
-        return {**own, "content": self.content}
+def _kind(thing: Any, name: str) -> str:
+    """Say what a thing is, and what its size or its learning was settled by."""
+    if isinstance(thing, lt.Codes):
+        per_row = counted(thing.packed.shape[1], "byte")
+        levels = f"{thing.n_levels:,} levels of {counted(thing.bits, 'bit')}"
+        return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
+    if hasattr(thing, "C_"):
+        how = f"{thing.loss} loss" if hasattr(thing, "loss") else f"system {thing.system}"
+        return f"{name}, {how}, C = {amount(thing.C_)}"
+    return f"{name}, alpha = {amount(thing.alpha_)}" if hasattr(thing, "alpha_") else name
 
 
-@dataclass(frozen=True)
-class StoreInspection:
-    """Summarize a store without reading its rows."""
+def _table(table: FittedTable) -> str:
+    """Say which columns a table must have."""
+    recipe, target = table.recipe, table.choice.target
+    if recipe.is_identity and target is None:
+        return f"{counted(len(recipe.columns), 'column')}, as they are"
+    parts = [f"numbers {lt.tables.listed(recipe.numeric)} ({table.how})"] if recipe.numeric else []
+    parts += [f"categories {name!r} ({n})" for name, n in table.n_categories.items()]
+    return ", ".join(parts if target is None else [*parts, f"target {target!r}"])
 
-    path: Path
-    store: lt.CodeStore
 
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Open a store for reading."""
-        return cls(path, lt.CodeStore.open(path))
+def _listed(sizes: dict[str, int]) -> str:
+    """Say the sizes of parts."""
+    return ", ".join(f"{part} {bytes_in_words(n)}" for part, n in sizes.items())
 
-    @property
-    def _sizes(self) -> dict[str, int]:
-        """Bytes of the files in each folder of the store."""
-        return {
-            folder.name: sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-            for folder in sorted(self.path.iterdir())
-            if folder.is_dir()
-        }
 
-    def report(self) -> str:
-        """Say it in words."""
-        store = self.store
-        shards = counted(-(-store.n_rows // store.shard_rows), "shard")
-        chunk = f"{counted(store.shard_rows, 'row')} a shard, {counted(store.chunk_rows, 'row')} under a checksum"
-        levels = f"{store.n_levels:,} levels of {counted(store.bits, 'bit')}"
-        columns = ", ".join(f"{name!r} ({kind})" for name, kind in store.column_types.items())
-        progress = store.metadata.get("encode")
-        begun = isinstance(progress, dict) and progress.get("done") is False
-        return sheet(
-            [
-                ("store", f"{self.path}, {bytes_in_words(sum(self._sizes.values()))}, Zarr 3"),
-                ("codes", f"{counted(store.n_rows, 'row')} of {levels}, {bytes_in_words(store.nbytes)}"),
-                ("columns", columns),
-                ("shards", f"{shards}; {chunk}"),
-                ("features", "" if store.encoder is None else encoder_summary(store.encoder)),
-                ("fingerprint", store.fingerprint.hex()),
-                ("bytes", ", ".join(f"{name} {bytes_in_words(n)}" for name, n in self._sizes.items())),
-                ("state", "not complete: the same 'lowtide encode' goes on with it" if begun else ""),
-            ]
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the same as plain values."""
-        store = self.store
-        return {
-            "file": str(self.path),
-            "kind": "store",
-            "rows": store.n_rows,
-            "components": store.shape[1],
-            "bits": store.bits,
-            "levels_per_row": store.n_levels,
-            "chunk_rows": store.chunk_rows,
-            "shard_rows": store.shard_rows,
-            "columns": store.column_types,
-            "fingerprint": store.fingerprint.hex(),
-            "bytes": store.nbytes,
-            "bytes_by_part": self._sizes,
-            "metadata": store.metadata,
-        }
+def _inspect_store(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return what a store is, without reading its rows."""
+    store = lt.CodeStore.open(path)
+    sizes = {
+        folder.name: sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+        for folder in sorted(path.iterdir())
+        if folder.is_dir()
+    }
+    shards = counted(-(-store.n_rows // store.shard_rows), "shard")
+    chunk = f"{counted(store.shard_rows, 'row')} a shard, {counted(store.chunk_rows, 'row')} under a checksum"
+    levels = f"{store.n_levels:,} levels of {counted(store.bits, 'bit')}"
+    progress = store.metadata.get("encode")
+    begun = isinstance(progress, dict) and progress.get("done") is False
+    text = sheet(
+        [
+            ("store", f"{path}, {bytes_in_words(sum(sizes.values()))}, Zarr 3"),
+            ("codes", f"{counted(store.n_rows, 'row')} of {levels}, {bytes_in_words(store.nbytes)}"),
+            ("columns", ", ".join(f"{name!r} ({kind})" for name, kind in store.column_types.items())),
+            ("shards", f"{shards}; {chunk}"),
+            ("features", "" if store.encoder is None else encoder_summary(store.encoder)),
+            ("fingerprint", store.fingerprint.hex()),
+            ("bytes", _listed(sizes)),
+            ("state", "not complete: the same 'lowtide encode' goes on with it" if begun else ""),
+        ]
+    )
+    content = {
+        "kind": "store",
+        "rows": store.n_rows,
+        "components": store.shape[1],
+        "bits": store.bits,
+        "levels_per_row": store.n_levels,
+        "chunk_rows": store.chunk_rows,
+        "shard_rows": store.shard_rows,
+        "columns": store.column_types,
+        "fingerprint": store.fingerprint.hex(),
+        "bytes": store.nbytes,
+        "bytes_by_part": sizes,
+        "metadata": store.metadata,
+    }
+    return text, content
 
 
 def sizes_by_part(content: dict[str, Any]) -> dict[str, int]:
-    """Return bytes by part, the largest first, the header last.
-
-    Parameters
-    ----------
-    content : dict
-        As `lowtide.persist.describe` returns it.
-
-    Examples
-    --------
-    >>> arrays = {"decision/weights": {"bytes": 8}, "encoder/projection.signs": {"bytes": 24}}
-    >>> sizes_by_part({"arrays": arrays, "header_bytes": 100})
-    {'frequencies': 24, 'weights': 8, 'header': 100}
-    """
+    """Return bytes by part of what `lowtide.persist.describe` returns, the largest first, the header last."""
     sizes: dict[str, int] = {}
     for name, entry in content["arrays"].items():
         part = next((_PARTS[word] for word in re.split(r"[/.]", name) if word in _PARTS), "other")
@@ -252,32 +188,10 @@ def sizes_by_part(content: dict[str, Any]) -> dict[str, int]:
     return {**dict(sorted(sizes.items(), key=lambda item: -item[1])), "header": int(content["header_bytes"])}
 
 
-@dataclass(frozen=True)
-class ErrorCurve:
-    """Standard errors of one pair of sides.
-
-    Attributes
-    ----------
-    sides : str
-    at : dict of float
-        The standard error at `KERNEL_VALUES`.
-    worst : float
-        The largest over all distances.
-    """
-
-    sides: str
-    at: dict[float, float]
-    worst: float
-
-
-def expected_errors(encoder: Any) -> list[ErrorCurve]:
-    """Return the standard error of a kernel value for each pair of sides that an encoder has.
+def expected_errors(encoder: Any) -> dict[str, dict[str, Any]]:
+    """Return the standard error of a kernel value for each pair of sides that an encoder has: the worst, and at values.
 
     Codes against codes are divided by their value at equal rows, so that all are on the scale of the kernel.
-
-    Parameters
-    ----------
-    encoder : RandomFeatures, fitted
     """
     import numpy as np
 
@@ -287,14 +201,14 @@ def expected_errors(encoder: Any) -> list[ErrorCurve]:
     # A step along one axis has the same length in every norm.
     rows = np.zeros((len(distances), encoder.drawn_.n_features))
     rows[:, 0] = distances
-    curves = []
+    found = {}
     for name, sides in _PAIRS.items():
         if "codes" in sides and not encoder.drawn_.has_codes:
             continue
         _, std = encoder.kernel_estimate(rows[:1] * 0.0, rows, sides=sides, return_std=True, normalize=True)
-        errors = dict(zip(KERNEL_VALUES, std[0].tolist()))
-        curves.append(ErrorCurve(name, errors, float(std.max())))
-    return curves
+        at_kernel = {str(value): error for value, error in zip(KERNEL_VALUES, std[0].tolist())}
+        found[name] = {"worst": float(std.max()), "at_kernel": at_kernel}
+    return found
 
 
 def _distance(encoder: Any, value: float) -> float:
@@ -302,10 +216,8 @@ def _distance(encoder: Any, value: float) -> float:
     import numpy as np
     from scipy.optimize import brentq
 
-    d = encoder.drawn_.n_features
-
     def gap(distance: float) -> float:
-        return float(encoder.kernel_.radial(np.array(distance), d)) - value
+        return float(encoder.kernel_.radial(np.array(distance), encoder.drawn_.n_features)) - value
 
     far = 1e-6
     while gap(far) > 0:
@@ -313,14 +225,13 @@ def _distance(encoder: Any, value: float) -> float:
     return float(brentq(gap, 0.0, far))
 
 
-def error_table(curves: Sequence[ErrorCurve]) -> str:
+def error_table(errors: dict[str, dict[str, Any]]) -> str:
     """Return a line a pair of sides, a column a kernel value."""
-    values = list(curves[0].at)
-    head = f"{'kernel value':16}" + "".join(f"{value:>9.2f}" for value in values) + f"{'worst':>9}"
+    head = f"{'kernel value':16}" + "".join(f"{value:>9.2f}" for value in KERNEL_VALUES) + f"{'worst':>9}"
     lines = [
-        f"{curve.sides:16}" + "".join(f"{error:9.4f}" for error in (*curve.at.values(), curve.worst))
-        for curve in curves
+        f"{sides:16}" + "".join(f"{error:9.4f}" for error in (*curve["at_kernel"].values(), curve["worst"]))
+        for sides, curve in errors.items()
     ]
     title = "Standard error of a kernel value, one row on each side:"
     about = "Codes x codes: over its value at equal rows; its mean is a known function of the kernel, not the kernel."
-    return "\n".join([title, head, *lines, *([about] if len(curves) > 1 else [])])
+    return "\n".join([title, head, *lines, *([about] if len(errors) > 1 else [])])

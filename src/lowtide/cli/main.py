@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 import lowtide
+from lowtide.cli.terminal import refuse
 from lowtide.errors import LowtideError, ParameterError
-
-__all__ = ["COMMANDS", "LazyGroup", "main", "versions"]
 
 # A new command is a new file and a line here: its name, then module:function. A command's module imports click alone
 # and leaves the rest to its function, so that --help stays fast.
@@ -66,7 +65,7 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(lowtide.__version__, prog_name="lowtide")
 @click.option(
     "--import",
@@ -91,13 +90,11 @@ def _import(module: str) -> None:
     """Import a module of the user's: an installed one, or one in the current folder."""
     problem = f"must name a module that can be imported, got {module!r}"
     if not all(part.isidentifier() for part in module.split(".")):
-        raise click.BadParameter(f"{problem}. Give it as Python's import statement does.", param_hint="'--import'")
+        refuse("--import", f"{problem}. Give it as Python's import statement does.")
     here = str(Path.cwd())
     if not {"", here} & set(sys.path):
         sys.path.append(here)  # last: a file of the user's hides no package that lowtide needs
     try:
         import_module(module)
     except ImportError as error:
-        raise click.BadParameter(
-            f"{problem}: {error}. Install it, or go to the folder it is in.", param_hint="'--import'"
-        ) from error
+        refuse("--import", f"{problem}: {error}. Install it, or go to the folder it is in.")

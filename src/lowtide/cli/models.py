@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import click
-
 import lowtide as lt
-from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, amount, counted
+from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, amount, counted, refuse
 from lowtide.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -17,41 +15,14 @@ if TYPE_CHECKING:
 
     from lowtide.tables import Block, Choice, Recipe, Source, Task
 
-__all__ = [
-    "FittedTable",
-    "Score",
-    "choose_columns",
-    "encoder_of",
-    "encoder_summary",
-    "load_encoder",
-    "load_model",
-    "make_encoder",
-    "make_learner",
-    "name_of_y",
-    "score",
-    "score_in",
-    "store_metadata",
-    "stored_target",
-    "write_encoder",
-    "write_model",
-]
-
 _MOST_COMPONENTS = 4096
-# What a file's metadata call the recipe, where there is no decision to keep it, the columns at fit, and the score.
-_RECIPE, _COLUMNS, _SCORE = "table", "fitted_on", "score"
+# What a file's metadata call the recipe, where there is no decision to keep it, and the columns at fit.
+_RECIPE, _COLUMNS = "table", "fitted_on"
 
 
 @dataclass(frozen=True)
 class FittedTable:
-    """Know the table that a model was fitted on, so that the same is done to others.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        What its rows go through before they are encoded.
-    choice : Choice
-        All its columns, and the part that each of them played.
-    """
+    """Know what the rows of a model's table go through, and the part that each of its columns played at fit."""
 
     recipe: Recipe
     choice: Choice
@@ -60,20 +31,19 @@ class FittedTable:
     def of(cls, thing: Any, metadata: dict[str, Any]) -> Self:
         """Return the table of a learner or an encoder with its metadata; one of Python takes columns as they are."""
         decision = getattr(thing, "decision_", None)
-        recipe = cls.recipe_in(metadata) if decision is None else decision.recipe
+        if decision is not None:
+            recipe, names = decision.recipe, decision.columns
+        else:
+            recipe = lt.tables.Recipe.from_json(metadata[_RECIPE]) if _RECIPE in metadata else None
+            names = getattr(thing, "feature_names_in_", None)
         if recipe is None:
-            names = getattr(thing, "feature_names_in_", None) if decision is None else decision.columns
             recipe = lt.tables.Recipe.plain(thing.n_features_in_ if names is None else names)
         return cls(recipe, lt.tables.Choice.of_recipe(recipe, metadata.get(_COLUMNS)))
 
-    @staticmethod
-    def recipe_in(metadata: dict[str, Any]) -> Recipe | None:
-        """Return the recipe in the metadata of a store or an encoder, None when there is none."""
-        return lt.tables.Recipe.from_json(metadata[_RECIPE]) if _RECIPE in metadata else None
-
-    def to_metadata(self) -> dict[str, Any]:
-        """Return what a store or an encoder file keeps of it."""
-        return {_RECIPE: self.recipe.to_json(), _COLUMNS: self.choice.to_json()}
+    def to_metadata(self, *, with_recipe: bool = True) -> dict[str, Any]:
+        """Return what a file or a store keeps of it; a model has the recipe itself."""
+        recipe = {_RECIPE: self.recipe.to_json()} if with_recipe else {}
+        return {**recipe, _COLUMNS: self.choice.to_json()}
 
     def align(self, source: Source, voice: Voice) -> tuple[str, ...]:
         """Return what this table calls the columns of another one, and say what is special about them."""
@@ -113,8 +83,7 @@ def make_encoder(options: EncoderOptions, n_rows: int) -> lt.RandomFeatures:
         components = next((m for m in (1024, 2048) if n_rows <= m), _MOST_COMPONENTS)
     # Frequencies of the laplacian kernel are drawn coordinate by coordinate; no other layout carries them.
     if options.kernel == "laplacian" and options.projection not in (None, "iid"):
-        problem = f"must be iid for the laplacian kernel, got {options.projection!r}. Leave it out."
-        raise click.BadParameter(problem, param_hint="'--projection'")
+        refuse("--projection", f"must be iid for the laplacian kernel, got {options.projection!r}. Leave it out.")
     projection = options.projection or ("iid" if options.kernel == "laplacian" else "hadamard")
     return lt.RandomFeatures(
         options.kernel,
@@ -132,24 +101,8 @@ def make_learner(encoder: lt.RandomFeatures, task: Task, *, loss: str | None, C:
     if task == "classification":
         return lt.KernelClassifier(encoder, loss=loss or "squared", C=C, **shared)
     if loss not in (None, "squared"):
-        problem = f"must be squared for regression, got {loss!r}. Add --classification to learn classes."
-        raise click.BadParameter(problem, param_hint="'--loss'")
+        refuse("--loss", f"must be squared for regression, got {loss!r}. Add --classification to learn classes.")
     return lt.KernelRegressor(encoder, alpha="auto" if C == "auto" else 0.5 / C, **shared)
-
-
-def write_model(model: Any, path: Path, table: FittedTable, score: str = "") -> None:
-    """Write a model that takes rows of its table as they are, and how well it did in words."""
-    lt.save(model, path, metadata={_COLUMNS: table.choice.to_json(), _SCORE: score})
-
-
-def write_encoder(encoder: Any, path: Path, table: FittedTable) -> None:
-    """Write an encoder, and beside it what is done to a table before."""
-    lt.save(encoder, path, metadata=table.to_metadata())
-
-
-def store_metadata(table: FittedTable, progress: Any, kind: str | None, target: str | None) -> dict[str, Any]:
-    """Return what a store keeps of its table: recipe, target, and how far a run has come."""
-    return {**table.to_metadata(), "target": {"name": target, "kind": kind}, "encode": progress}
 
 
 def stored_target(store: lt.CodeStore, target: str) -> str:
@@ -184,9 +137,9 @@ def load_encoder(path: Path) -> tuple[Any, FittedTable]:
         )
     table = FittedTable.of(thing, lt.persist.read_metadata(path))
     if table.recipe.n_features != encoder.drawn_.n_features:
-        needed = encoder.drawn_.n_features
         raise FileFormatError(
-            f"{str(path)!r} must hold a recipe for {needed} columns, got one for {table.recipe.n_features}."
+            f"{str(path)!r} must hold a recipe for {encoder.drawn_.n_features} columns, got one for "
+            f"{table.recipe.n_features}."
         )
     return encoder, table
 
@@ -205,55 +158,10 @@ def _load(path: Path) -> Any:
     return lt.load(path)
 
 
-def score_in(metadata: dict[str, Any]) -> str:
-    """Return the score in a file's metadata; a text that could move the cursor of a terminal is none."""
-    text = metadata.get(_SCORE, "")
-    return text if isinstance(text, str) and text.isprintable() else ""
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score over some rows.
-
-    Attributes
-    ----------
-    measure : {"accuracy", "r2"}
-    value : float
-    rows : int
-    baseline : float or None
-        Accuracy of always naming the most common class of these rows.
-    rmse : float or None
-        Root mean square error, for numbers.
-    """
-
-    measure: str
-    value: float
-    rows: int
-    baseline: float | None = None
-    rmse: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what the measure has."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    def sentence(self, of_rows: str) -> str:
-        """Say it; `of_rows` tells which rows they are."""
-        rows = f"{counted(self.rows, 'row')} {of_rows}"
-        if self.baseline is not None:
-            return f"accuracy {self.value:.3f} on {rows} (always the most common class: {self.baseline:.3f})"
-        return f"R² {self.value:.3f}, root mean square error {amount(self.rmse or 0.0)} on {rows}"
-
-
-def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> Score | None:
-    """Return accuracy for classes, R² and root mean square error for numbers; None without rows.
+def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> dict[str, Any] | None:
+    """Return accuracy and that of the most common class, or R² and root mean square error; None without rows.
 
     R² of rows with one value is that of scikit-learn: 1 when all are met, else 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score(np.array([1, 2, 2]), np.array([1, 2, 1]), classes=True).value
-    0.6666666666666666
     """
     import numpy as np
 
@@ -262,11 +170,20 @@ def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> Sco
         return None
     if classes:
         _, counts = np.unique(truth, return_counts=True)
-        return Score("accuracy", float(np.mean(truth == predicted)), n, baseline=float(counts.max() / n))
+        shares = {"value": float(np.mean(truth == predicted)), "rows": n, "baseline": float(counts.max() / n)}
+        return {"measure": "accuracy", **shares}
     square = float(np.sum((truth - predicted) ** 2))
     spread = float(np.sum((truth - truth.mean()) ** 2))
     r2 = 1.0 - square / spread if spread > 0 else float(square == 0)
-    return Score("r2", r2, n, rmse=float(np.sqrt(square / n)))
+    return {"measure": "r2", "value": r2, "rows": n, "rmse": float(np.sqrt(square / n))}
+
+
+def score_in_words(score: dict[str, Any], of_rows: str) -> str:
+    """Say a score; `of_rows` tells which rows they are."""
+    rows = f"{counted(score['rows'], 'row')} {of_rows}"
+    if score["measure"] == "accuracy":
+        return f"accuracy {score['value']:.3f} on {rows} (always the most common class: {score['baseline']:.3f})"
+    return f"R² {score['value']:.3f}, root mean square error {amount(score['rmse'])} on {rows}"
 
 
 def encoder_summary(encoder: Any) -> str:

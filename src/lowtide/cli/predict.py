@@ -7,15 +7,16 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, Score, load_model, score, stored_target
-from lowtide.cli.terminal import Voice, bytes_in_words, check_new, column_options, counted, npy_pieces, voice_options
+from lowtide.cli import models
+from lowtide.cli import terminal as term
+from lowtide.cli.models import FittedTable
+from lowtide.cli.terminal import Voice, counted, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Columns = dict[str, Array]
 
-__all__ = ["Prediction", "Predictor", "check_can_write", "predict", "write_table"]
-
 _CODES_AT_ONCE = 1 << 16
-_DIGITS = {"prediction": ".9g"}
-_FEWER_DIGITS = ".6g"
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -40,14 +37,11 @@ Examples:
 """
 
 
-@click.command(short_help="Predict the rows of a table with a model file.", epilog=_EXAMPLES)
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=term.TableCommand, short_help="Predict the rows of a table with a model file.", epilog=_EXAMPLES)
+@click.argument("model", type=term.FILE)
+@click.argument("data", type=term.FILE_OR_STORE)
 @click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="File to write: .csv, .npy or .parquet.  [default: CSV to stdout]",
+    "--output", "-o", type=term.NEW_FILE, help="File to write: .csv, .npy or .parquet.  [default: CSV to stdout]"
 )
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
@@ -57,11 +51,8 @@ Examples:
     metavar="COLUMN",
     help="True values to score with: a column, or a file with one column.  [default: the model's target, if there]",
 )
-@click.option(
-    "--no-header", "header", is_flag=True, flag_value=False, default=True, help="The first line of a CSV file is a row."
-)
-@voice_options
-@column_options
+@term.header_option("The first line of a CSV file is a row.")
+@term.voice_options
 def predict(
     model: Path,
     data: Path,
@@ -78,215 +69,166 @@ def predict(
     Columns are found by name; those the model does not know are left out. Where the table has the target, the score is
     printed too.
     """
-    place = _check_output(output, force=force, several=probabilities or scores)
-    predictor = Predictor.load(model, probabilities=probabilities, scores=scores)
-    run = Prediction(predictor, data, target, header, voice)
-    columns = None
+    place = None if output is None else check_output(output, force=force, several=probabilities or scores)
+    learner, table = models.load_model(model)
+    decision: Decision = learner.decision_
+    wanted = [name for name, asked in (("probabilities", probabilities), ("scores", scores)) if asked]
+    for option in wanted:
+        if option not in decision.outputs or decision.task == "regression":
+            refuse(f"--{option}", f"needs a model that has them, got a {type(learner).__name__}. Leave it out.")
+    run = _Prediction(decision, table, data, target, header, voice)
+    columns: dict[str, list[Any]] | None = None
     with voice.hearing():
         if place is None and voice.as_json:
-            columns = run.all_columns()
+            parts = list(run.parts(wanted))
+            columns = {name: [value for part in parts for value in part[name].tolist()] for name in parts[0]}
         else:
-            write_table(place, run.parts())
-    found = run.score()
+            write_table(place, run.parts(wanted))
+    score = run.score()
     if place is not None:
-        size = bytes_in_words(place.stat().st_size)
-        voice.say(f"{counted(run.n_rows, 'prediction')} in {output}, {size}")
-    if found is not None:
-        voice.say(f"Score: {found.sentence(f'with {run.target_name!r}')}", aside=place is None)
-    result = {
+        voice.say(f"{counted(run.n_rows, 'prediction')} in {output}, {term.bytes_in_words(place.stat().st_size)}")
+    if score is not None:
+        voice.say(f"Score: {models.score_in_words(score, f'with {run.target_name!r}')}", aside=place is None)
+    content = {
         "model": str(model),
         "data": str(data),
         "rows": run.n_rows,
         "output": None if output is None else str(output),
-        "score": found and found.to_json(),
-        "columns": columns and {name: values.tolist() for name, values in columns.items()},
+        "score": score,
+        "columns": columns,
     }
-    voice.result("predict", result)
+    voice.result("predict", content)
 
 
-def _check_output(output: Path | None, *, force: bool, several: bool) -> Path | None:
-    """Return where predictions will be written, or refuse before any work; None is stdout."""
-    if output is None:
-        return None
-    place = check_new(output, "--output", force=force)
-    problem = check_can_write(output, several=several)
-    if problem:
-        raise click.BadParameter(problem, param_hint="'--output'")
+def check_output(output: Path, *, force: bool, several: bool) -> Path:
+    """Return where a table of one or `several` columns will be written, or refuse before any work."""
+    place = term.check_new(output, "--output", force=force)
+    ending = output.suffix.lower()
+    if ending not in _FORMATS:
+        refuse("--output", f"must end in .csv, .npy or .parquet, got {str(output)!r}.")
+    if ending == ".npy" and several:
+        refuse("--output", f"must end in .csv or .parquet for several columns, got {str(output)!r}.")
+    if ending in (".parquet", ".pq"):
+        lt.tables.import_pyarrow()
     return place
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """Answer for rows of tables, and for codes, with the decision of a model file."""
-
-    decision: Decision
-    table: FittedTable
-    probabilities: bool = False
-    scores: bool = False
-
-    @classmethod
-    def load(cls, path: Path, *, probabilities: bool, scores: bool) -> Self:
-        """Return the model of a file; only classes have probabilities and scores."""
-        model, table = load_model(path)
-        decision = model.decision_
-        for option, wanted in (("probabilities", probabilities), ("scores", scores)):
-            if wanted and (option not in decision.outputs or decision.task == "regression"):
-                problem = f"needs a model that has them, got a {type(model).__name__}. Leave it out."
-                raise click.BadParameter(problem, param_hint=f"'--{option}'")
-        return cls(decision, table, probabilities, scores)
-
-    def columns(self, rows: Any) -> Columns:
-        """Return the prediction of rows that the encoder takes, or of codes, and what else was asked for."""
-        decision, classes = self.decision, self.decision.classes
-        found: Columns = {"prediction": decision.predict(rows, checked=True)}
-        if self.probabilities and classes is not None:
-            shares = decision.probabilities(rows, checked=True)
-            found |= {f"probability_{name}": shares[:, j] for j, name in enumerate(classes)}
-        if self.scores:
-            values = decision.values(rows, checked=True)
-            if classes is None or values.ndim == 1:
-                found["score" if classes is None else f"score_{classes[1]}"] = values
-            else:
-                found |= {f"score_{name}": values[:, j] for j, name in enumerate(classes)}
-        return found
-
-    def no_rows(self) -> Any:
-        """Return zero rows of what the decision takes."""
-        import numpy as np
-
-        encoder = self.decision.encoder
-        return self.decision.template if encoder is None else np.empty((0, encoder.n_features))
-
-
-def _codes_in(data: Path) -> Any:
-    """Return the codes of a store or a file, None for a table."""
-    if data.is_dir():
-        return lt.CodeStore.open(data)
-    return lt.load(data, kind=lt.Codes, mmap=True) if data.suffix == ".lowtide" else None
-
-
-class Prediction:
+class _Prediction:
     """Predict a table or codes block by block, and gather the true values, where there are some, on the way.
 
     `target` names a column or a file with the true values; None is the model's target, if the table has it.
     """
 
-    def __init__(self, predictor: Predictor, data: Path, target: str | None, header: bool, voice: Voice) -> None:
-        self._predictor, self._voice, self.n_rows = predictor, voice, 0
-        self._codes = _codes_in(data)
-        self._source: Source | None = None if self._codes is not None else lt.tables.open_table(data, header=header)
-        self.target_name: str | None = target
-        self._own_truth: Array | None = None
+    def __init__(
+        self, decision: Decision, table: FittedTable, data: Path, target: str | None, header: bool, voice: Voice
+    ) -> None:
+        self._decision, self._table, self._voice, self.n_rows = decision, table, voice, 0
+        self._codes: Any = None
+        self._source: Source | None = None
+        self._names: tuple[str, ...] = ()
         self._truth: list[Array] = []
         self._said: list[Array] = []
         self._unseen: dict[str, Counter[str]] = {}
-        if self._source is None:
-            self._find_target_of_codes(target, data.name, header)
+        if data.is_dir():
+            self._codes = lt.CodeStore.open(data)
+        elif data.suffix == ".lowtide":
+            self._codes = lt.load(data, kind=lt.Codes, mmap=True)
         else:
-            self._find_target(self._source, target, header)
+            self._source = lt.tables.open_table(data, header=header)
+            self._names = table.align(self._source, voice)
+        self.target_name, self._own_truth = self._find_target(data.name, target, header)
 
-    def _find_target_of_codes(self, target: str | None, file: str, header: bool) -> None:
-        """Settle where true values come from: a column of a store, or a file."""
-        columns = getattr(self._codes, "columns", ())
-        if target is None and "y" in columns:
-            self.target_name = target = "y"
-        if target is None:
-            return
-        path = lt.tables.target_file(target, columns, file)
-        column = stored_target(self._codes, target) if columns else target
+    def _find_target(self, file: str, target: str | None, header: bool) -> tuple[str | None, Array | None]:
+        """Return what the true values are called, and those of all rows where they do not come with these."""
+        source, codes = self._source, self._codes
+        columns = getattr(codes, "columns", ()) if source is None else source.names
+        if target is None and source is not None:
+            known = self._table.choice.target
+            return (known if known in self._names else None), None
+        if target is None and "y" not in columns:
+            return None, None
+        name = target or "y"
+        path = lt.tables.target_file(name, columns, file)
         if path is not None:
-            self._own_truth = lt.tables.one_column(path, header=header)
-        elif column in columns:
-            self._own_truth = self._codes.column(column)
-        else:
-            known = lt.tables.listed(columns) or "it has none"
-            problem = f"must name a column of {file} ({known}) or a file, got {target!r}."
-            raise click.BadParameter(problem, param_hint="'--target'")
+            return name, lt.tables.one_column(path, header=header)
+        if source is not None:
+            return lt.tables.find_column(source, name, "target"), None
+        column = models.stored_target(codes, name) if columns else name
+        if column not in columns:
+            has = lt.tables.listed(columns) or "it has none"
+            refuse("--target", f"must name a column of {file} ({has}) or a file, got {name!r}.")
+        return name, codes.column(column)
 
-    def _find_target(self, source: Source, target: str | None, header: bool) -> None:
-        """Settle where true values come from: a column of the table, or a file."""
-        self._names = self._predictor.table.align(source, self._voice)
-        if target is None:
-            known = self._predictor.table.choice.target
-            self.target_name = known if known in self._names else None
-            return
-        path = lt.tables.target_file(target, source.names, source.file)
-        if path is not None:
-            self._own_truth = lt.tables.one_column(path, header=header)
-        else:
-            self.target_name = lt.tables.find_column(source, target, "target")
+    def parts(self, wanted: list[str]) -> Iterator[Columns]:
+        """Yield predictions, and what else is wanted, in the order of the rows, at least once."""
+        import numpy as np
 
-    def parts(self) -> Iterator[Columns]:
-        """Yield predictions in the order of the rows, at least once."""
-        for rows, cells in self._rows():
-            columns = self._predictor.columns(rows)
-            self.n_rows += len(rows)
+        own, decision = self._own_truth, self._decision
+        for rows, in_table in self._rows():
+            end = self.n_rows + len(rows)
+            if own is not None and len(own) < end:
+                raise lt.tables.TableError(f"{self.target_name}: needs a value a row, got {len(own)} for more rows.")
+            cells = in_table if own is None else own[self.n_rows : end]
+            columns = _answers(decision, rows, wanted)
+            self.n_rows = end
             if cells is not None:
                 self._truth.append(cells)
                 self._said.append(columns["prediction"])
             yield columns
         if self.n_rows == 0:
-            yield self._predictor.columns(self._predictor.no_rows())
-        if self._own_truth is not None and len(self._own_truth) != self.n_rows:
-            raise lt.tables.TableError(
-                f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(self._own_truth)}."
-            )
-        self._speak_of_unseen()
-
-    def _rows(self) -> Iterator[tuple[Any, Array | None]]:
-        """Yield what the model takes, and the true values as the file has them."""
-        if self._codes is not None:
-            for codes in self._codes.blocks(_CODES_AT_ONCE):
-                yield codes, self._truth_of(self.n_rows, len(codes))
-            return
-        assert self._source is not None
-        table, names = self._predictor.table, self._names
-        for block in self._source.blocks():
-            renamed = block.renamed(names)
-            cells = self._truth_of(self.n_rows, block.n_rows)
-            if cells is None and self.target_name is not None:
-                within = renamed if self.target_name in names else block
-                cells = within.column(self.target_name)
-            for name, texts in lt.tables.unseen_categories(table.recipe, renamed).items():
-                self._unseen.setdefault(name, Counter()).update(texts)
-            yield table.rows(block, names), cells
-
-    def _truth_of(self, start: int, n_rows: int) -> Array | None:
-        """Return the true values of rows from a file of their own."""
-        if self._own_truth is None:
-            return None
-        cells = self._own_truth[start : start + n_rows]
-        if len(cells) < n_rows:
-            raise lt.tables.TableError(
-                f"{self.target_name}: needs a value a row, got {len(self._own_truth)} for more rows."
-            )
-        return cells
-
-    def _speak_of_unseen(self) -> None:
+            encoder = decision.encoder
+            nothing = decision.template if encoder is None else np.empty((0, encoder.n_features))
+            yield _answers(decision, nothing, wanted)
+        if own is not None and len(own) != self.n_rows:
+            raise lt.tables.TableError(f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(own)}.")
         for name, texts in self._unseen.items():
             rows = counted(texts.total(), "row")
             self._voice.note(
                 f"column {name!r}: {rows} with categories that were not there at fit, {lt.tables.listed([*texts])}."
             )
 
-    def all_columns(self) -> Columns:
-        """Return all predictions at once."""
-        import numpy as np
+    def _rows(self) -> Iterator[tuple[Any, Array | None]]:
+        """Yield what the model takes, and the true values that a table has."""
+        if self._source is None:
+            for codes in self._codes.blocks(_CODES_AT_ONCE):
+                yield codes, None
+            return
+        for block in self._source.blocks():
+            renamed, cells = block.renamed(self._names), None
+            if self.target_name is not None and self._own_truth is None:
+                within = renamed if self.target_name in self._names else block
+                cells = within.column(self.target_name)
+            for name, texts in lt.tables.unseen_categories(self._table.recipe, renamed).items():
+                self._unseen.setdefault(name, Counter()).update(texts)
+            yield self._table.rows(block, self._names), cells
 
-        parts = list(self.parts())
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def score(self) -> Score | None:
+    def score(self) -> dict[str, Any] | None:
         """Return the score over the rows whose true value is there, None when there are none."""
         import numpy as np
 
         if not self._truth:
             return None
-        classes = self._predictor.decision.classes
+        classes = self._decision.classes
         truth, there = lt.tables.comparable(np.concatenate(self._truth), classes)
         if there.any() and not there.all():
             self._voice.note(f"{counted(int((~there).sum()), 'row')} without a true value left out of the score.")
-        return score(truth[there], np.concatenate(self._said)[there], classes=classes is not None)
+        return models.score(truth[there], np.concatenate(self._said)[there], classes=classes is not None)
+
+
+def _answers(decision: Decision, rows: Any, wanted: list[str]) -> Columns:
+    """Return the prediction of rows that the encoder takes, or of codes, and the probabilities and scores if wanted."""
+    classes = decision.classes
+    found: Columns = {"prediction": decision.predict(rows, checked=True)}
+    if "probabilities" in wanted and classes is not None:
+        shares = decision.probabilities(rows, checked=True)
+        found |= {f"probability_{name}": shares[:, j] for j, name in enumerate(classes)}
+    if "scores" in wanted:
+        values = decision.values(rows, checked=True)
+        if classes is None or values.ndim == 1:
+            found["score" if classes is None else f"score_{classes[1]}"] = values
+        else:
+            found |= {f"score_{name}": values[:, j] for j, name in enumerate(classes)}
+    return found
 
 
 def write_table(path: Path | None, parts: Iterable[Columns]) -> None:
@@ -301,44 +243,26 @@ def write_table(path: Path | None, parts: Iterable[Columns]) -> None:
         lt.persist.write_whole(path, _FORMATS[path.suffix.lower()](parts))
 
 
-def check_can_write(path: Path, *, several: bool) -> str:
-    """Return what speaks against writing a table under this name, empty when nothing does; `several` columns or one."""
-    ending = path.suffix.lower()
-    if ending not in _FORMATS:
-        return f"must end in .csv, .npy or .parquet, got {str(path)!r}."
-    if ending == ".npy" and several:
-        return f"must end in .csv or .parquet for several columns, got {str(path)!r}."
-    if ending in (".parquet", ".pq"):
-        lt.tables.import_pyarrow()
-    return ""
-
-
 def _csv_texts(parts: Iterable[Columns]) -> Iterator[str]:
+    """Yield a CSV file piece by piece; floats have the digits that mean something."""
     for i, columns in enumerate(parts):
         stream = io.StringIO(newline="")
         writer = csv.writer(stream, lineterminator="\n")
         if i == 0:
             writer.writerow(columns)
-        writer.writerows(zip(*(_cells(name, values) for name, values in columns.items())))
+        cells = []
+        for name, values in columns.items():
+            digits = ".9g" if name == "prediction" else ".6g"
+            is_float = values.dtype.kind == "f"
+            cells.append([format(value, digits) for value in values.tolist()] if is_float else values.tolist())
+        writer.writerows(zip(*cells))
         yield stream.getvalue()
-
-
-def _cells(name: str, values: Array) -> Iterator[object]:
-    """Return cells as they are written: floats with the digits that mean something."""
-    if values.dtype.kind != "f":
-        return iter(values.tolist())
-    digits = _DIGITS.get(name, _FEWER_DIGITS)
-    return (format(value, digits) for value in values.tolist())
-
-
-def _csv_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
-    return (text.encode() for text in _csv_texts(parts))
 
 
 def _npy_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
     import numpy as np
 
-    yield from npy_pieces(np.concatenate([next(iter(columns.values())) for columns in parts]))
+    yield from term.npy_pieces(np.concatenate([next(iter(columns.values())) for columns in parts]))
 
 
 def _parquet_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
@@ -349,38 +273,31 @@ def _parquet_bytes(parts: Iterable[Columns]) -> Iterator[bytes]:
         table = arrow.table({name: arrow.array(values) for name, values in arrays.items()})
         writer = writer or arrow.parquet.ParquetWriter(sink, table.schema)
         writer.write_table(table)
-        yield from sink.taken()
+        yield sink.taken()
     if writer is not None:
         writer.close()
-    yield from sink.taken()
+    yield sink.taken()
 
 
-class _Sink(io.RawIOBase):
+class _Sink(io.BytesIO):
     """A file in memory that hands out what was written to it, and counts on as a file does."""
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._n_bytes = 0
-
-    def writable(self) -> bool:
-        return True
+    _n_taken = 0
 
     def tell(self) -> int:
-        return self._n_bytes
+        return self._n_taken + super().tell()
 
-    def write(self, data: Any) -> int:
-        self._pieces.append(bytes(data))
-        self._n_bytes += len(data)
-        return len(data)
-
-    def taken(self) -> list[bytes]:
-        """Return the pieces that were not handed out yet."""
-        pieces, self._pieces = self._pieces, []
-        return pieces
+    def taken(self) -> bytes:
+        """Return what was not handed out yet."""
+        piece = self.getvalue()
+        self._n_taken += len(piece)
+        self.seek(0)
+        self.truncate()
+        return piece
 
 
 _FORMATS: dict[str, Callable[[Iterable[Columns]], Iterator[bytes]]] = {
-    ".csv": _csv_bytes,
+    ".csv": lambda parts: map(str.encode, _csv_texts(parts)),
     ".npy": _npy_bytes,
     ".parquet": _parquet_bytes,
     ".pq": _parquet_bytes,

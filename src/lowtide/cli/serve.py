@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["serve"]
+from lowtide.cli.terminal import FILE
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -25,20 +25,18 @@ Examples:
     metavar="[NAME=]FILE",
     help="Codes to search in, a file or a store (.zarr); may be repeated.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 for any that is free.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for any that is free.")
 @click.option(
     "--keys",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="API keys, 'name: key' a line; also from LOWTIDE_KEYS.  [needed unless on a loopback address]",
 )
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second for each key.  [default: any]")
-@click.option("--max-body", type=click.IntRange(1), default=16, show_default=True, help="Largest body, in MB.")
-@click.option("--max-rows", type=click.IntRange(1), default=1 << 16, show_default=True, help="Most rows of a request.")
-@click.option(
-    "--batching/--no-batching", default=True, show_default=True, help="One product for requests that wait together."
-)
-@click.option("--log/--no-log", "log", default=True, show_default=True, help="A line on stderr for each request.")
+@click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body, in MB.")
+@click.option("--max-rows", type=click.IntRange(1), default=1 << 16, help="Most rows of a request.")
+@click.option("--batching/--no-batching", default=True, help="One product for requests that wait together.")
+@click.option("--log/--no-log", "log", default=True, help="A line on stderr for each request.")
 def serve(
     models: tuple[str, ...],
     codes: tuple[str, ...],

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -23,38 +23,15 @@ from lowtide.errors import LowtideError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "EncoderOptions",
-    "TableOptions",
-    "Voice",
-    "WordOrNumber",
-    "amount",
-    "bytes_in_words",
-    "check_folder_above",
-    "check_new",
-    "check_writable",
-    "column_options",
-    "counted",
-    "encoder_options",
-    "npy_pieces",
-    "options_beside",
-    "sheet",
-    "table_options",
-    "voice_options",
-]
-
 Command = Callable[..., Any]
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE_OR_STORE = click.Path(exists=True, path_type=Path)
+NEW_FILE = click.Path(path_type=Path)
 _FORMAT = 1  # of the JSON results; grows when a field changes its meaning
 
 
 def bytes_in_words(n_bytes: int) -> str:
-    """Return a number of bytes in a unit that fits.
-
-    Examples
-    --------
-    >>> bytes_in_words(512), bytes_in_words(51_234), bytes_in_words(7_900_000)
-    ('512 bytes', '51.2 kB', '7.9 MB')
-    """
+    """Return a number of bytes in a unit that fits: 51.2 kB."""
     if n_bytes < 1000:
         return counted(n_bytes, "byte")
     for power, unit in enumerate(("kB", "MB", "GB"), 1):
@@ -63,37 +40,18 @@ def bytes_in_words(n_bytes: int) -> str:
     return f"{n_bytes / 1000**4:.3g} TB"
 
 
-def counted(n: int, what: str, plural: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(12_000, "row"), counted(2, "class", "classes")
-    ('1 row', '12,000 rows', '2 classes')
-    """
-    return f"{n:,} {what if n == 1 else plural or what + 's'}"
+def counted(n: int, what: str) -> str:
+    """Return a number with its noun: 12,000 rows."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def amount(value: float) -> str:
-    """Return a number with four digits.
-
-    Examples
-    --------
-    >>> amount(0.0312345), amount(1234567.0)
-    ('0.03123', '1.235e+06')
-    """
+    """Return a number with four digits."""
     return f"{value:.4g}"
 
 
 def sheet(lines: Iterable[tuple[str, str]]) -> str:
-    """Return labels and texts in two columns; lines without text are left out.
-
-    Examples
-    --------
-    >>> print(sheet([("rows", "150"), ("score", ""), ("classes", "3")]))
-    rows       150
-    classes    3
-    """
+    """Return labels and texts in two columns; lines without text are left out."""
     kept = [(label, text) for label, text in lines if text]
     width = max(len(label) for label, _ in kept) + 4
     return "\n".join(f"{label:{width}}{text}" for label, text in kept)
@@ -102,12 +60,7 @@ def sheet(lines: Iterable[tuple[str, str]]) -> str:
 class Voice:
     """Print results on stdout, as text or as one JSON object, and notes and progress on stderr.
 
-    Parameters
-    ----------
-    as_json : bool, default=False
-        The result is JSON, and text results are left out.
-    quiet : bool, default=False
-        No text results, notes or progress; errors and JSON remain.
+    With `as_json` text results are left out; `quiet` leaves out notes and progress too, not errors and JSON.
     """
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
@@ -164,25 +117,14 @@ else:
 
 
 class WordOrNumber(_Value):
-    """Accept one of some words, or a number above 0; whole and within a range where one is given.
-
-    Parameters
-    ----------
-    words : str
-        Each maps to itself, "none" to None.
-    whole : tuple of int, optional
-        Least and largest whole number.
-
-    Examples
-    --------
-    >>> WordOrNumber("scale").convert("0.5", None, None), WordOrNumber("none", whole=(1, 8)).convert("none", None, None)
-    (0.5, None)
-    """
+    """Accept one of some words, "none" for None, or a number above 0; whole and within a range where one is given."""
 
     name = "word or number"
 
     def __init__(self, *words: str, whole: tuple[int, int] | None = None) -> None:
-        self._words, self._whole = words, whole
+        self._words, self._kind = words, int if whole else float
+        self._range: tuple[float, float] = whole or (math.ulp(0.0), sys.float_info.max)
+        self._wanted = f"a whole number from {whole[0]} to {whole[1]}" if whole else "a number above 0"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """Return what help shows for a value."""
@@ -194,22 +136,14 @@ class WordOrNumber(_Value):
             return value
         if value.lower() in self._words:
             return None if value.lower() == "none" else value.lower()
-        number = self._number(value)
-        if number is None:
-            words = " or ".join(repr(word) for word in self._words)
-            low, high = self._whole or (0, 0)
-            wanted = f"a whole number from {low} to {high}" if self._whole else "a number above 0"
-            self.fail(f"must be {wanted}, or {words}, got {value!r}.", param, ctx)
-        return number
-
-    def _number(self, text: str) -> float | int | None:
         try:
-            if self._whole:
-                low, high = self._whole
-                return int(text) if low <= int(text) <= high else None
-            return float(text) if 0 < float(text) < math.inf else None
+            number: float = self._kind(value)
         except ValueError:
-            return None
+            number = math.nan
+        if not self._range[0] <= number <= self._range[1]:
+            words = " or ".join(repr(word) for word in self._words)
+            self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
+        return number
 
 
 @dataclass(frozen=True)
@@ -234,19 +168,19 @@ class TableOptions:
     header: bool
 
 
+def header_option(help: str) -> Callable[[Command], Command]:
+    """Give a command the option that a CSV file has no header."""
+    flag: dict[str, Any] = {"is_flag": True, "flag_value": False, "default": True, "show_default": False}
+    return click.option("--no-header", "header", help=help, **flag)
+
+
+_KERNELS, _LAYOUTS = click.Choice(["rbf", "laplacian", "matern"]), click.Choice(["hadamard", "orthogonal", "iid"])
 _ENCODER = (
-    click.option(
-        "--kernel",
-        type=click.Choice(["rbf", "laplacian", "matern"]),
-        default="rbf",
-        show_default=True,
-        help="Similarity of two rows.",
-    ),
+    click.option("--kernel", type=_KERNELS, default="rbf", help="Similarity of two rows."),
     click.option(
         "--gamma",
         type=WordOrNumber("scale", "median"),
         default="scale",
-        show_default=True,
         help="Inverse width of the kernel, as in scikit-learn.",
     ),
     click.option(
@@ -258,56 +192,27 @@ _ENCODER = (
         "--bits",
         type=WordOrNumber("none", whole=(1, 8)),
         default="1",
-        show_default=True,
         help="Bits a feature, 1 to 8; none for float features.",
     ),
     click.option(
         "--projection",
-        type=click.Choice(["hadamard", "orthogonal", "iid"]),
+        type=_LAYOUTS,
         help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
     ),
-    click.option(
-        "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of everything random."
-    ),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random."),
 )
 _TABLE = (
     click.option("--one-hot", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
     click.option("--drop", metavar="COLUMN", multiple=True, help="Leave a column out; may be repeated."),
     click.option(
-        "--scale/--no-scale",
-        default=True,
-        show_default=True,
-        help="Standardize the columns of numbers: mean 0, standard deviation 1.",
+        "--scale/--no-scale", default=True, help="Standardize the columns of numbers: mean 0, standard deviation 1."
     ),
-    click.option(
-        "--no-header",
-        "header",
-        is_flag=True,
-        flag_value=False,
-        default=True,
-        help="The first line of a CSV file is a row; columns are called 0, 1, 2, ...",
-    ),
+    header_option("The first line of a CSV file is a row; columns are called 0, 1, 2, ..."),
 )
 _VOICE = (
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what was asked for."),
 )
-
-
-def column_options(command: Command) -> Command:
-    """Let a command end with a usage error of the option that chose columns which cannot be."""
-
-    @functools.wraps(command)
-    def with_usage_errors(*values: Any, **options: Any) -> Any:
-        try:
-            return command(*values, **options)
-        except LowtideError as error:
-            if not isinstance(error, lowtide.tables.ChoiceError):
-                raise
-            hint = "DATA" if error.parameter == "data" else f"--{error.parameter.replace('_', '-')}"
-            raise click.BadParameter(error.problem, param_hint=f"'{hint}'") from error
-
-    return with_usage_errors
 
 
 def _bundled(options: tuple[Any, ...], argument: str, kind: Callable[..., Any], command: Command) -> Command:
@@ -329,14 +234,36 @@ table_options = functools.partial(_bundled, _TABLE, "table", TableOptions)
 voice_options = functools.partial(_bundled, _VOICE, "voice", Voice)
 
 
-def options_beside(context: click.Context, allowed: Collection[str]) -> list[str]:
-    """Return the options that were typed and are not among the allowed parameters."""
-    return [
+class TableCommand(click.Command):
+    """A command that ends with a usage error of the option that chose columns which cannot be."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except LowtideError as error:
+            if not isinstance(error, lowtide.tables.ChoiceError):
+                raise
+            hint = "DATA" if error.parameter == "data" else f"--{error.parameter.replace('_', '-')}"
+            raise click.BadParameter(error.problem, ctx, param_hint=f"'{hint}'") from error
+
+
+def refuse(option: str, problem: str) -> NoReturn:
+    """End with a usage error of an option or an argument."""
+    raise click.BadParameter(problem, param_hint=f"'{option}'")
+
+
+def check_alone(option: str, allowed: Collection[str], problem: str) -> None:
+    """Refuse an option beside which others were typed than the allowed ones; these fill the {} of the problem."""
+    context = click.get_current_context()
+    given = [
         parameter.opts[0]
         for parameter in context.command.params
         if parameter.name not in allowed
         and context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
     ]
+    if given:
+        refuse(option, problem.format(" and ".join(given)))
 
 
 def check_writable(path: Path, option: str) -> Path:
@@ -347,8 +274,7 @@ def check_writable(path: Path, option: str) -> Path:
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
-        problem = f"must name a regular file, got {str(path)!r}. Name a new file."
-        raise click.BadParameter(problem, param_hint=f"'{option}'")
+        refuse(option, f"must name a regular file, got {str(path)!r}. Name a new file.")
     check_folder_above(path, option)
     return target
 
@@ -357,20 +283,16 @@ def check_folder_above(path: Path, option: str) -> None:
     """Refuse a name under which nothing can be made: its folder must be there and writable."""
     folder = path.resolve().parent
     if not folder.is_dir():
-        problem = f"must be in a folder that exists, got {str(path)!r}. Make {str(folder)!r} first."
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        problem = f"must be in a folder you may write to, got {str(path)!r}. Choose another folder."
-    else:
-        return
-    raise click.BadParameter(problem, param_hint=f"'{option}'")
+        refuse(option, f"must be in a folder that exists, got {str(path)!r}. Make {str(folder)!r} first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        refuse(option, f"must be in a folder you may write to, got {str(path)!r}. Choose another folder.")
 
 
 def check_new(path: Path, option: str, *, force: bool) -> Path:
     """Return where a file will be written; one that is there already is replaced only with `force`."""
     target = check_writable(path, option)
     if target.exists() and not force:
-        problem = f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it."
-        raise click.BadParameter(problem, param_hint=f"'{option}'")
+        refuse(option, f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it.")
     return target
 
 
