@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
 import stat
 import weakref
 from pathlib import Path
@@ -16,22 +15,6 @@ from lowtide.errors import FileAccessError, FileFormatError
 from lowtide.persist import PathLike, as_path, describe, load, refused, sync_folder
 from lowtide.store.manifest import Manifest
 
-__all__ = [
-    "ENCODER",
-    "GROUP",
-    "LARGEST_TEXT",
-    "LOCK",
-    "MANIFEST",
-    "WriterLock",
-    "as_folder",
-    "is_part",
-    "load_encoder",
-    "make_folder",
-    "open_inside",
-    "read_inside",
-    "read_manifest",
-]
-
 # Files of lowtide's own are in a group of their own, where Zarr readers do not stumble over them.
 GROUP = "lowtide"
 MANIFEST = f"{GROUP}/manifest.json"
@@ -39,7 +22,6 @@ ENCODER = f"{GROUP}/encoder.lowtide"
 LOCK = f"{GROUP}/lock"
 
 LARGEST_TEXT = 1 << 28
-_PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 
 
 def as_folder(path: PathLike) -> Path:
@@ -58,16 +40,8 @@ def make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def is_part(name: str) -> bool:
-    """Whether a file is one that was never given its name."""
-    return _PART.fullmatch(name) is not None
-
-
 def open_inside(root: Path, name: str) -> int:
-    """Return the descriptor of a regular file of the store, opened for reading; links are not followed.
-
-    A file that is not there is a FileNotFoundError.
-    """
+    """Return the descriptor of a regular file, links not followed; FileNotFoundError where there is none."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     folder, _, file = name.rpartition("/")
     try:
@@ -122,27 +96,23 @@ def read_manifest(root: Path) -> Manifest:
 
 
 class WriterLock:
-    """The right to write to a store, from here until `release`, or until the process ends, however it ends.
-
-    Readers take no notice of it.
-    """
+    """The right to write, from here until `release` or the end of the process, however it ends; readers need none."""
 
     def __init__(self, root: Path) -> None:
-        place = root / LOCK
+        must = f"{str(root)!r} must have one writer at a time"
         try:
-            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
-            why = f"got: {error.strerror}. Check the permissions of {str(place)!r}."
-            raise _busy(root, error.errno, why) from error
+            raise refused(must, error, f"Check the permissions of {str(root / LOCK)!r}.") from error
         self.release = weakref.finalize(self, _release, descriptor, os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            busy = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() if busy else ""
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+                must += f"; process {holder or 'unknown'} has it"
             self.release()
-            why = f"process {holder or 'unknown'} has it" if busy else f"got: {error.strerror}"
-            raise _busy(root, error.errno, f"{why}. Wait for it, or open the store for reading.") from error
+            raise refused(must, error, "Wait for it, or open the store for reading.") from error
         with contextlib.suppress(OSError):  # whose it is helps others; on a full disk they are told less
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
@@ -153,9 +123,3 @@ def _release(descriptor: int, owner: int) -> None:
     if os.getpid() == owner:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
-
-
-def _busy(root: Path, number: int | None, why: str) -> FileAccessError:
-    refusal = FileAccessError(f"{str(root)!r} must have one writer at a time; {why}")
-    refusal.errno = number
-    return refusal

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
 
-__all__ = ["CODES", "DTYPES", "LARGEST_CHUNK", "SUM_BYTES", "StoredArray", "default_rows", "group_document"]
-
 CODES = "codes"
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
@@ -43,32 +41,14 @@ _LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array of rows in sharded files: the packed codes (n, row bytes), or a column (n,).
-
-    Attributes
-    ----------
-    name : str
-        Its folder in the store.
-    dtype : str
-        As Zarr names it.
-    width : int or None
-        Entries a row; None for a column.
-    chunk_rows : int
-        Rows a chunk: what one checksum covers.
-    shard_chunks : int
-        Chunks a shard at most: what one file holds.
-    """
+    """An array of rows in sharded files: the packed codes (n, row bytes), or a column (n,), which has no width."""
 
     name: str
     dtype: str
     width: int | None
+    # One checksum covers a chunk; one file holds a shard.
     chunk_rows: int
     shard_chunks: int
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row."""
-        return DTYPES[self.dtype].itemsize * (self.width or 1)
 
     @property
     def shard_rows(self) -> int:
@@ -78,7 +58,7 @@ class StoredArray:
     @property
     def chunk_bytes(self) -> int:
         """Bytes of the rows of a chunk."""
-        return self.chunk_rows * self.row_bytes
+        return self.chunk_rows * DTYPES[self.dtype].itemsize * (self.width or 1)
 
     @property
     def stride(self) -> int:
@@ -121,18 +101,16 @@ class StoredArray:
     def pieces(self, parts: Sequence[NDArray[Any]]) -> Iterator[bytes | memoryview]:
         """Yield the bytes of a shard with the rows of the parts, one after the other."""
         rows = [_as_bytes(part, DTYPES[self.dtype]) for part in parts]
-        n_chunks = self.n_chunks(sum(map(len, rows)) // self.row_bytes)
+        n_chunks = 0
         for data in _cut(rows, self.chunk_bytes):
-            rest = self.stride - self.chunk_bytes - SUM_BYTES
             yield data.data
-            yield crc32c(data).to_bytes(SUM_BYTES, "little") + bytes(rest)
+            yield crc32c(data).to_bytes(SUM_BYTES, "little").ljust(self.stride - self.chunk_bytes, b"\0")
+            n_chunks += 1
         yield self.index(n_chunks)
 
-    def checksum(self, parts: Sequence[NDArray[Any]], before: int = 0) -> int:
+    def checksum(self, rows: NDArray[Any], before: int = 0) -> int:
         """Return the crc32c of rows, continued from those before them."""
-        for part in parts:
-            before = crc32c(_as_bytes(part, DTYPES[self.dtype]), before)
-        return before
+        return crc32c(_as_bytes(rows, DTYPES[self.dtype]), before)
 
     def document(self, n_rows: int, attributes: dict[str, Any]) -> bytes:
         """Return the array's `zarr.json`."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,72 +26,30 @@ from lowtide import __version__
 from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.spec import Part, State, take_parts
-from lowtide.store.layout import CODES, DTYPES, LARGEST_CHUNK, StoredArray, group_document
-
-__all__ = ["FORMAT", "MOST_CATEGORIES", "NORMS", "Column", "Manifest", "is_column_name"]
+from lowtide.store.columns import NORMS, Column
+from lowtide.store.layout import CODES, LARGEST_CHUNK, StoredArray, group_document
 
 FORMAT = 2
-_REQUIRED, _OPTIONAL = {"layout": 1, "columns": 1, "rows": 1, "metadata": 1}, {"encoder": 1}
+_VERSION = 1
+_REQUIRED = dict.fromkeys(("layout", "columns", "rows", "metadata"), _VERSION)
 _ZEROS = "0" * 64
 _START = re.compile(rb'\{"format":([0-9]{1,6}),"sha256":"([0-9a-f]{64})",')
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-# The lengths of the rows, where codes have them.
-NORMS = "norms"
-# Folders of a store that are not columns.
-_RESERVED = (CODES, "lowtide", "zarr")
 _MOST = 1 << 48
-MOST_CATEGORIES = 1 << 20
-
-
-def is_column_name(name: object) -> bool:
-    """Whether a column may be called so: a name is a folder, so it has no dots and no slashes."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
-
-
-@dataclass(frozen=True)
-class Column:
-    """A number a row; texts are kept once each, and stored as their places in the list.
-
-    Attributes
-    ----------
-    dtype : str
-    categories : tuple of str or None
-        In the order in which they came.
-    """
-
-    dtype: str
-    categories: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a store says of itself; immutable, as a commit makes another.
-
-    Attributes
-    ----------
-    chunk_rows, shard_chunks : int
-    template : Codes
-        Zero rows, with the bits, codebook and identity of all.
-    encoder_sha256 : str or None
-        Checksum of the encoder's file, which never changes, where there is one.
-    n_rows : int
-        Committed rows.
-    n_rows_before : int
-        Those of the commit before, which `zarr.json` may still say.
-    columns : dict of Column
-    checksums : dict of tuple of int
-        For the codes and each column the crc32c of the committed rows of each shard.
-    metadata : dict
-        What its owner wants to keep beside the rows.
-    """
+    """What a store says of itself; immutable, as a commit makes another."""
 
     chunk_rows: int
     shard_chunks: int
     template: Codes
     encoder_sha256: str | None = None
     n_rows: int = 0
+    # Those of the commit before, which `zarr.json` may still say.
     n_rows_before: int = 0
     columns: dict[str, Column] = field(default_factory=dict)
+    # For the codes and each column the crc32c of the committed rows of each shard.
     checksums: dict[str, tuple[int, ...]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -117,26 +75,20 @@ class Manifest:
         """Files that the committed rows of an array take."""
         return self.arrays[CODES].n_shards(self.n_rows)
 
-    def with_rows(self, n_rows: int, checksums: dict[str, tuple[int, ...]]) -> Manifest:
-        """Return the manifest of the next commit."""
-        return replace(self, n_rows=n_rows, n_rows_before=self.n_rows, checksums=checksums)
-
     def documents(self) -> dict[str, bytes]:
         """Return what Zarr readers are told, every `zarr.json` of the store by its name."""
-        about = {"lowtide": {"manifest": "lowtide/manifest.json"}}
-        found = {"zarr.json": group_document(about), "lowtide/zarr.json": group_document({})}
         template = self.template.template_state()["template"]
-        about_codes = {**template.spec, **_lists(template)}
-        for name, array in self.arrays.items():
-            categories = self.columns[name].categories if name in self.columns else None
-            attributes: dict[str, Any] = {"lowtide": about_codes} if name == CODES else {}
-            if categories is not None:
-                attributes["categories"] = list(categories)
-            found[f"{name}/zarr.json"] = array.document(self.n_rows, attributes)
-        return found
+        about: dict[str, Any] = {CODES: {"lowtide": {**template.spec, **_lists(template)}}}
+        for name, column in self.columns.items():
+            about[name] = {} if column.categories is None else {"categories": list(column.categories)}
+        groups = {"zarr.json": {"lowtide": {"manifest": "lowtide/manifest.json"}}, "lowtide/zarr.json": {}}
+        return {
+            **{name: group_document(attributes) for name, attributes in groups.items()},
+            **{f"{name}/zarr.json": each.document(self.n_rows, about[name]) for name, each in self.arrays.items()},
+        }
 
-    def to_state(self) -> State:
-        """Return the parts of the manifest."""
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the file."""
         sums = {name: [f"{crc:08x}" for crc in sums] for name, sums in self.checksums.items()}
         specs: dict[str, Any] = {
             "layout": {"chunk_rows": self.chunk_rows, "shard_chunks": self.shard_chunks},
@@ -146,43 +98,9 @@ class Manifest:
         }
         if self.encoder_sha256 is not None:
             specs["encoder"] = {"sha256": self.encoder_sha256}
-        versions = {**_REQUIRED, **_OPTIONAL}
-        return {**self.template.template_state(), **{name: Part(versions[name], spec) for name, spec in specs.items()}}
-
-    @classmethod
-    def from_state(cls, state: State) -> Manifest:
-        """Return a manifest whose parts are known and fit together."""
-        own = {name: part for name, part in state.items() if name != "template"}
-        take_parts("the manifest", own, _REQUIRED, _OPTIONAL)
-        layout, rows, columns = (state[name].spec for name in ("layout", "rows", "columns"))
-        manifest = Manifest(
-            chunk_rows=_whole(layout, "chunk_rows", 1, 1 << 32),
-            shard_chunks=_whole(layout, "shard_chunks", 1, 1 << 20),
-            template=Codes.template_from_state(state),
-            encoder_sha256=_digits(state["encoder"].spec["sha256"], 64) if "encoder" in state else None,
-            n_rows=_whole(rows, "n_rows", 0, _MOST),
-            n_rows_before=_whole(rows, "n_rows_before", 0, _MOST),
-            columns={name: _column(name, entry) for name, entry in _items(columns)},
-            checksums={
-                name: tuple(int(_digits(crc, 8), 16) for crc in sums) for name, sums in _items(rows["checksums"])
-            },
-            metadata=dict(_items(state["metadata"].spec)),
-        )
-        if (manifest.template.norms is None) is (NORMS in columns):
-            raise ValueError("lengths of rows that the codes have not, or codes without their lengths")
-        if manifest.arrays[CODES].chunk_bytes > LARGEST_CHUNK:
-            raise ValueError(f"chunks of {manifest.chunk_rows} rows of {manifest.template.packed.shape[1]} bytes")
-        counts = {name: len(sums) for name, sums in manifest.checksums.items()}
-        if counts != dict.fromkeys(manifest.arrays, manifest.n_shards):
-            raise ValueError(f"checksums of {str(counts)[:100]} for {manifest.n_shards} shards")
-        return manifest
-
-    def to_bytes(self) -> bytes:
-        """Return the bytes of the file."""
-        parts = {
-            name: {"version": part.version, "spec": part.spec, **({"arrays": _lists(part)} if part.arrays else {})}
-            for name, part in self.to_state().items()
-        }
+        template = self.template.template_state()["template"]
+        parts = {"template": {"version": template.version, "spec": template.spec, "arrays": _lists(template)}}
+        parts |= {name: {"version": _VERSION, "spec": spec} for name, spec in specs.items()}
         content = {"writer": f"lowtide {__version__}", "parts": parts}
         body = json.dumps(content, separators=(",", ":"), allow_nan=False)
         text = f'{{"format":{FORMAT},"sha256":"{_ZEROS}",{body[1:]}\n'
@@ -201,10 +119,36 @@ class Manifest:
         if hashlib.sha256(data[:begin] + _ZEROS.encode() + data[end:]).hexdigest() != found[2].decode():
             raise FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
         try:
-            return cls.from_state({name: _part(part) for name, part in _items(json.loads(data)["parts"])})
+            return _manifest({name: _part(part) for name, part in _items(json.loads(data)["parts"])})
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             what = str(error)[:200].rstrip(".")
             raise FileFormatError(f"{owner} must describe a code store, got: {what}.") from error
+
+
+def _manifest(state: State) -> Manifest:
+    """Return the manifest of parts that are known and fit together."""
+    own = {name: part for name, part in state.items() if name != "template"}
+    take_parts("the manifest", own, _REQUIRED, {"encoder": _VERSION})
+    layout, rows, columns = (state[name].spec for name in ("layout", "rows", "columns"))
+    manifest = Manifest(
+        chunk_rows=_whole(layout, "chunk_rows", 1, 1 << 32),
+        shard_chunks=_whole(layout, "shard_chunks", 1, 1 << 20),
+        template=Codes.template_from_state(state),
+        encoder_sha256=_digits(state["encoder"].spec["sha256"], 64) if "encoder" in state else None,
+        n_rows=_whole(rows, "n_rows", 0, _MOST),
+        n_rows_before=_whole(rows, "n_rows_before", 0, _MOST),
+        columns={name: Column.from_config(name, entry) for name, entry in _items(columns)},
+        checksums={name: tuple(int(_digits(crc, 8), 16) for crc in sums) for name, sums in _items(rows["checksums"])},
+        metadata=dict(_items(state["metadata"].spec)),
+    )
+    if (manifest.template.norms is None) is (NORMS in columns):
+        raise ValueError("lengths of rows that the codes have not, or codes without their lengths")
+    if manifest.arrays[CODES].chunk_bytes > LARGEST_CHUNK:
+        raise ValueError(f"chunks of {manifest.chunk_rows} rows of {manifest.template.packed.shape[1]} bytes")
+    counts = {name: len(sums) for name, sums in manifest.checksums.items()}
+    if counts != dict.fromkeys(manifest.arrays, manifest.n_shards):
+        raise ValueError(f"checksums of {str(counts)[:100]} for {manifest.n_shards} shards")
+    return manifest
 
 
 def _lists(part: Part) -> dict[str, Any]:
@@ -235,15 +179,3 @@ def _digits(text: Any, n: int) -> str:
     if not isinstance(text, str) or re.fullmatch(rf"[0-9a-f]{{{n}}}", text) is None:
         raise ValueError(f"a checksum {str(text)[:80]!r}")
     return text
-
-
-def _column(name: str, entry: dict[str, Any]) -> Column:
-    dtype, categories = entry["dtype"], entry["categories"]
-    if not is_column_name(name) or dtype not in DTYPES:
-        raise ValueError(f"a column {name[:80]!r} of {str(dtype)[:40]!r}")
-    if categories is None:
-        return Column(dtype)
-    texts = isinstance(categories, list) and all(isinstance(text, str) for text in categories)
-    if not texts or len(set(categories)) < len(categories) or len(categories) > MOST_CATEGORIES or dtype != "int32":
-        raise ValueError(f"categories of {name[:80]!r}")
-    return Column(dtype, tuple(categories))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
+from lowtide.codes import check_padding, stored_bits
 from lowtide.errors import CodeLayoutError, FileFormatError
 from lowtide.store.folder import open_inside, read_inside
 from lowtide.store.layout import CODES, DTYPES, SUM_BYTES, StoredArray
 from lowtide.store.manifest import Manifest
-
-__all__ = ["ArrayReader", "MappedShard", "RowCheck", "damage_of"]
 
 # Mapped pages count as the process's own memory: four shards of 32 MB are enough for a scan and its neighbors.
 _MOST_MAPPED = 4
@@ -31,9 +29,8 @@ RowCheck = Callable[[NDArray[Any]], object]
 class MappedShard:
     """One shard of one array, with n_rows committed rows; its file may have more, which the next commit will add.
 
-    Its size and its index are compared with what they must be when it is mapped; a chunk's checksum when the chunk is
-    first asked for. What was verified stays so for as long as the shard is mapped. `check` is given the rows of each
-    chunk once, and raises CodeLayoutError for rows that cannot be codes.
+    Size and index are compared when it is mapped, a chunk's checksum when the chunk is first asked for; `check` is then
+    given its rows, and raises CodeLayoutError for what cannot be codes.
     """
 
     def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
@@ -91,9 +88,12 @@ class ArrayReader:
     """The committed rows of an array; may be used by several threads."""
 
     def __init__(self, root: Path, array: StoredArray, n_rows: int, check: RowCheck | None = None) -> None:
-        self._root, self._array, self.n_rows, self._check = root, array, n_rows, check
-        self._mapped: OrderedDict[int, MappedShard] = OrderedDict()
-        self._lock = threading.Lock()
+        def mapped(shard: int) -> MappedShard:
+            return MappedShard(root, array, shard, array.rows_in(shard, n_rows), check)
+
+        self._array, self._n_rows = array, n_rows
+        # What is dropped stays mapped for as long as someone holds its rows.
+        self._shard = lru_cache(_MOST_MAPPED)(mapped)
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """Return rows [begin, end): in the file when they are in one chunk, copied together otherwise."""
@@ -124,17 +124,16 @@ class ArrayReader:
         """Yield what is wrong, chunk by chunk; then each shard's rows are compared with the manifest's checksum."""
         array = self._array
         for shard, expected in enumerate(checksums):
-            n_rows = array.rows_in(shard, self.n_rows)
+            n_rows = array.rows_in(shard, self._n_rows)
             try:
-                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
+                mapped = self._shard(shard)
             except Exception as error:
                 yield error
                 continue
             before, whole = 0, True
             for i in range(mapped.n_chunks):
                 try:
-                    rows = mapped.chunk(i)[: max(0, n_rows - i * array.chunk_rows)]
-                    before = self._array.checksum([rows], before)
+                    before = array.checksum(mapped.chunk(i)[: max(0, n_rows - i * array.chunk_rows)], before)
                 except Exception as error:
                     whole = False
                     yield error
@@ -150,24 +149,19 @@ class ArrayReader:
         shard, i = divmod(chunk, self._array.shard_chunks)
         return self._shard(shard).chunk(i)
 
-    def _shard(self, shard: int) -> MappedShard:
-        with self._lock:
-            mapped = self._mapped.pop(shard, None)
-            if mapped is None:
-                n_rows = self._array.rows_in(shard, self.n_rows)
-                mapped = MappedShard(self._root, self._array, shard, n_rows, self._check)
-            self._mapped[shard] = mapped
-            # What is dropped stays mapped for as long as someone holds its rows.
-            while len(self._mapped) > _MOST_MAPPED:
-                self._mapped.popitem(last=False)
-            return mapped
+
+def readers_of(root: Path, manifest: Manifest) -> dict[str, ArrayReader]:
+    """Return a reader of each array; that of codes refuses bits past the last level, which counting would take."""
+    used_bits = manifest.template.n_levels * stored_bits(manifest.template.bits)
+    checks = {CODES: partial(check_padding, used_bits=used_bits)}
+    arrays = manifest.arrays.items()
+    return {name: ArrayReader(root, array, manifest.n_rows, checks.get(name)) for name, array in arrays}
 
 
-def damage_of(root: Path, manifest: Manifest, check: RowCheck | None = None) -> Iterator[Exception]:
+def damage_of(root: Path, manifest: Manifest) -> Iterator[Exception]:
     """Yield an error for each shard, chunk or description that is not what was written; reads every byte once."""
-    for array in manifest.arrays.values():
-        reader = ArrayReader(root, array, manifest.n_rows, check if array.name == CODES else None)
-        yield from reader.damage(manifest.checksums[array.name])
+    for name, reader in readers_of(root, manifest).items():
+        yield from reader.damage(manifest.checksums[name])
     for name, expected in manifest.documents().items():
         try:
             found = json.loads(read_inside(root, name))
@@ -183,15 +177,10 @@ def damage_of(root: Path, manifest: Manifest, check: RowCheck | None = None) -> 
 
 def _agree(found: Any, expected: Any, manifest: Manifest) -> bool:
     """Whether a description is the expected one, or that of the commit before: the manifest comes first."""
-    if found == expected:
-        return True
-    if not isinstance(found, dict) or "shape" not in expected:
-        return False
-    shape, attributes = found.get("shape"), found.get("attributes")
-    if not isinstance(shape, list) or shape[:1] != [manifest.n_rows_before] or not isinstance(attributes, dict):
-        return False
-    now, before = expected["attributes"].get("categories", []), attributes.get("categories", [])
+    attributes = found.get("attributes") if isinstance(found, dict) else None
+    if found == expected or "shape" not in expected or not isinstance(attributes, dict):
+        return bool(found == expected)
     lagging = {**expected, "shape": [manifest.n_rows_before, *expected["shape"][1:]], "attributes": attributes}
-    return bool(
-        found == lagging and before == now[: len(before)] and attributes.keys() == expected["attributes"].keys()
-    )
+    now, before = expected["attributes"].get("categories", []), attributes.get("categories", [])
+    same = found == lagging and attributes.keys() == expected["attributes"].keys()
+    return same and isinstance(before, list) and before == now[: len(before)]

@@ -13,8 +13,6 @@ from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.errors import CodeLayoutError
 
-__all__ = ["ConcatenatedStores", "StoredRows", "coded_rows"]
-
 
 class StoredRows(ABC):
     """Codes that are read when they are asked for: what `Codes` offers of rows, without their arithmetic.
@@ -23,9 +21,13 @@ class StoredRows(ABC):
     ----------
     template : Codes
         Zero rows: bits, codebook and identity of all rows.
+    bits, n_levels, codebook, fingerprint, side, scale : as in `Codes`
     """
 
-    template: Codes
+    def _describe(self, template: Codes) -> None:
+        self.template = template
+        self.bits, self.n_levels, self.codebook = template.bits, template.n_levels, template.codebook
+        self.fingerprint, self.side, self.scale = template.fingerprint, template.side, template.scale
 
     @property
     @abstractmethod
@@ -48,36 +50,6 @@ class StoredRows(ABC):
     def shape(self) -> tuple[int, int]:
         """Decoded shape, (n_rows, n_features)."""
         return self.n_rows, self.template.shape[1]
-
-    @property
-    def bits(self) -> int:
-        """Bits a level of the quantizer."""
-        return self.template.bits
-
-    @property
-    def n_levels(self) -> int:
-        """Levels stored a row."""
-        return self.template.n_levels
-
-    @property
-    def codebook(self) -> NDArray[np.float32]:
-        """Value of each level."""
-        return self.template.codebook
-
-    @property
-    def scale(self) -> NDArray[np.float32] | None:
-        """Factors of the decoded columns, or None for ones."""
-        return self.template.scale
-
-    @property
-    def fingerprint(self) -> bytes:
-        """Which frequencies made the codes, 16 bytes."""
-        return self.template.fingerprint
-
-    @property
-    def side(self) -> bytes:
-        """Which quantizer made the codes, 16 bytes."""
-        return self.template.side
 
     @property
     def nbytes(self) -> int:
@@ -168,7 +140,7 @@ class ConcatenatedStores(StoredRows):
             if "texts" in kinds and len(kinds) > 1:
                 must = f"column {name} must hold texts in all stores, or numbers in all"
                 raise fail("CodeStore.concatenate", must, kinds)
-        self.template = self.stores[0].template
+        self._describe(self.stores[0].template)
         self._starts = np.cumsum([0, *(store.n_rows for store in self.stores)])
 
     @property

@@ -7,37 +7,34 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, check_padding, stored_bits
+from lowtide.codes import Codes
 from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refused
-from lowtide.store.columns import decode_column, encode_columns
-from lowtide.store.folder import WriterLock, as_folder, load_encoder, read_manifest
+from lowtide.store.columns import NORMS, decode_column, encode_columns
+from lowtide.store.folder import WriterLock, as_folder, load_encoder, make_folder, read_manifest
 from lowtide.store.layout import CODES
-from lowtide.store.manifest import NORMS, Manifest
-from lowtide.store.reading import ArrayReader, RowCheck, damage_of
+from lowtide.store.manifest import Manifest
+from lowtide.store.reading import ArrayReader, damage_of, readers_of
 from lowtide.store.source import ConcatenatedStores, StoredRows, coded_rows
 from lowtide.store.writing import (
     ShardRecord,
     ShardWriter,
-    adopted,
     append_rows,
     commit,
     create_store,
     discard_uncommitted,
+    with_shards,
     write_documents,
 )
-
-__all__ = ["CodeStore"]
 
 _LOG = logging.getLogger("lowtide.store")
 _MOST_NAMED = 20
@@ -182,22 +179,14 @@ class CodeStore(StoredRows):
     def _of(cls, root: Path, mode: str, manifest: Manifest, lock: WriterLock | None) -> Self:
         store = object.__new__(cls)
         store.path, store.mode, store.discarded = root, mode, ()
-        store._lock, store._one_thread, store.template = lock, threading.Lock(), manifest.template
+        store._lock, store._one_thread = lock, threading.Lock()
+        store._describe(manifest.template)
         store._use(manifest)
         return store
 
     def _use(self, manifest: Manifest) -> None:
         """Take a manifest for the rows that there are."""
-        self._manifest = manifest
-        self._readers = {
-            name: ArrayReader(self.path, array, manifest.n_rows, self._check_padding if name == CODES else None)
-            for name, array in manifest.arrays.items()
-        }
-
-    @property
-    def _check_padding(self) -> RowCheck:
-        """What refuses rows with bits past their last level, which counting would take for features."""
-        return partial(check_padding, used_bits=self.template.n_levels * stored_bits(self.template.bits))
+        self._manifest, self._readers = manifest, readers_of(self.path, manifest)
 
     @cached_property
     def encoder(self) -> Encoder | None:
@@ -270,8 +259,7 @@ class CodeStore(StoredRows):
         with self._writing() as manifest:
             n_new, codes_of = coded_rows(X, self.encoder, self.template)
             known = manifest.own_columns
-            free = manifest.n_rows == 0 and not known
-            new, stored = encode_columns(given, None if free else known, n_new)
+            new, stored = encode_columns(given, known if manifest.n_rows or known else None, n_new)
             if n_new == 0:
                 return
             norms = {NORMS: manifest.columns[NORMS]} if NORMS in manifest.columns else {}
@@ -284,7 +272,15 @@ class CodeStore(StoredRows):
         The rows so far must fill their shards, and columns must have been given to `create`.
         """
         with self._writing() as manifest:
-            return ShardWriter.of(self.path, manifest)
+            if manifest.n_rows % manifest.shard_rows:
+                must = f"the rows of a store must fill its shards of {manifest.shard_rows} before others add to it"
+                raise fail("CodeStore", must, manifest.n_rows, "Append what is missing first.")
+            texts = [name for name, column in manifest.columns.items() if column.categories is not None]
+            if texts:  # they would need a list that all writers share
+                raise fail("CodeStore", "columns that others add to must hold numbers", texts, "Use append for texts.")
+            for name in manifest.arrays:
+                make_folder(self.path / name)
+            return ShardWriter(self.path, manifest)
 
     def commit(self, records: Sequence[ShardRecord]) -> None:
         """Take shards that a `shard_writer` has written, all at once.
@@ -296,7 +292,7 @@ class CodeStore(StoredRows):
         """
         with self._writing() as manifest:
             if records:
-                self._commit(adopted(manifest, records))
+                self._commit(with_shards(manifest, records))
 
     def annotate(self, metadata: dict[str, Any]) -> None:
         """Replace the metadata, in a commit of their own.
@@ -341,10 +337,10 @@ class CodeStore(StoredRows):
             Naming every shard and chunk that is not what was written.
         """
         manifest = read_manifest(self.path)
-        found = [str(error) for error in damage_of(self.path, manifest, self._check_padding)]
+        found = [str(error) for error in damage_of(self.path, manifest)]
         # What a writer commits in the meantime looks like damage to the manifest before: look again with its own.
         while found and manifest != (newer := read_manifest(self.path)):
-            manifest, found = newer, [str(error) for error in damage_of(self.path, newer, self._check_padding)]
+            manifest, found = newer, [str(error) for error in damage_of(self.path, newer)]
         load_encoder(self.path, manifest)
         if found:
             more = f" And {len(found) - _MOST_NAMED} more." if len(found) > _MOST_NAMED else ""
@@ -370,9 +366,7 @@ class CodeStore(StoredRows):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., CodeStore], tuple[Any, ...]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
 from lowtide.persist import PathLike, describe, refused, save, write_whole
-from lowtide.store.columns import encode_columns
+from lowtide.store.columns import NORMS, Column, check_name, encode_columns
 from lowtide.store.folder import (
     ENCODER,
     GROUP,
@@ -27,54 +27,47 @@ from lowtide.store.folder import (
     MANIFEST,
     WriterLock,
     as_folder,
-    is_part,
     make_folder,
     read_manifest,
 )
 from lowtide.store.layout import CODES, DTYPES, LARGEST_CHUNK, StoredArray, default_rows
-from lowtide.store.manifest import NORMS, Column, Manifest, is_column_name
+from lowtide.store.manifest import Manifest
 from lowtide.store.reading import ArrayReader, MappedShard
 
-__all__ = [
-    "ShardRecord",
-    "ShardWriter",
-    "adopted",
-    "append_rows",
-    "commit",
-    "create_store",
-    "discard_uncommitted",
-    "is_unfinished",
-    "template_of",
-    "write_documents",
-]
-
 _OWNER = "CodeStore.create"
+# A file that was never given its name, and one that is a shard.
+_PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 _SHARD = re.compile(r"c\.([0-9]{1,15})(\.0)?")
 # Shards on their way to the disk while the next one is encoded.
 _IN_FLIGHT = 2
 
 
-def _pieces(manifest: Manifest, n_new: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (shard, begin, end): which of the new rows each shard gets, the last one there filled up first."""
-    size, begin = manifest.shard_rows, 0
-    while begin < n_new:
-        shard, used = divmod(manifest.n_rows + begin, size)
-        end = min(n_new, begin + size - used)
-        yield shard, begin, end
-        begin = end
+@dataclass(frozen=True)
+class ShardRecord:
+    """What a commit must know of a shard that was written.
+
+    Attributes
+    ----------
+    shard : int
+        Its number in the store.
+    n_rows : int
+    checksums : dict of int
+        crc32c of its rows, by array.
+    """
+
+    shard: int
+    n_rows: int
+    checksums: dict[str, int]
 
 
-def _values(codes: Codes, columns: dict[str, NDArray[Any]], begin: int, end: int) -> dict[str, NDArray[Any]]:
-    """Return what each array gets of the new rows [begin, end), of which the codes are given."""
-    values = {CODES: codes.packed, **{name: column[begin:end] for name, column in columns.items()}}
-    return values if codes.norms is None else {**values, NORMS: codes.norms}
-
-
-def write_shard(root: Path, manifest: Manifest, shard: int, values: dict[str, NDArray[Any]]) -> dict[str, int]:
-    """Write a shard of every array, each a file that is whole or not there; return the checksums of their rows.
+def write_shard(
+    root: Path, manifest: Manifest, shard: int, codes: Codes, columns: Mapping[str, NDArray[Any]]
+) -> ShardRecord:
+    """Write new rows of a shard of every array, each a file that is whole or not there.
 
     Rows that the shard has already come first, as they are: a shard that is replaced begins with the same rows.
     """
+    values: dict[str, Any] = {**columns, CODES: codes.packed, NORMS: codes.norms}
     checksums = {}
     for name, array in manifest.arrays.items():
         old = array.rows_in(shard, manifest.n_rows)
@@ -82,8 +75,8 @@ def write_shard(root: Path, manifest: Manifest, shard: int, values: dict[str, ND
         before = [ArrayReader(root, array, manifest.n_rows).rows(first, first + old)] if old else []
         former = manifest.checksums[name][shard] if old else 0
         write_whole(root / array.file(shard), array.pieces([*before, values[name]]))
-        checksums[name] = array.checksum([values[name]], former)
-    return checksums
+        checksums[name] = array.checksum(values[name], former)
+    return ShardRecord(shard, len(codes), checksums)
 
 
 def append_rows(
@@ -93,38 +86,48 @@ def append_rows(
 
     `codes_of(begin, end)` gives the codes of new rows. The manifest is that of the rows before, with the new columns.
     """
-    sums = {name: list(manifest.checksums.get(name, ())) for name in manifest.arrays}
-    waiting: deque[tuple[int, Future[dict[str, int]]]] = deque()
-
-    def take() -> None:
-        shard, future = waiting.popleft()
-        for name, checksum in future.result().items():
-            sums[name][shard:] = [checksum]
-
     for name in manifest.arrays:
         make_folder(root / name)
+    n_old, size = manifest.n_rows, manifest.shard_rows
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="lowtide-store") as disk:
-            for shard, begin, end in _pieces(manifest, n_new):
-                values = _values(codes_of(begin, end), columns, begin, end)
-                waiting.append((shard, disk.submit(write_shard, root, manifest, shard, values)))
-                del values  # the rows of a shard that was written are not kept until the next one is made
-                if len(waiting) >= _IN_FLIGHT:
-                    take()
-            while waiting:
-                take()
-        new = manifest.with_rows(manifest.n_rows + n_new, {name: tuple(each) for name, each in sums.items()})
+            written: list[Future[ShardRecord]] = []
+            for shard in range(n_old // size, -(-(n_old + n_new) // size)):
+                begin, end = max(0, shard * size - n_old), min(n_new, (shard + 1) * size - n_old)
+                values = {name: column[begin:end] for name, column in columns.items()}
+                # Nothing here keeps the codes of a shard that was written until the next one is made.
+                written.append(disk.submit(write_shard, root, manifest, shard, codes_of(begin, end), values))
+                if len(written) >= _IN_FLIGHT:
+                    written[-_IN_FLIGHT].result()
+        new = with_shards(manifest, [each.result() for each in written])
         commit(root, new)
     except BaseException as error:
         with contextlib.suppress(Exception):
             discard_uncommitted(root, read_manifest(root))  # an interrupt may come after the commit
-        if not isinstance(error, FileAccessError):
-            raise
-        still = f"Nothing was appended; the {manifest.n_rows} committed rows are as they were."
-        refusal = FileAccessError(f"{error} {still}")
-        refusal.errno = error.errno
-        raise refusal from error
+        if isinstance(error, FileAccessError):
+            error.args = (f"{error} Nothing was appended; the {n_old} committed rows are as they were.",)
+        raise
     return new
+
+
+def with_shards(manifest: Manifest, records: Sequence[ShardRecord]) -> Manifest:
+    """Return the manifest with the new rows of shards, which must follow each other without a gap."""
+    size, first = manifest.shard_rows, manifest.n_rows // manifest.shard_rows
+    ordered = sorted(records, key=lambda record: record.shard)
+    numbers = [record.shard for record in ordered]
+    if numbers != list(range(first, first + len(ordered))):
+        raise fail("CodeStore.commit", f"shards must follow each other from {first}, each once", numbers)
+    array, last = manifest.arrays[CODES], first + len(ordered) - 1
+    rows = {record.shard: array.rows_in(record.shard, manifest.n_rows) + record.n_rows for record in ordered}
+    wrong = [shard for shard, n in rows.items() if n > size or (n < size and shard != last)]
+    if wrong:
+        raise fail("CodeStore.commit", f"every shard but the last must have {size} rows", wrong)
+    checksums = {
+        name: (*manifest.checksums.get(name, ())[:first], *(record.checksums[name] for record in ordered))
+        for name in manifest.arrays
+    }
+    n_rows = manifest.n_rows + sum(record.n_rows for record in ordered)
+    return replace(manifest, n_rows=n_rows, n_rows_before=manifest.n_rows, checksums=checksums)
 
 
 def commit(root: Path, manifest: Manifest) -> None:
@@ -154,13 +157,13 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     rows are where they were: a shard is only ever replaced by one that begins with the same rows.
     """
     arrays, n_shards = manifest.arrays, manifest.n_shards
-    found = [file for name in ("", GROUP, *arrays) for file in _remove(root, name, is_part)]
-    found += [file for name in arrays for file in _remove(root, name, lambda file: _shard_number(file) >= n_shards)]
+    found = [*_remove(root, ""), *_remove(root, GROUP)]
+    for name in arrays:
+        found += _remove(root, name, n_shards)
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and path.name not in (GROUP, *arrays)):
         # A column that was never committed has nothing but shards and parts of them: its `zarr.json` comes last.
-        ours = (is_part(file.name) or _shard_number(file.name) >= 0 for file in folder.iterdir())
-        if not folder.is_symlink() and all(ours):
-            found += _remove(root, folder.name, is_part) + _remove(root, folder.name, lambda file: True)
+        if not folder.is_symlink() and all(_is_left(file.name, 0) for file in folder.iterdir()):
+            found += _remove(root, folder.name, 0)
             folder.rmdir()
     for array in arrays.values():
         if manifest.n_rows and _trim_last(root, array, manifest.n_rows):
@@ -168,19 +171,19 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _remove(root: Path, name: str, is_left: Callable[[str], bool]) -> list[str]:
+def _remove(root: Path, name: str, first_shard: float = math.inf) -> list[str]:
     """Remove the files of a folder that were left there, and return their names in the store."""
     folder = root / name
-    files = [file for file in sorted(folder.iterdir()) if is_left(file.name)] if folder.is_dir() else []
+    files = [file for file in sorted(folder.iterdir()) if _is_left(file.name, first_shard)] if folder.is_dir() else []
     for file in files:
         file.unlink()
     return [f"{name}/{file.name}".lstrip("/") for file in files]
 
 
-def _shard_number(name: str) -> int:
-    """Return which shard a file is by its name, -1 for other files."""
+def _is_left(name: str, first_shard: float = math.inf) -> bool:
+    """Whether a file was never given its name, or is a shard from the first that does not count."""
     found = _SHARD.fullmatch(name)
-    return -1 if found is None else int(found[1])
+    return _PART.fullmatch(name) is not None or (found is not None and int(found[1]) >= first_shard)
 
 
 def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
@@ -201,24 +204,6 @@ def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
 
 
 @dataclass(frozen=True)
-class ShardRecord:
-    """What a commit must know of a shard that was written.
-
-    Attributes
-    ----------
-    shard : int
-        Its number in the store.
-    n_rows : int
-    checksums : dict of int
-        crc32c of its rows, by array.
-    """
-
-    shard: int
-    n_rows: int
-    checksums: dict[str, int]
-
-
-@dataclass(frozen=True)
 class ShardWriter:
     """Writes whole shards after the last of a store; small, and can be sent to other processes.
 
@@ -233,19 +218,6 @@ class ShardWriter:
 
     path: Path
     manifest: Manifest
-
-    @classmethod
-    def of(cls, path: Path, manifest: Manifest) -> ShardWriter:
-        """Return the writer of a store whose last shard is full; columns of texts would need a list that all share."""
-        if manifest.n_rows % manifest.shard_rows:
-            must = f"the rows of a store must fill its shards of {manifest.shard_rows} before others add to it"
-            raise fail("CodeStore", must, manifest.n_rows, "Append what is missing first.")
-        texts = [name for name, column in manifest.columns.items() if column.categories is not None]
-        if texts:
-            raise fail("CodeStore", "columns that others add to must hold numbers", texts, "Use append for texts.")
-        for name in manifest.arrays:
-            make_folder(path / name)
-        return cls(path, manifest)
 
     @property
     def shard_rows(self) -> int:
@@ -269,24 +241,7 @@ class ShardWriter:
             raise fail("ShardWriter", f"codes must be 1 to {self.shard_rows} rows of Codes", got)
         concatenate([self.manifest.template, codes[:0]])
         _, stored = encode_columns(columns, self.manifest.own_columns, len(codes))
-        values = _values(codes, stored, 0, len(codes))
-        return ShardRecord(shard, len(codes), write_shard(self.path, self.manifest, shard, values))
-
-
-def adopted(manifest: Manifest, records: Sequence[ShardRecord]) -> Manifest:
-    """Return the manifest with all shards of the records, which must follow each other without a gap."""
-    size, first = manifest.shard_rows, manifest.n_rows // manifest.shard_rows
-    ordered = sorted(records, key=lambda record: record.shard)
-    numbers = [record.shard for record in ordered]
-    if numbers != list(range(first, first + len(ordered))):
-        raise fail("CodeStore.commit", f"shards must follow each other from {first}, each once", numbers)
-    short = [record.shard for record in ordered[:-1] if record.n_rows != size]
-    if short:
-        raise fail("CodeStore.commit", f"every shard but the last must have {size} rows", short)
-    checksums = {
-        name: (*sums, *(record.checksums[name] for record in ordered)) for name, sums in manifest.checksums.items()
-    }
-    return manifest.with_rows(manifest.n_rows + sum(record.n_rows for record in ordered), checksums)
+        return write_shard(self.path, self.manifest, shard, codes, stored)
 
 
 def create_store(
@@ -307,15 +262,16 @@ def create_store(
         raise fail(_OWNER, must, f"{rows} rows of {template.packed.shape[1]}", "Use fewer.")
     kept = {} if template.norms is None else {NORMS: Column("float32")}
     for name, dtype in columns.items():
-        if not is_column_name(name) or name == NORMS:
-            raise fail(_OWNER, "a column's name must be a letter, then letters, digits and underscores", name)
+        check_name(name)
         kept[name] = Column(check_option(_OWNER, f"the type of {name}", dtype, tuple(DTYPES)))
     lock = _make_folder(root)
     try:
-        sha256 = None if isinstance(encoder, Codes) else _saved(root / ENCODER, encoder)
-        manifest = Manifest(
-            rows, chunks, template, sha256, columns=kept, checksums=dict.fromkeys((CODES, *kept), ()), metadata=metadata
-        )
+        sha256 = None
+        if not isinstance(encoder, Codes):
+            save(encoder, root / ENCODER)
+            sha256 = describe(root / ENCODER)["sha256"]
+        sums: dict[str, tuple[int, ...]] = dict.fromkeys((CODES, *kept), ())
+        manifest = Manifest(rows, chunks, template, sha256, columns=kept, checksums=sums, metadata=metadata)
         write_documents(root, manifest)
         commit(root, manifest)
     except BaseException:
@@ -329,7 +285,7 @@ def is_unfinished(path: PathLike) -> bool:
     root = as_folder(path)
     files = (file.relative_to(root) for file in root.rglob("*") if not file.is_dir())
     return (root / GROUP).is_dir() and all(
-        str(file) in (LOCK, ENCODER) or file.name == "zarr.json" or is_part(file.name) for file in files
+        str(file) in (LOCK, ENCODER) or file.name == "zarr.json" or _is_left(file.name) for file in files
     )
 
 
@@ -367,9 +323,3 @@ def _make_folder(root: Path) -> WriterLock:
         lock.release()
         raise FileAccessError(f"{str(root / LOCK)!r} must be free while a store is made, got another writer's store.")
     return lock
-
-
-def _saved(place: Path, thing: Any) -> str:
-    """Write a model file and return its checksum."""
-    save(thing, place)
-    return str(describe(place)["sha256"])
