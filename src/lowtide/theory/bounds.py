@@ -161,34 +161,6 @@ def uniform_failure(n_features: float, error: float, bound: str = "corrected") -
     return min(1.0, factor * math.exp(-n_features * eps**2 / divisor))
 
 
-@dataclass(frozen=True)
-class MeasureBound:
-    """Hold the count of Proposition 6 of AsK-RFF and what it is made of.
-
-    Parameters
-    ----------
-    total_mass : float
-        |mu| = m_R+ + m_R- + 2 m_I+.
-    second_moment : float
-        E|w|^2 + E|zeta|^2 + 2 E|nu|^2 over the three blocks; one without mass counts 0.
-    alpha : float
-        Square root of (m_R+^2 + m_R-^2 + 2 m_I+^2) times that.
-    count : float
-        Frequencies a block, not rounded.
-
-    Examples
-    --------
-    >>> from lowtide.kernels import Gaussian
-    >>> measure_bound(Gaussian(), n_features=4, diameter=1.0, error=0.5, failure=0.1).second_moment
-    4.0
-    """
-
-    total_mass: float
-    second_moment: float
-    alpha: float
-    count: float
-
-
 def measure_beta(dimension: int) -> float:
     """Return the constant beta_d = ((d/2)^{-d/(d+2)} + (d/2)^{2/(d+2)}) 2^{(6d+2)/(d+2)}: 12 at d = 1, at most 66.
 
@@ -205,6 +177,16 @@ def measure_beta(dimension: int) -> float:
     d = check_integer("measure_beta", "dimension", dimension, 1)
     half = d / 2
     return (half ** (-d / (d + 2)) + half ** (2 / (d + 2))) * 2 ** ((6 * d + 2) / (d + 2))
+
+
+@dataclass(frozen=True)
+class MeasureBound:
+    """What `measure_bound` returns."""
+
+    total_mass: float
+    second_moment: float
+    alpha: float
+    count: float
 
 
 def measure_bound(
@@ -229,7 +211,14 @@ def measure_bound(
 
     Returns
     -------
-    MeasureBound
+    total_mass : float
+        |mu| = m_R+ + m_R- + 2 m_I+.
+    second_moment : float
+        E|w|^2 + E|zeta|^2 + 2 E|nu|^2 over the three blocks; one without mass counts 0.
+    alpha : float
+        Square root of (m_R+^2 + m_R-^2 + 2 m_I+^2) times that.
+    count : float
+        Frequencies a block, not rounded.
 
     Notes
     -----
@@ -243,8 +232,8 @@ def measure_bound(
     --------
     >>> from lowtide.kernels import ShiftGaussian
     >>> bound = measure_bound(ShiftGaussian(0.35), n_features=4, diameter=2.0, error=0.1, failure=0.05)
-    >>> math.ceil(bound.count)
-    48574
+    >>> math.ceil(bound.count), round(bound.second_moment, 6)
+    (48574, 24.262783)
     """
     d = check_integer("measure_bound", "n_features", n_features, 1)
     length = check_positive("measure_bound", "diameter", diameter)
@@ -314,5 +303,4 @@ def mean_lipschitz(function: str | ArrayLike, *, bits: int = 1, order: int = 1) 
 
 def _probability(owner: str, value: float) -> float:
     """Return a failure probability in (0, 1]."""
-    check_positive(owner, "failure", value)
-    return check_interval(owner, "failure", value, 0.0, 1.0)
+    return check_interval(owner, "failure", check_positive(owner, "failure", value), 0.0, 1.0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -136,30 +136,8 @@ def _over_blocks(owner: str, single: Floats, covariance: Floats, dim: int, n_fre
     return layout_variance(Blocks("fixed", dim, block_sizes(dim, p)), single, covariance)
 
 
-@dataclass(frozen=True)
-class OrfRanges:
-    """Hold the constants of Propositions 3 and 6 in one dimension.
-
-    Parameters
-    ----------
-    b : float
-        2^(1/4) d^(3/4) sqrt(1 - 4/(2 sqrt2 d^(3/2) - d)).
-    c : float or None
-        sqrt(d^2/4 - 1) sqrt(1 - 8/(d^2 - 2d - 4)); None below d = 5, where it is not real. Above b from d = 33.
-    alpha : float
-        (d/2)^(3/4).
-    beta : float
-        sqrt(d^2/4 - 1)/2.
-    first_zero, second_zero : float
-        First zeros of the Bessel kernel: the lower bound of Proposition 3 holds to just below the first (d >= 5),
-        the upper at least to the second.
-
-    Examples
-    --------
-    >>> from lowtide.theory import orf_ranges
-    >>> orf_ranges(4).c is None
-    True
-    """
+class OrfRanges(NamedTuple):
+    """What `orf_ranges` returns: the constants, and what follows from them."""
 
     b: float
     c: float | None
@@ -194,8 +172,20 @@ def orf_ranges(dimension: int) -> OrfRanges:
 
     Returns
     -------
-    OrfRanges
-        b, c, alpha, beta and the first two zeros of the Bessel kernel.
+    b : float
+        2^(1/4) d^(3/4) sqrt(1 - 4/(2 sqrt2 d^(3/2) - d)).
+    c : float or None
+        sqrt(d^2/4 - 1) sqrt(1 - 8/(d^2 - 2d - 4)); None below d = 5, where it is not real. Above b from d = 33.
+    alpha, beta : float
+        (d/2)^(3/4) and sqrt(d^2/4 - 1)/2.
+    first_zero, second_zero : float
+        First zeros of the Bessel kernel: the lower bound of Proposition 3 holds to just below the first (d >= 5),
+        the upper at least to the second.
+
+    Notes
+    -----
+    They are attributes of what is returned, which also has the ends of the ranges: `kernel_bounds` of Proposition 3,
+    max(b, c); `variance_bounds` of (12), half of that; `variance_order` of Proposition 6, max(alpha, beta).
 
     References
     ----------
@@ -205,8 +195,8 @@ def orf_ranges(dimension: int) -> OrfRanges:
     --------
     >>> from lowtide.theory import orf_ranges
     >>> ranges = orf_ranges(16)
-    >>> round(ranges.kernel_bounds, 4), round(ranges.variance_order, 4)
-    (9.3976, 4.7568)
+    >>> round(ranges.kernel_bounds, 4), round(ranges.variance_order, 4), orf_ranges(4).c is None
+    (9.3976, 4.7568, True)
     """
     d = check_integer("orf_ranges", "dimension", dimension, low=2)
     first, second = _bessel_zeros(d, 2)
@@ -243,11 +233,9 @@ def kernel_bounds(dimension: int, z: ArrayLike) -> tuple[Floats, Floats]:
     >>> lower.round(3).tolist(), upper.round(3).tolist()
     ([0.607, nan], [0.969, nan])
     """
-    z = np.abs(np.asarray(z, dtype=np.float64))
-    valid = z <= orf_ranges(dimension).kernel_bounds
-    lower = np.where(valid, np.exp(-(z**2) / 2), np.nan)
-    upper = np.where(valid, np.exp(-(z**2) / (2 * dimension)), np.nan)
-    return lower, upper
+    y = np.square(np.asarray(z, dtype=np.float64))
+    end = orf_ranges(dimension).kernel_bounds
+    return _up_to(end, y, np.exp(-y / 2)), _up_to(end, y, np.exp(-y / (2 * dimension)))
 
 
 def variance_bounds(dimension: int, n_frequencies: int, z: ArrayLike) -> tuple[Floats, Floats]:
@@ -279,11 +267,16 @@ def variance_bounds(dimension: int, n_frequencies: int, z: ArrayLike) -> tuple[F
     """
     p = check_integer("variance_bounds", "n_frequencies", n_frequencies, low=1, high=dimension)
     y = np.square(np.asarray(z, dtype=np.float64))
-    valid = np.sqrt(y) <= orf_ranges(dimension).variance_bounds
+    end = orf_ranges(dimension).variance_bounds
     narrow, wide = np.exp(-y), np.exp(-y / dimension)
     lower = ((1 + narrow**2) / 2 + (p - 1) * narrow) / p - wide
     upper = ((1 + wide**2) / 2 + (p - 1) * wide) / p - narrow
-    return np.where(valid, lower, np.nan), np.where(valid, upper, np.nan)
+    return _up_to(end, y, lower), _up_to(end, y, upper)
+
+
+def _up_to(end: float, square: Floats, bound: Floats) -> Floats:
+    """Return a bound where the distance, given squared, is within the range, NaN elsewhere."""
+    return np.where(np.sqrt(square) <= end, bound, np.nan)
 
 
 def true_ranges(dimension: int, n_frequencies: int | None = None) -> tuple[float, float, float]:
@@ -351,11 +344,8 @@ def _bessel_zeros(dimension: int, count: int) -> list[float]:
     nu = dimension / 2 - 1
     zeros: list[float] = []
     low = max(nu, 0.5)
-    sign = 1.0
     while len(zeros) < count:
-        high = low + 0.5
-        if sign * jv(nu, high) < 0:
-            zeros.append(float(brentq(lambda t: jv(nu, t), low, high, xtol=1e-13, rtol=1e-15)))
-            sign = -sign
-        low = high
+        if jv(nu, low) * jv(nu, low + 0.5) < 0:
+            zeros.append(float(brentq(lambda t: jv(nu, t), low, low + 0.5, xtol=1e-13, rtol=1e-15)))
+        low += 0.5
     return zeros

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,36 +12,12 @@ from scipy.special import ndtri
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FEATURE_MAPS, FeatureMap
-from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
+from lowtide.quantizers import Quantizer, quantizer_by_name
 from lowtide.theory.pairs import Curve, PairMoments, kernel_reach
 
-Sides = tuple[str, str]
 
-
-@dataclass(frozen=True)
-class FeaturePlan:
-    """Hold how many features `plan_features` found, and what they cost.
-
-    Parameters
-    ----------
-    n_components : int
-        Features out, as `RandomFeatures` takes them.
-    n_frequencies : int
-        Independent frequencies behind them.
-    bits_per_item : int
-        Bits of the coded side of one row (of the full side, 32 a component, when no side is coded).
-    standard_error : float
-        Of one kernel entry, at `distance`.
-    distance : float
-        Where the error is largest, or the one asked for; infinite for points far apart.
-
-    Examples
-    --------
-    >>> from lowtide.theory import plan_features
-    >>> plan = plan_features(0.05, bits=1)
-    >>> plan.n_components, plan.bits_per_item
-    (1896, 1896)
-    """
+class FeaturePlan(NamedTuple):
+    """What `plan_features` returns."""
 
     n_components: int
     n_frequencies: int
@@ -88,7 +63,7 @@ def plan_features(
     bits: int | None = 1,
     feature_map: str | FeatureMap = "cos_sin",
     quantizer: str | Quantizer = "lloyd_max",
-    sides: Sides = ("codes", "full"),
+    sides: tuple[str, str] = ("codes", "full"),
     confidence: float = 0.95,
     n_features: int | None = None,
 ) -> FeaturePlan:
@@ -123,8 +98,16 @@ def plan_features(
 
     Returns
     -------
-    FeaturePlan
-        The smallest `n_components` (two a frequency for "cos_sin"), its bits, standard error and distance.
+    n_components : int
+        The fewest features out, as `RandomFeatures` takes them: two a frequency for "cos_sin".
+    n_frequencies : int
+        Independent frequencies behind them.
+    bits_per_item : int
+        Bits of the coded side of one row (of the full side, 32 a component, when no side is coded).
+    standard_error : float
+        Of one kernel entry, at `distance`.
+    distance : float
+        Where the error is largest, or the one asked for; infinite for points far apart.
 
     Notes
     -----
@@ -139,91 +122,57 @@ def plan_features(
     >>> plan.n_components, plan.bits_per_item
     (1620, 2430)
     """
-    error = check_positive("features_needed", "error", error)
-    confidence = check_interval("features_needed", "confidence", confidence, 1e-12, 1 - 1e-12)
+    owner = "features_needed"
+    error = check_positive(owner, "error", error)
+    confidence = check_interval(owner, "confidence", confidence, 1e-12, 1 - 1e-12)
+    for side in sides:
+        check_option(owner, "each of sides", side, ("full", "codes"))
     kernel = KERNELS.of(Kernel)[kernel]() if isinstance(kernel, str) else kernel
+    if n_features is None and kernel.law == "sphere":
+        raise fail(owner, f"n_features must be given for {kernel!r}", n_features)
+    dim = 1 if n_features is None else check_integer(owner, "n_features", n_features, low=1)
     chosen_map = FEATURE_MAPS[feature_map]() if isinstance(feature_map, str) else feature_map
-    drawn = _drawn(quantizer, bits, chosen_map)
-    pair = _pair(chosen_map, drawn, sides)
-    dim = _dimension(kernel, n_features)
+    moments, bits_per_frequency = {"full": chosen_map.moments()}, 32 * chosen_map.width
+    moments["codes"] = moments["full"]
+    if bits is not None:
+        spec = quantizer_by_name(quantizer, bits) if isinstance(quantizer, str) else quantizer
+        drawn = spec.draw(chosen_map, np.random.default_rng(0))
+        moments["codes"] = drawn.moments()
+        if drawn.bits is not None and "codes" in sides:
+            bits_per_frequency = len(drawn.shifts) * drawn.bits
+    pair = PairMoments(*(moments[side] for side in sides))
     variance, where = _variance(pair, kernel, dim, kappa, distance)
     quantile = float(ndtri((1 + confidence) / 2))
     p = max(1, math.ceil(variance * (quantile / error) ** 2 * (1 - 1e-12)))
-    bits_per_item = p * _bits_per_frequency(chosen_map, drawn, sides)
-    return FeaturePlan(chosen_map.width * p, p, bits_per_item, math.sqrt(variance / p), where)
-
-
-def _drawn(quantizer: str | Quantizer, bits: int | None, feature_map: FeatureMap) -> DrawnQuantizer | None:
-    """Return the quantizer of the coded side, None when there is none."""
-    if bits is None:
-        return None
-    spec = quantizer_by_name(quantizer, bits) if isinstance(quantizer, str) else quantizer
-    return spec.draw(feature_map, np.random.default_rng(0))
-
-
-def _pair(feature_map: FeatureMap, drawn: DrawnQuantizer | None, sides: Sides) -> PairMoments:
-    """Return the moments of the two sides; without a coded side both are full."""
-    for side in sides:
-        check_option("features_needed", "each of sides", side, ("full", "codes"))
-    full = feature_map.moments()
-    coded = full if drawn is None else drawn.moments()
-    left, right = (full if side == "full" else coded for side in sides)
-    return PairMoments(left, right)
-
-
-def _bits_per_frequency(feature_map: FeatureMap, drawn: DrawnQuantizer | None, sides: Sides) -> int:
-    """Return the bits of one frequency's levels, or of its float32 values when no side is packed."""
-    if drawn is None or drawn.bits is None or "codes" not in sides:
-        return 32 * feature_map.width
-    return len(drawn.shifts) * drawn.bits
-
-
-def _dimension(kernel: Kernel, n_features: int | None) -> int:
-    """Return the dimension of X, which only a law on the sphere depends on."""
-    if n_features is None:
-        if kernel.law == "sphere":
-            raise fail("features_needed", f"n_features must be given for {kernel!r}", n_features)
-        return 1
-    return check_integer("features_needed", "n_features", n_features, low=1)
+    return FeaturePlan(chosen_map.width * p, p, p * bits_per_frequency, math.sqrt(variance / p), where)
 
 
 def _variance(
     pair: PairMoments, kernel: Kernel, dim: int, kappa: float | None, distance: float | None
 ) -> tuple[float, float]:
-    """Return the variance of one frequency's estimate, and the distance it belongs to."""
+    """Return the variance of one frequency's estimate, and the distance it belongs to: the one asked for or the worst.
+
+    The worst is found on a grid, then in the best cell; far away when the supremum is approached there.
+    """
     if kappa is not None and distance is not None:
         raise fail("features_needed", "at most one of kappa and distance may be given", (kappa, distance))
-    if kappa is not None:
-        distance = _distance_of(kernel, dim, kappa)
-    if distance is not None:
-        s = check_interval("features_needed", "distance", distance, 0.0, math.inf)
-        return pair.scale**2 * float(pair.variance(kernel, s, dim)), s
-    return _worst(pair, kernel, dim)
-
-
-def _worst(pair: PairMoments, kernel: Kernel, dim: int) -> tuple[float, float]:
-    """Return the largest variance over distance and where it is: a grid, then the best cell."""
     half, _ = kernel_reach(kernel, dim)
+    if kappa is not None:
+        kappa = check_interval("features_needed", "kappa", kappa, -1.0, 1.0)
+        distance = float(Curve(lambda s: kernel.radial(s, dim), half).inverse(kappa))
+        if math.isnan(distance):
+            must = f"kappa must be a value that {kernel!r} takes"
+            raise fail("features_needed", must, kappa, "Use distance instead.")
+    if distance is not None:
+        where = check_interval("features_needed", "distance", distance, 0.0, math.inf)
+        return pair.scale**2 * float(pair.variance(kernel, where, dim)), where
     s = half * np.concatenate([np.linspace(0, 8, 801), np.linspace(8, 32, 601)[1:]])
     values = pair.variance(kernel, s, dim)
-    far = pair.second_series.limit - pair.mean_series.limit**2
     i = int(np.argmax(values))
-    best = minimize_scalar(
-        lambda x: -float(pair.variance(kernel, x, dim)),
-        bounds=(s[max(i - 1, 0)], s[min(i + 1, s.size - 1)]),
-        method="bounded",
-    )
+    ends = s[max(i - 1, 0)], s[min(i + 1, s.size - 1)]
+    best = minimize_scalar(lambda x: -float(pair.variance(kernel, x, dim)), bounds=ends, method="bounded")
     value, where = max((float(values[i]), float(s[i])), (-float(best.fun), float(best.x)))
-    if far >= value - 1e-9:  # the supremum is approached far away
+    far = pair.second_series.limit - pair.mean_series.limit**2
+    if far >= value - 1e-9:
         value, where = far, math.inf
     return pair.scale**2 * value, where
-
-
-def _distance_of(kernel: Kernel, dim: int, kappa: float) -> float:
-    """Return the distance at which the kernel first has this value."""
-    kappa = check_interval("features_needed", "kappa", kappa, -1.0, 1.0)
-    half, _ = kernel_reach(kernel, dim)
-    s = float(Curve(lambda s: kernel.radial(s, dim), half).inverse(kappa))
-    if math.isnan(s):
-        raise fail("features_needed", f"kappa must be a value that {kernel!r} takes", kappa, "Use distance instead.")
-    return s

@@ -165,29 +165,12 @@ def _fourier(bits: int, gamma: float) -> SketchMoments:
 class CosineMoments:
     """State mean and variance of the product of a projection v with a full side by Q(u)/E[u Q(u)]: its mean is rho.
 
-    Parameters
-    ----------
-    unit : float
-        E[u Q(u)], 1 less the distortion.
-    fourth : float
-        E[u^2 Q(u)^2] / unit^2.
-    bend : float
-        E[u^2 Q'(u)] / unit.
-
-    Notes
-    -----
-    Without quantizing they are 1, 3, 1. The variance is (1 - rho^2)/unit + (fourth - 1) rho^2.
-
-    Examples
-    --------
-    >>> from lowtide.theory import cosine_moments
-    >>> float(cosine_moments(None, ("full", "full")).variance(0.5))
-    1.25
+    Without quantizing the three numbers are 1, 3, 1. The variance is (1 - rho^2)/unit + (fourth - 1) rho^2.
     """
 
-    unit: float
-    fourth: float
-    bend: float
+    unit: float  # E[u Q(u)], 1 less the distortion
+    fourth: float  # E[u^2 Q(u)^2] / unit^2
+    bend: float  # E[u^2 Q'(u)] / unit
 
     def mean(self, rho: ArrayLike) -> Floats:
         """Return the correlations: no bias."""
@@ -242,8 +225,8 @@ def cosine_moments(bits: int | None, sides: tuple[str, str] = ("codes", "codes")
     >>> from lowtide.theory import cosine_moments
     >>> float(cosine_moments(1, ("codes", "full")).variance(0.0).round(6))     # pi/2
     1.570796
-    >>> float(cosine_moments(1).mean(1.0).round(6))
-    1.570796
+    >>> float(cosine_moments(1).mean(1.0).round(6)), float(cosine_moments(None, ("full", "full")).variance(0.5))
+    (1.570796, 1.25)
     """
     if not isinstance(sides, (tuple, list)) or len(sides) != 2:
         raise fail("cosine_moments", "sides must be (left, right), each 'codes' or 'full'", sides)
@@ -266,17 +249,12 @@ def _half_coded(bits: int) -> CosineMoments:
     """Q(u) v/(1-D): v given u is normal with mean rho u and variance 1 - rho^2."""
     quantizer = sketch_quantizer(bits)
     unit = 1 - quantizer.distortion
-    fourth = float(quantizer.levels**2 @ _second_moments(quantizer.borders)) / unit**2
-    t = quantizer.borders
-    bend = float(np.diff(quantizer.levels) @ (t**2 * Normal().pdf(t))) / unit
-    return CosineMoments(unit, fourth, bend)
-
-
-def _second_moments(borders: Floats) -> Floats:
-    """Integral of u^2 phi(u) over each cell, from the antiderivative Phi(u) - u phi(u), on the negative half."""
-    half = np.append(borders[: len(borders) // 2], 0.0)
-    lower = np.diff(Normal().cdf(half) - half * Normal().pdf(half), prepend=0.0)
-    return np.concatenate([lower, lower[::-1]])
+    # The integral of u^2 phi(u) over each cell, from the antiderivative Phi(u) - u phi(u), on the negative half.
+    t, law = quantizer.borders, Normal()
+    half = np.append(t[: len(t) // 2], 0.0)
+    lower = np.diff(law.cdf(half) - half * law.pdf(half), prepend=0.0)
+    fourth = float(quantizer.levels**2 @ np.concatenate([lower, lower[::-1]])) / unit**2
+    return CosineMoments(unit, fourth, float(np.diff(quantizer.levels) @ (t**2 * law.pdf(t))) / unit)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ smoothness. Gamma is scikit-learn's throughout, half the square of the paper's.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import wofz
 
 from lowtide._checks import check_integer, check_interval, check_positive, fail
-from lowtide.theory.sketch import check_correlations, fourier_moments, paper_gamma, sketch_quantizer
+from lowtide.theory.sketch import SketchQuantizer, check_correlations, fourier_moments, paper_gamma, sketch_quantizer
 
 Floats = NDArray[np.float64]
 
@@ -120,30 +120,8 @@ def _largest(bits: int, gamma: float, low: float, high: float) -> float:
     return max(float(values[i]), -float(best.fun))
 
 
-@dataclass(frozen=True)
-class SketchBounds:
-    """Hold what Theorem 2 says of a sketch's kernel at one gamma and correlation; z is N(0, 2 gamma), Q its quantizer.
-
-    Parameters
-    ----------
-    sine_distortion, cosine_distortion : float
-        D_s = E(sin Q - sin z)^2 and D_c likewise.
-    sine_covariance, cosine_covariance : float
-        zeta_s = Cov(sin Q - sin z, sin z) and zeta_c likewise.
-    cosine_offset : float
-        Delta_c = E[cos Q] - E[cos z].
-    kernel : float
-        The exact kernel.
-    lower, upper : float
-        Bounds on K_Q, clipped to [-1, 1].
-
-    Examples
-    --------
-    >>> from lowtide.theory import sketch_bounds
-    >>> bounds = sketch_bounds(1, 0.5, 0.5)
-    >>> round(bounds.lower, 4), round(bounds.upper, 4)
-    (0.2219, 0.9933)
-    """
+class SketchBounds(NamedTuple):
+    """What `sketch_bounds` returns."""
 
     sine_distortion: float
     cosine_distortion: float
@@ -169,8 +147,16 @@ def sketch_bounds(bits: int, gamma: float, rho: float) -> SketchBounds:
 
     Returns
     -------
-    SketchBounds
-        Bounds and the distortions they are made of.
+    sine_distortion, cosine_distortion : float
+        D_s = E(sin Q - sin z)^2 and D_c likewise; z is N(0, 2 gamma), Q its quantizer.
+    sine_covariance, cosine_covariance : float
+        zeta_s = Cov(sin Q - sin z, sin z) and zeta_c likewise.
+    cosine_offset : float
+        Delta_c = E[cos Q] - E[cos z].
+    kernel : float
+        The exact kernel.
+    lower, upper : float
+        Bounds on K_Q, clipped to [-1, 1].
 
     Notes
     -----
@@ -188,35 +174,35 @@ def sketch_bounds(bits: int, gamma: float, rho: float) -> SketchBounds:
     >>> round(bounds.lower, 4), float(fourier_moments(4, 0.5).mean(0.9).round(4)), round(bounds.upper, 4)
     (0.8793, 0.8986, 0.9151)
     """
-    bits = check_integer("sketch_bounds", "bits", bits, low=1, high=8)
-    g2 = paper_gamma("sketch_bounds", gamma) ** 2
-    rho = check_interval("sketch_bounds", "rho", rho, -1.0, 1.0)
-    parts = _Distortions(bits, math.sqrt(g2))
-    kernel = math.exp(-g2 * (1 - rho))
-    damping = 2 * math.exp(-g2 * (1 - rho**2) / 2)
-    total, offset = parts.D_s + parts.D_c, math.exp(-(rho**2) * g2 / 2) * parts.Delta_c
-    middle, spread = _cross_terms(parts, g2, rho)
-    lower = kernel - total + damping * (middle - spread + offset)
-    upper = kernel + total + damping * (middle + spread + offset)
-    constants = parts.D_s, parts.D_c, parts.zeta_s, parts.zeta_c, parts.Delta_c
-    return SketchBounds(*constants, kernel, max(-1.0, lower), min(1.0, upper))
+    quantizer = sketch_quantizer(check_integer("sketch_bounds", "bits", bits, low=1, high=_MOST_BITS))
+    g = paper_gamma("sketch_bounds", gamma)
+    rho, g2 = check_interval("sketch_bounds", "rho", rho, -1.0, 1.0), g**2
+    phase, cells = g * quantizer.levels, _cell_transforms(quantizer.borders, g)
+    (v_s, v_c), (V_s, V_c) = _variances(g2), _variances(rho**2 * g2)
+    D_s, _, zeta_s = _error_moments(quantizer, np.sin(phase), cells.imag, v_s, 0.0)
+    D_c, Delta_c, zeta_c = _error_moments(quantizer, np.cos(phase), cells.real, v_c, math.exp(-g2 / 2))
+    near, far = math.exp(-g2 * (1 - rho) ** 2 / 2), math.exp(-g2 * (1 + rho) ** 2 / 2)
+    covariance_s, covariance_c = (near - far) / 2, (near + far) / 2 - math.exp(-g2 * (1 + rho**2) / 2)
+    # The known part of E[e_s sin(rho z)] + Cov(e_c, cos(rho z)), and how far the unknown part can go.
+    sine = _partial_correlation(D_s, zeta_s, v_s, covariance_s, V_s)
+    cosine = _partial_correlation(D_c - Delta_c**2, zeta_c, v_c, covariance_c, V_c)
+    middle, spread = sine[0] + cosine[0] + math.exp(-(rho**2) * g2 / 2) * Delta_c, sine[1] + cosine[1]
+    kernel, damping = math.exp(-g2 * (1 - rho)), 2 * math.exp(-g2 * (1 - rho**2) / 2)
+    lower = kernel - (D_s + D_c) + damping * (middle - spread)
+    upper = kernel + (D_s + D_c) + damping * (middle + spread)
+    return SketchBounds(D_s, D_c, zeta_s, zeta_c, Delta_c, kernel, max(-1.0, lower), min(1.0, upper))
 
 
-class _Distortions:
-    """Second moments of e_s = sin Q - sin z and e_c = cos Q - cos z, in closed form."""
+def _error_moments(
+    quantizer: SketchQuantizer, values: Floats, cells: Floats, variance: float, center: float
+) -> tuple[float, float, float]:
+    """Return E e^2, E e and Cov(e, f(z)) of e = f(Q) - f(z), f(z) of this mean and variance, in closed form.
 
-    def __init__(self, bits: int, gamma: float) -> None:
-        quantizer = sketch_quantizer(bits)
-        sine, cosine = np.sin(gamma * quantizer.levels), np.cos(gamma * quantizer.levels)
-        cells = _cell_transforms(quantizer.borders, gamma)
-        center = math.exp(-(gamma**2) / 2)
-        self.v_s, self.v_c = _variances(gamma**2)
-        with_sine, with_cosine = float(sine @ cells.imag), float(cosine @ cells.real)
-        self.D_s = float(quantizer.mean(sine**2)) - 2 * with_sine + self.v_s
-        self.D_c = float(quantizer.mean(cosine**2)) - 2 * with_cosine + self.v_c + center**2
-        self.Delta_c = float(quantizer.mean(cosine)) - center
-        self.zeta_s = with_sine - self.v_s
-        self.zeta_c = with_cosine - self.v_c - center**2 - self.Delta_c * center
+    `values` are those of f at the levels, `cells` the integrals of f(z) over the cells.
+    """
+    product, square = float(values @ cells), variance + center**2
+    offset = float(quantizer.mean(values)) - center
+    return float(quantizer.mean(values**2)) - 2 * product + square, offset, product - square - offset * center
 
 
 def _variances(g2: float) -> tuple[float, float]:
@@ -233,16 +219,6 @@ def _cell_transforms(borders: Floats, gamma: float) -> NDArray[np.complex128]:
     beyond = np.exp(1j * gamma * t - t**2 / 2) * wofz((gamma + 1j * t) / math.sqrt(2)) / 2
     upper = beyond - np.append(beyond[1:], 0.0)
     return np.concatenate([upper[::-1].conj(), upper])
-
-
-def _cross_terms(parts: _Distortions, g2: float, rho: float) -> tuple[float, float]:
-    """The known part of E[e_s sin(rho z)] + Cov(e_c, cos(rho z)), and how far the unknown part can go."""
-    near, far = math.exp(-g2 * (1 - rho) ** 2 / 2), math.exp(-g2 * (1 + rho) ** 2 / 2)
-    V_s, V_c = _variances(rho**2 * g2)
-    covariance_s, covariance_c = (near - far) / 2, (near + far) / 2 - math.exp(-g2 * (1 + rho**2) / 2)
-    sine = _partial_correlation(parts.D_s, parts.zeta_s, parts.v_s, covariance_s, V_s)
-    cosine = _partial_correlation(parts.D_c - parts.Delta_c**2, parts.zeta_c, parts.v_c, covariance_c, V_c)
-    return sine[0] + cosine[0], sine[1] + cosine[1]
 
 
 def _partial_correlation(D: float, zeta: float, v: float, covariance: float, V: float) -> tuple[float, float]:

@@ -18,7 +18,6 @@ and independent blocks of p_b frequencies the variance sum_b V_b / p_b.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -37,18 +36,8 @@ Floats = NDArray[np.float64]
 class UnbiasedVariance:
     """Evaluate the variance constant + slope kappa2 - kappa^2 of one frequency.
 
-    Parameters
-    ----------
-    constant : float
-        Second moment as kappa2 tends to 0: what distant points cost.
-    slope : float
-        Weight of the kernel at twice the difference.
-
-    Examples
-    --------
-    >>> from lowtide.theory import UnbiasedVariance
-    >>> UnbiasedVariance(constant=0.5, slope=0.5)(kappa=0.0, kappa2=0.0)
-    array(0.5)
+    `constant` is the second moment as kappa2 tends to 0, what distant points cost; `slope` the weight of the kernel at
+    twice the difference.
     """
 
     constant: float
@@ -65,31 +54,6 @@ class UnbiasedVariance:
         return self(kernel.radial(s, n_features), kernel.radial(2 * s, n_features))
 
 
-def _phase(bits: int) -> UnbiasedVariance:
-    """M = 2^b phases against the full pair: Re exp(i(Q(t) - t'))/F_1."""
-    phases, first = 2**bits, phase_F1(2**bits)
-    overlap = phases / (2 * math.pi) * math.sin(2 * math.pi / phases)
-    return UnbiasedVariance(1 / (2 * first**2), overlap / (2 * first**2))
-
-
-def _lloyd_max(bits: int) -> UnbiasedVariance:
-    """Lloyd-Max cosine against the full cosine, scale 1/F_1."""
-    table = lloyd_max_table(bits)
-    return UnbiasedVariance(1 / (2 * table.F1), table.S2 / (2 * table.F1**2))
-
-
-def _lloyd_max_pair(bits: int) -> UnbiasedVariance:
-    """Lloyd-Max cos and sin of one frequency against the full pair."""
-    table = lloyd_max_table(bits)
-    return UnbiasedVariance(1 / (4 * table.F1), (table.S2 + table.P2) / (4 * table.F1**2))
-
-
-def _stochastic(bits: int) -> UnbiasedVariance:
-    """Stochastically rounded cosine against the full cosine."""
-    g = stochastic_coefficients(bits, 2)
-    return UnbiasedVariance(2 * float(g[0]), float(g[1]))
-
-
 _FIXED = {
     "cosine": UnbiasedVariance(1.0, 0.5),
     "pair": UnbiasedVariance(0.5, 0.5),
@@ -98,12 +62,7 @@ _FIXED = {
     "sign_pair": UnbiasedVariance(math.pi**2 / 16, math.pi / 8),
     "square_wave_complex": UnbiasedVariance(math.pi**2 / 4, 0.0),
 }
-_BY_BITS: dict[str, Callable[[int], UnbiasedVariance]] = {
-    "phase": _phase,
-    "lloyd_max": _lloyd_max,
-    "lloyd_max_pair": _lloyd_max_pair,
-    "stochastic": _stochastic,
-}
+_BY_BITS = ("phase", "lloyd_max", "lloyd_max_pair", "stochastic")
 
 
 def unbiased_variance(estimator: str, bits: int = 1) -> UnbiasedVariance:
@@ -122,7 +81,8 @@ def unbiased_variance(estimator: str, bits: int = 1) -> UnbiasedVariance:
     Returns
     -------
     UnbiasedVariance
-        Call it with (kappa, kappa2), or use its `at(kernel, distance, n_features)`.
+        Call it with (kappa, kappa2), or use its `at(kernel, distance, n_features)`; its `constant` is what distant
+        points cost, its `slope` the weight of kappa2.
 
     Notes
     -----
@@ -145,7 +105,17 @@ def unbiased_variance(estimator: str, bits: int = 1) -> UnbiasedVariance:
     check_option("unbiased_variance", "estimator", estimator, (*_FIXED, *_BY_BITS))
     if estimator in _FIXED:
         return _FIXED[estimator]
-    return _BY_BITS[estimator](check_integer("unbiased_variance", "bits", bits, low=1, high=8))
+    bits = check_integer("unbiased_variance", "bits", bits, low=1, high=8)
+    if estimator == "phase":  # M phases against the full pair: Re exp(i(Q(t) - t'))/F_1
+        M, twice = 2**bits, 2 * phase_F1(2**bits) ** 2
+        return UnbiasedVariance(1 / twice, M / (2 * math.pi) * math.sin(2 * math.pi / M) / twice)
+    if estimator == "stochastic":
+        g = stochastic_coefficients(bits, 2)
+        return UnbiasedVariance(2 * float(g[0]), float(g[1]))
+    table = lloyd_max_table(bits)  # scale 1/F_1
+    if estimator == "lloyd_max":
+        return UnbiasedVariance(1 / (2 * table.F1), table.S2 / (2 * table.F1**2))
+    return UnbiasedVariance(1 / (4 * table.F1), (table.S2 + table.P2) / (4 * table.F1**2))
 
 
 def gap_variance(kappa2: ArrayLike) -> Floats:
@@ -212,29 +182,7 @@ def stochastic_codes_variance(bits: int, kernel: Kernel, distance: ArrayLike, n_
 
 @dataclass(frozen=True)
 class LloydMaxTable:
-    """Hold the Lloyd-Max quantizer Q of cos U, U uniform, with the moments its variances need.
-
-    Parameters
-    ----------
-    levels : ndarray of float64, shape (2^b,)
-        Levels, ascending; for features sqrt2 cos multiply levels and borders by sqrt2.
-    borders : ndarray of float64, shape (2^b - 1,)
-        Borders between the cells, ascending.
-    distortion : float
-        E(cos U - Q)^2.
-    F1 : float
-        First Fourier coefficient, E[Q cos U] = E[Q^2] = 1/2 - distortion. 1/F1 is the unbiased scale.
-    S2 : float
-        E[Q(cos U)^2 cos 2U].
-    P2 : float
-        E[Q(cos U) Q(sin U) sin 2U].
-
-    Examples
-    --------
-    >>> from lowtide.theory import lloyd_max_table
-    >>> type(lloyd_max_table(2)).__name__
-    'LloydMaxTable'
-    """
+    """What `lloyd_max_table` returns."""
 
     levels: Floats
     borders: Floats
@@ -255,8 +203,16 @@ def lloyd_max_table(bits: int) -> LloydMaxTable:
 
     Returns
     -------
-    LloydMaxTable
-        Moments exact to 1e-12: integrals of trigonometric functions between the borders.
+    levels : ndarray of float64, shape (2^b,)
+        Levels, ascending; for features sqrt2 cos multiply levels and borders by sqrt2.
+    borders : ndarray of float64, shape (2^b - 1,)
+        Borders between the cells, ascending.
+    distortion : float
+        E(cos U - Q)^2, U uniform; exact to 1e-12 like all that follow: integrals of cosines between the borders.
+    F1 : float
+        First Fourier coefficient, E[Q cos U] = E[Q^2] = 1/2 - distortion. 1/F1 is the unbiased scale.
+    S2, P2 : float
+        E[Q(cos U)^2 cos 2U] and E[Q(cos U) Q(sin U) sin 2U].
 
     References
     ----------
