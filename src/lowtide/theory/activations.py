@@ -201,11 +201,11 @@ class CallableActivation(Activation):
 class _Plain(Activation):
     """An activation without parameters: a function of numbers, whose moments are in closed form."""
 
-    function: ClassVar[Function]
+    _function: ClassVar[Function]
 
     def __call__(self, t: ArrayLike) -> Floats:
         """Return the function's values."""
-        return np.asarray(self.function(np.asarray(t, dtype=np.float64)), dtype=np.float64)
+        return np.asarray(self._function(np.asarray(t, dtype=np.float64)), dtype=np.float64)
 
 
 def _check_coefficients(spec: Activation, need: str, *not_all_zero: float) -> None:
@@ -227,7 +227,7 @@ class FourierPair(_Plain):
     Moments are those of cos plus those of sin.
     """
 
-    function = staticmethod(lambda t: np.stack([np.cos(t), np.sin(t)], axis=-1))
+    _function = staticmethod(lambda t: np.stack([np.cos(t), np.sin(t)], axis=-1))
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return 1 - e^-tau (1 + tau), e^-tau, e^-tau/4."""
@@ -238,7 +238,7 @@ class FourierPair(_Plain):
 class Cosine(_Plain):
     """Apply cos t."""
 
-    function = np.cos
+    _function = np.cos
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return (1 - e^-tau)^2 / 2, 0, e^-tau/4."""
@@ -248,7 +248,7 @@ class Cosine(_Plain):
 class Sine(_Plain):
     """Apply sin t."""
 
-    function = np.sin
+    _function = np.sin
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return (1 - e^-2tau)/2 - tau e^-tau, e^-tau, 0."""
@@ -262,7 +262,7 @@ class Sine(_Plain):
 class Linear(_Plain):
     """Apply t: the linear kernel."""
 
-    function = np.positive
+    _function = np.positive
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return 0, 1, 0."""
@@ -272,7 +272,7 @@ class Linear(_Plain):
 class Bump(_Plain):
     """Apply exp(-t^2/2)."""
 
-    function = staticmethod(lambda t: np.exp(-(t**2) / 2))
+    _function = staticmethod(lambda t: np.exp(-(t**2) / 2))
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return (2 tau + 1)^(-1/2) - 1/(tau + 1), 0, 1/(4 (tau + 1)^3)."""
@@ -284,7 +284,7 @@ class Bump(_Plain):
 class Exponential(_Plain):
     """Apply exp t."""
 
-    function = np.exp
+    _function = np.exp
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return e^2tau - e^tau (1 + tau), e^tau, e^tau/4."""
@@ -297,7 +297,7 @@ class Exponential(_Plain):
 class Sign(_Plain):
     """Apply the sign: -1, 0 or 1 as t is below, at or above 0."""
 
-    function = np.sign
+    _function = np.sign
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return 1 - 2/pi, 2/(pi tau), 0."""
@@ -307,7 +307,7 @@ class Sign(_Plain):
 class Step(_Plain):
     """Apply the step, 1 for t > 0, else 0: the arc-cosine kernel of order 0."""
 
-    function = staticmethod(lambda t: t > 0)
+    _function = staticmethod(lambda t: t > 0)
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return 1/4 - 1/(2 pi), 1/(2 pi tau), 0."""
@@ -351,7 +351,7 @@ class LeakyReLU(Activation):
 class ReLU(_Plain):
     """Apply max(t, 0): the first-order arc-cosine kernel."""
 
-    function = staticmethod(lambda t: np.maximum(t, 0))
+    _function = staticmethod(lambda t: np.maximum(t, 0))
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return (tau/2)(1/2 - 1/pi), 1/4, 1/(8 pi tau)."""
@@ -361,7 +361,7 @@ class ReLU(_Plain):
 class Absolute(_Plain):
     """Apply |t|."""
 
-    function = np.abs
+    _function = np.abs
 
     def moments(self, tau: float) -> GaussianMoments:
         """Return tau (1 - 2/pi), 0, 1/(2 pi tau)."""
