@@ -133,7 +133,7 @@ class NormalEquations:
         coef = factor.solve(system.right)
         before = float(np.linalg.norm(coef))
         for _ in range(_MOST_REFINEMENTS if problem is not None and self.dtype == np.float32 else 0):
-            pull = problem.sum(_Pull.of, coef, target_mean - row_mean @ coef)  # type: ignore[union-attr]
+            pull = problem.sum(_pull, coef, target_mean - row_mean @ coef)  # type: ignore[union-attr]
             step = factor.solve(pull.total - alpha * coef)
             coef += step
             # Steps shrink by one rate: what is left is the next of them.
@@ -153,21 +153,6 @@ class NormalEquations:
             ger = blas.sger if self.dtype == np.float32 else blas.dger
             gram = ger(-1.0, row_mean.astype(self.dtype), self.row_sum.astype(self.dtype), a=gram, overwrite_a=1)
         return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
-
-
-@dataclass
-class _Pull:
-    """D' S (T - D w - b) of some rows."""
-
-    total: Array
-
-    @classmethod
-    def of(cls, part: Problem, coef: Array, intercept: Array) -> _Pull:
-        residual = part.targets - part.train.matmul(coef) - intercept
-        return cls(part.train.rmatmul(residual * part.weights[:, None]))
-
-    def merge(self, part: _Pull) -> None:
-        self.total += part.total
 
 
 @dataclass(frozen=True)
@@ -265,6 +250,12 @@ class ErrorSum:
     def merge(self, part: ErrorSum) -> None:
         """Add those of other rows."""
         self.total += part.total
+
+
+def _pull(part: Problem, coef: Array, intercept: Array) -> ErrorSum:
+    """Return D' S (T - D w - b)."""
+    residual = part.targets - part.train.matmul(coef) - intercept
+    return ErrorSum(part.train.rmatmul(residual * part.weights[:, None]))
 
 
 def squared_error(part: Problem, coef: Array, intercept: Array) -> ErrorSum:

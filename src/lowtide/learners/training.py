@@ -88,23 +88,14 @@ def fit_smooth(
     if C == "auto":
         C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, max_iter, tolerance)
     solution = minimize(
-        _objective(problem, loss, C),
+        Objective(problem, loss, C, product_dtype(*problem.shape)),
         start=start,
         max_iter=max_iter,
         tolerance=tolerance,
-        goal=min(tolerance, _SMALL_TOLERANCE) if _is_small(problem) else tolerance,
+        goal=min(tolerance, _SMALL_TOLERANCE) if product_dtype(*problem.shape) is np.float64 else tolerance,
         each_iteration=each_iteration,
     )
     return solution, C
-
-
-def _is_small(problem: SummedProblem) -> bool:
-    return product_dtype(*problem.shape) is np.float64
-
-
-def _objective(problem: SummedProblem, loss: Loss, C: float) -> Objective:
-    dtype = product_dtype(*problem.shape)
-    return Objective(problem, loss, C, dtype)
 
 
 def _choose_inverse_strength(
@@ -116,7 +107,7 @@ def _choose_inverse_strength(
     """
     order = rng.permutation(problem.shape[0])
     folds = [np.sort(part) for part in np.array_split(order, _FOLDS)]
-    used = folds if _is_small(problem) else folds[:1]
+    used = folds if product_dtype(*problem.shape) is np.float64 else folds[:1]
     parts = [(problem.take(np.setdiff1d(order, held)), problem.take(held)) for held in used]
     steps = max(10, max_iter // _SHORT)
     last = [start] * len(parts)
@@ -126,7 +117,7 @@ def _choose_inverse_strength(
         total = 0.0
         for fold, (train, held) in enumerate(parts):
             # The same weight of the data as in the whole fit.
-            objective = _objective(train, loss, _CANDIDATES[i] * _FOLDS / (_FOLDS - 1))
+            objective = Objective(train, loss, _CANDIDATES[i] * _FOLDS / (_FOLDS - 1), product_dtype(*train.shape))
             found = minimize(objective, start=last[fold], max_iter=steps, tolerance=_ROUGH * tolerance)
             total += float(held.sum(held_out_loss, found.coef, found.intercept, loss).total)
             last[fold] = end = np.vstack([found.coef, found.intercept])
