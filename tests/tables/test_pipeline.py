@@ -221,6 +221,13 @@ def test_categories_of_arrays_equal_those_of_the_step_to_the_bit():
     check_equal(OneHotEncoder(handle_unknown="ignore").fit(texts), texts, STRANGE[["city"]].to_numpy(dtype=str))
 
 
+def test_a_column_whose_only_category_is_dropped_is_still_needed():
+    frame = TABLE.assign(country="Norway")
+    steps = [("n", StandardScaler(), ["area"]), ("c", OneHotEncoder(drop="first"), ["country"])]
+    recipe = check_equal(ColumnTransformer(steps).fit(frame), frame)
+    assert recipe.columns == ("area", "country")
+
+
 def test_a_wish_for_unknown_categories_is_kept():
     fitted = OneHotEncoder(handle_unknown="error").fit(TABLE[["city"]])
     with pytest.raises(TableError, match="'city' must hold one of .* got 'Kyiv'"):

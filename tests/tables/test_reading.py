@@ -228,6 +228,10 @@ def test_numbers_are_read_as_python_reads_them_and_truth_values_as_0_and_1():
     assert matrix.dtype == np.float64
 
 
+def test_numbers_and_truth_values_may_be_mixed():
+    assert number_matrix(block(x=["1", "true", "2.5"]), ["x"], "choose")[:, 0].tolist() == [1.0, 1.0, 2.5]
+
+
 def test_every_column_of_text_is_named_with_an_example_and_the_way_out():
     made = block(x=["1", "2"], city=["Bern", "Oslo"], day=["2021-01-01", "2021-01-02"])
     with pytest.raises(TableError) as caught:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -18,8 +17,6 @@ Column = NDArray[Any]
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
-_MOST_NAMES = 6
-
 
 class TableError(LowtideError, ValueError):
     """A table cannot be read, or does not hold what it must."""
@@ -33,7 +30,7 @@ class ChoiceError(TableError):
         self.parameter, self.problem = parameter, problem
 
 
-def listed(names: Sequence[object], most: int = _MOST_NAMES) -> str:
+def listed(names: Sequence[object], most: int = 6) -> str:
     """Return names in quotes, the first few of many.
 
     Examples
@@ -54,12 +51,6 @@ def suggestion(name: str, names: Sequence[str]) -> str:
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
     return f"The columns are {listed(names, most=20)}."
-
-
-def options_for(option: str, names: Sequence[str], most: int = 4) -> str:
-    """Return an option repeated for columns, as one would type it: "--drop id --drop 'first name'"."""
-    typed = " ".join(f"{option} {shlex.quote(name)}" for name in names[:most])
-    return typed if len(names) <= most else f"{typed} and so on"
 
 
 def shown(cell: object) -> str:

@@ -88,10 +88,9 @@ class Categories:
         if self.unknown == "error" and (found < 0).any():
             row = int(np.argmax(found < 0))
             got = "nothing" if cells[row] is None else repr(cells[row])
-            raise TableError(
-                f"column {name!r} must hold one of {listed(self.values)}, got {got} in row {row + 1}. An encoder of "
-                'categories with handle_unknown="ignore" takes others.'
-            )
+            remedy = 'An encoder of categories with handle_unknown="ignore" takes others.'
+            must = f"column {name!r} must hold one of {listed(self.values)}"
+            raise TableError(f"{must}, got {got} in row {row + 1}. {remedy}")
         return found, np.array([cell is None for cell in cells], dtype=bool)
 
 
@@ -126,7 +125,7 @@ Origin = Number | Indicator | Ordinal
 Feature = tuple[Origin, tuple[Step, ...]]
 
 
-def parse_elements(content: Any) -> dict[str, Any]:
+def parse_elements(content: Any) -> tuple[tuple[str, ...], bool, tuple[Origin, ...], Steps, tuple[Categories, ...]]:
     """Return the fields of a recipe from JSON, or raise KeyError, TypeError or ValueError: it may be a stranger's."""
     columns, named, categories, sources, steps = _entries(
         content, columns=list, named=bool, categories=list, sources=list, steps=list
@@ -134,13 +133,9 @@ def parse_elements(content: Any) -> dict[str, Any]:
     _check(all(isinstance(name, str) for name in columns), columns, "texts")
     _check(len(set(columns)) == len(columns), columns, "different columns")
     known = tuple(Categories.from_json(entry, len(columns)) for entry in categories)
-    return {
-        "columns": tuple(columns),
-        "named": named,
-        "categories": known,
-        "sources": tuple(_source(entry, len(columns), known) for entry in sources),
-        "steps": tuple(_step(entry, len(sources)) for entry in steps),
-    }
+    origins = tuple(_source(entry, len(columns), known) for entry in sources)
+    operations = tuple(_step(entry, len(sources)) for entry in steps)
+    return tuple(columns), named, origins, operations, known
 
 
 def _source(entry: Any, n_columns: int, categories: tuple[Categories, ...]) -> Origin:

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lowtide._checks import fail
 from lowtide.errors import ParameterError
 from lowtide.tables.cells import is_missing, listed
 from lowtide.tables.elements import Categories, Category, Indicator, Number, Ordinal, Origin, Step
@@ -87,9 +88,12 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         X : data frame or array (n, n_columns)
         y : ignored
         """
+        for name, columns in (("one_hot", self.one_hot), ("drop", self.drop)):
+            if isinstance(columns, str):
+                raise fail("TableRecipe", f"{name} must be a list of columns", columns, "Put it in brackets.")
         table = _read_frame(self, X, reset=True)
-        one_hot, drop = (_names(name, getattr(self, name)) for name in ("one_hot", "drop"))
-        choice = choose_columns(table, target=None, one_hot=one_hot, drop=drop)
+        one_hot, drop = map(str, self.one_hot), map(str, self.drop)
+        choice = choose_columns(table, target=None, one_hot=[*one_hot], drop=[*drop])
         rows = gather(table, choice, purpose="fit")
         self.recipe_ = learn_recipe(choice, rows.numbers, rows.texts, standardize=self.standardize)
         return self
@@ -123,14 +127,6 @@ def _read_frame(owner: TableRecipe, X: Any, *, reset: bool) -> Source:
     given = getattr(owner, "feature_names_in_", None)
     names = tuple(map(str, range(cells.shape[1]) if given is None else given))
     return Source("the table", names, given is not None, lambda: iter([(list(cells.T), None)]))
-
-
-def _names(parameter: str, columns: Any) -> list[str]:
-    if isinstance(columns, str):
-        raise ParameterError(
-            f"TableRecipe: {parameter} must be a list of columns, got {columns!r}. Put it in brackets."
-        )
-    return [str(column) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -228,14 +224,13 @@ def _through(steps: Any, table: _Table) -> _Table:
         if rule is None:
             known = [cls.__name__ for cls in _RULES if cls is not FunctionTransformer]
             name = step if isinstance(step, str) else type(step).__name__
-            raise ParameterError(
-                f"recipe_of: steps must be {listed([*known, 'Pipeline'], most=20)} or 'passthrough', got {name!r}. Do "
-                "its work before the pipeline, or keep the pipeline as it is in Python."
-            )
+            must = f"steps must be {listed([*known, 'Pipeline'], most=20)} or 'passthrough'"
+            remedy = "Do its work before the pipeline, or keep the pipeline as it is in Python."
+            raise fail("recipe_of", must, name, remedy)
         check_is_fitted(step)
         if step.n_features_in_ != len(table.features):
-            must, got = f"must have been fitted on {len(table.features)} columns", step.n_features_in_
-            raise ParameterError(f"recipe_of: {type(step).__name__} {must}, got {got}.")
+            must = f"{type(step).__name__} must have been fitted on {len(table.features)} columns"
+            raise fail("recipe_of", must, step.n_features_in_)
         table = rule(step, table)
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables.cells import MISSING, TableError, listed, number_of, options_for, shown, text_of
+from lowtide.tables.cells import MISSING, TableError, listed, number_of, shown, text_of
 
 Floats = NDArray[np.float64]
 Columns = Sequence[NDArray[Any]]
@@ -113,15 +114,19 @@ class Source:
             first_row += block.n_rows
 
 
+def _wrong(path: Path, must: str, got: object, remedy: str = "") -> TableError:
+    return TableError(f"{path.name}: {must}, got {got}. {remedy}".rstrip())
+
+
 def _open_csv(path: Path, header: bool) -> Source:
     """Return a text table; a header names its columns."""
     first, _ = next(_csv_rows(path), ([], 0))
     if not first:
-        raise TableError(f"{path.name}: a table must have a header and rows, got an empty file.")
+        raise _wrong(path, "a table must have a header and rows", "an empty file")
     width = len(first)
     names = [cell.strip() for cell in first] if header else [str(j) for j in range(width)]
     if header:
-        _check_header(path.name, names)
+        _check_header(path, names)
     kept = [j for j, name in enumerate(names) if name]
 
     def parts() -> Iterator[tuple[Columns, Sequence[int]]]:
@@ -149,36 +154,32 @@ def _csv_rows(path: Path) -> Iterator[tuple[list[str], int]]:
                 if len(row) > 1 or (row and row[0].strip()):
                     width = width or len(row)
                     if len(row) != width:
-                        raise TableError(
-                            f"{path.name}: every line must have {width} cells, as the first has, got {len(row)} in "
-                            f"line {line}. Look for a missing or unquoted delimiter {delimiter!r}."
+                        must, got = (
+                            f"every line must have {width} cells, as the first has",
+                            f"{len(row)} in line {line}",
                         )
+                        raise _wrong(path, must, got, f"Look for a missing or unquoted delimiter {delimiter!r}.")
                     yield row, line
                 line = reader.line_num + 1
     except csv.Error as error:
-        raise TableError(f"{path.name}: line {line} must be CSV, got: {error}. Quotes must come in pairs.") from error
+        raise _wrong(path, f"line {line} must be CSV", f"{error}", "Quotes must come in pairs.") from error
     except UnicodeDecodeError as error:
-        raise TableError(
-            f"{path.name} must be UTF-8 text, got byte {error.object[error.start]:#x}. Save it as UTF-8, or as .npy or "
-            ".parquet."
-        ) from error
+        byte = f"byte {error.object[error.start]:#x}"
+        raise _wrong(path, "it must be UTF-8 text", byte, "Save it as UTF-8, or as .npy or .parquet.") from error
     except OSError as error:
-        raise TableError(f"{path.name} must be readable, got: {error.strerror}.") from error
+        raise _wrong(path, "it must be readable", error.strerror) from error
 
 
-def _check_header(file: str, names: list[str]) -> None:
+def _check_header(path: Path, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
-        raise TableError(
-            f"{file}: column names must differ, got {listed(twice)} more than once. Rename one in the first line."
-        )
+        got = f"{listed(twice)} more than once"
+        raise _wrong(path, "column names must differ", got, "Rename one in the first line.")
     # Names that count the columns are what a data frame writes when it has no others.
     counted = any(names == [str(i) for i in range(start, start + len(names))] for start in (0, 1))
     if not counted and all(number_of(name) is not None for name in names):
-        raise TableError(
-            f"{file}: the first line must name the columns, got numbers, {listed(names, most=3)}. Add a line of names, "
-            "or pass --no-header; the columns are then called 0, 1, 2, ..."
-        )
+        remedy = "Add a line of names, or pass --no-header; the columns are then called 0, 1, 2, ..."
+        raise _wrong(path, "the first line must name the columns", f"numbers, {listed(names, most=3)}", remedy)
 
 
 def _open_npy(path: Path, _header: bool) -> Source:
@@ -186,25 +187,19 @@ def _open_npy(path: Path, _header: bool) -> Source:
     try:
         given = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise TableError(
-            f"{path.name} must hold one numpy array of numbers, got another kind of file, or Python objects. Write it "
-            "with numpy.save(file, array)."
-        ) from error
+        got, remedy = "another kind of file, or Python objects", "Write it with numpy.save(file, array)."
+        raise _wrong(path, "it must hold one numpy array of numbers", got, remedy) from error
     except OSError as error:
-        raise TableError(f"{path.name} must be readable, got: {error.strerror or error}.") from error
+        raise _wrong(path, "it must be readable", error.strerror or error) from error
     if not isinstance(given, np.ndarray):
-        raise TableError(f"{path.name} must hold one numpy array, got several. Write one with numpy.save.")
+        raise _wrong(path, "it must hold one numpy array", "several", "Write one with numpy.save.")
     array = given[:, None] if given.ndim == 1 else given
     if array.ndim != 2 or array.shape[1] == 0:
-        raise TableError(
-            f"{path.name}: an array must have rows and columns, got shape {given.shape}. Flatten the rows: "
-            "array.reshape(len(array), -1)."
-        )
+        remedy = "Flatten the rows: array.reshape(len(array), -1)."
+        raise _wrong(path, "an array must have rows and columns", f"shape {given.shape}", remedy)
     if array.dtype.kind not in "biufU":
-        raise TableError(
-            f"{path.name}: an array must hold numbers, booleans or texts, got {array.dtype}. Convert it with "
-            "array.astype('float64')."
-        )
+        remedy = "Convert it with array.astype('float64')."
+        raise _wrong(path, "an array must hold numbers, booleans or texts", array.dtype, remedy)
 
     def parts() -> Iterator[tuple[Columns, None]]:
         size = max(1, _NUMBER_CELLS // array.shape[1])
@@ -234,11 +229,11 @@ def _open_parquet(path: Path, _header: bool) -> Source:
         # Buffered ahead, a reader keeps what it has read of all row groups, in the end the whole file.
         table = arrow.parquet.ParquetFile(path, pre_buffer=False)
     except (arrow.ArrowException, OSError) as error:
-        raise TableError(f"{path.name} must be a Parquet file, got: {error}".splitlines()[0]) from error
+        raise _wrong(path, "it must be a Parquet file", str(error).splitlines()[0]) from error
     # What a data frame keeps of its index is no column of the data.
     names = [name for name in table.schema_arrow.names if not name.startswith("__index_level_")]
     if not names or len(set(names)) < len(names):
-        raise TableError(f"{path.name}: columns must have different names, got {names}.")
+        raise _wrong(path, "columns must have different names", names)
 
     def parts() -> Iterator[tuple[Columns, None]]:
         n_rows = 0
@@ -247,8 +242,7 @@ def _open_parquet(path: Path, _header: bool) -> Source:
                 yield [_arrow_values(arrow.types, column) for column in batch.columns], None
                 n_rows += batch.num_rows
         except (arrow.ArrowException, OSError) as error:
-            problem = f"{path.name}: rows after {n_rows} must be readable, got: {error}"
-            raise TableError(problem.splitlines()[0]) from error
+            raise _wrong(path, f"rows after {n_rows} must be readable", str(error).splitlines()[0]) from error
 
     return Source(path.name, tuple(names), True, parts)
 
@@ -286,10 +280,8 @@ def open_table(path: Path, *, header: bool = True) -> Source:
         Whether the first line of a text table names the columns.
     """
     if not is_table_name(path):
-        raise TableError(
-            f"{path.name}: a table must be a .csv, .tsv, .npy or .parquet file, got {path.suffix or 'no ending'!r}. "
-            "Convert or rename it."
-        )
+        must, got = "a table must be a .csv, .tsv, .npy or .parquet file", repr(path.suffix or "no ending")
+        raise _wrong(path, must, got, "Convert or rename it.")
     return _OPENERS[path.suffix.lower()](path, header)
 
 
@@ -376,5 +368,8 @@ def _fault(block: Block, names: list[str], purpose: Purpose) -> TableError:
 
 
 def _typed(purpose: Purpose, parameter: str, names: list[str]) -> str:
-    """Return how columns are named for a parameter: as options, or in Python."""
-    return f"{parameter}={names!r}" if purpose == "fit" else options_for(f"--{parameter.replace('_', '-')}", names)
+    """Return how columns are named for a parameter: in Python, or as options, `--drop id --drop 'first name'`."""
+    if purpose == "fit":
+        return f"{parameter}={names!r}"
+    options = [f"--{parameter.replace('_', '-')} {shlex.quote(name)}" for name in names[:4]]
+    return " ".join([*options, *(["and so on"] if len(names) > 4 else [])])

@@ -188,10 +188,8 @@ class Recipe:
         array([[15.]])
         """
         if len(other.columns) != self.n_features or other.categories:
-            raise TableError(
-                f"a recipe after another must take its {self.n_features} numbers, got one of {len(other.columns)} "
-                f"columns and {len(other.categories)} with categories."
-            )
+            got = f"one of {len(other.columns)} columns and {len(other.categories)} with categories"
+            raise TableError(f"a recipe after another must take its {self.n_features} numbers, got {got}.")
         own = self.features
         after = [(own[s.column], steps) for s, steps in other.features if isinstance(s, Number)]
         features = [(source, (*before, *steps)) for (source, before), steps in after]
@@ -259,14 +257,9 @@ class Recipe:
         return self._finish(out)
 
     def apply_read(self, numbers: Floats, cells: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return the features of columns that were read already.
+        """Return the features of the columns `numeric`, float64 (n, n_numeric), and of cells of categories by name.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64 (n, n_numeric)
-            The columns `numeric`; the features may take their place.
-        cells : dict of ndarray (n,)
-            The columns of categories, by name.
+        The features may take the place of `numbers`.
         """
         if not self.categories and self.numeric == self.columns:
             return self.apply(numbers, copy=False)
@@ -366,16 +359,13 @@ class Recipe:
             row, j = np.argwhere(absent)[0].tolist()
             name = self.columns[self._taken[j]]
             more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
-            return TableError(
-                f"every cell must hold a finite number, got a missing value or NaN in row {row + 1}, column {name!r}"
-                f"{more}. Correct the cell or remove the row, or put a SimpleImputer before the model."
-            )
+            got = f"a missing value or NaN in row {row + 1}, column {name!r}{more}"
+            remedy = "Correct the cell or remove the row, or put a SimpleImputer before the model."
+            return TableError(f"every cell must hold a finite number, got {got}. {remedy}")
         far = [self.columns[j] for j in self._taken[(np.abs(out) > _LARGEST).any(axis=0)]]
         scaled = "once they are standardized " if self.steps else ""
-        return TableError(
-            f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded, got larger ones in "
-            f"{listed(list(dict.fromkeys(far)))}. Correct or rescale them."
-        )
+        must = f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded"
+        return TableError(f"{must}, got larger ones in {listed([*dict.fromkeys(far)])}. Correct or rescale them.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON has it; the form is described above."""
@@ -397,7 +387,7 @@ class Recipe:
             Saying what is wrong with it.
         """
         try:
-            return cls(**parse_elements(content))
+            return cls(*parse_elements(content))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise TableError(f"a table recipe must be what lowtide wrote, got {error!r}.") from error
 

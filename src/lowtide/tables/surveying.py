@@ -21,7 +21,7 @@ Texts = Mapping[str, NDArray[Any]]
 _MOST_CATEGORIES = 1000
 # Rows an encoder is fitted on: its gamma then moves by a fraction of a percent. Smaller tables are taken whole.
 _SAMPLE_ROWS = 1 << 16
-_ORDER: tuple[Kind, ...] = ("whole", "number", "text")
+_ORDER: tuple[Kind, ...] = ("whole", "number", "text")  # the wider later
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,21 @@ def choose_columns(source: Source, *, target: str | None, one_hot: Sequence[str]
         raise ChoiceError("drop", "must leave a column to learn from, got all of them.")
     if not features:
         raise ChoiceError("data", f"must have a column besides the target, got {listed(source.names)} alone.")
-    numeric = tuple(name for name in features if name not in categories)
-    one_hot_in_order = tuple(name for name in features if name in categories)
-    return Choice(source.names, source.named, goal, numeric, one_hot_in_order)
+    numeric, texts = (tuple(name for name in features if (name in categories) is which) for which in (False, True))
+    return Choice(source.names, source.named, goal, numeric, texts)
 
 
 def find_column(source: Source, name: str, parameter: str) -> str:
     """Return a column's name; where columns are counted, -1 is the last."""
     if name in source.names:
         return name
-    if not source.named and name.startswith("-") and name[1:].isdigit() and 1 <= int(name[1:]) <= len(source.names):
-        return source.names[int(name)]
+    n = len(source.names)
     if source.named:
         near = suggestion(name, source.names)
         raise ChoiceError(parameter, f"must name a column of {source.file}, got {name!r}. {near}")
-    most = len(source.names) - 1
-    must = f"must be the number of a column of {source.file}, 0 to {most} or -1 for the last"
+    if name in map(str, range(-n, 0)):
+        return source.names[int(name)]
+    must = f"must be the number of a column of {source.file}, 0 to {n - 1} or -1 for the last"
     raise ChoiceError(parameter, f"{must}, got {name!r}.")
 
 
@@ -198,10 +197,9 @@ def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: _Moment
 def _check_categories(categories: Mapping[str, set[str]]) -> None:
     for name, known in categories.items():
         if len(known) > _MOST_CATEGORIES:
-            raise TableError(
-                f"column {name!r}: a one-hot column must have at most {_MOST_CATEGORIES} categories, got {len(known)}. "
-                f"Leave an identifier out: --drop {name}, or drop=[{name!r}] in Python."
-            )
+            must = f"column {name!r}: a one-hot column must have at most {_MOST_CATEGORIES} categories"
+            remedy = f"Leave an identifier out: --drop {name}, or drop=[{name!r}] in Python."
+            raise TableError(f"{must}, got {len(known)}. {remedy}")
 
 
 class _Moments:
@@ -233,9 +231,8 @@ class _Moments:
         std = np.sqrt(self._squares / self.n_rows)
         far = [name for name, spread in zip(self._names, std) if not np.isfinite(spread)]
         if far:
-            raise TableError(
-                f"columns must have a finite variance, got too large numbers in {listed(far)}. Rescale them."
-            )
+            got = f"too large numbers in {listed(far)}"
+            raise TableError(f"columns must have a finite variance, got {got}. Rescale them.")
         # Rounding leaves a constant column a spread of some last digits, which must not become its unit.
         scale = np.where((self._low == self._high) | (std == 0.0), 1.0, std)
         return [(("subtract", m), ("divide", d)) for m, d in zip(self._mean.tolist(), scale.tolist())]
@@ -280,9 +277,8 @@ def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple
     which = f"{source.file}: {'the file' if recipe.named else 'the table the model was fitted on'} has no column names"
     if names is None:
         widths = " or ".join(map(str, sorted(candidates)))
-        raise TableError(
-            f"{which}, so columns are taken in order and there must be {widths} of them, got {len(source.names)}."
-        )
+        must = f"so columns are taken in order and there must be {widths} of them"
+        raise TableError(f"{which}, {must}, got {len(source.names)}.")
     known = source.named or recipe.named
     return names, [f"{which}; columns are taken in order, as {listed(names)}."] if known else []
 
@@ -352,7 +348,7 @@ def survey(
     if moments.n_rows == len(some.numbers):  # the whole table: the moments are those of `learn_recipe`, to the bit
         moments = _Moments(choice.numeric, some.numbers)
     recipe = _recipe(choice, categories, moments if standardize else None)
-    return moments.n_rows, recipe, some.matrix(recipe), _widest(kinds)
+    return moments.n_rows, recipe, some.matrix(recipe), max(kinds, key=_ORDER.index, default=None)
 
 
 def target_survey(source: Source, name: str, report: Callable[[int], None] = lambda n: None) -> Kind | None:
@@ -362,11 +358,7 @@ def target_survey(source: Source, name: str, report: Callable[[int], None] = lam
         kinds.add(read_values(block.column(name), name, block.first_row)[0])
         n_rows += block.n_rows
         report(n_rows)
-    return _widest(kinds)
-
-
-def _widest(kinds: set[Kind]) -> Kind | None:
-    return max(kinds, key=_ORDER.index) if kinds else None
+    return max(kinds, key=_ORDER.index, default=None)
 
 
 class _Sample:

@@ -81,10 +81,8 @@ def read_values(cells: Array, name: str, first_row: int = 1) -> tuple[Kind, Arra
         row = int(np.argmax(absent))
         got = repr(text_of(cells[row])) if text_of(cells[row]) else "nothing"
         more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
-        raise TableError(
-            f"target {name!r}: every row must have a value, got {got} in row {first_row + row}{more}. "
-            "Remove those rows."
-        )
+        place = f"row {first_row + row}{more}"
+        raise TableError(f"target {name!r}: every row must have a value, got {got} in {place}. Remove those rows.")
     if numbers is None:
         return "text", values
     is_whole = np.all(values == np.rint(values)) and np.abs(values).max(initial=0.0) < 2**53
