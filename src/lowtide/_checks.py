@@ -16,9 +16,9 @@ def fail(owner: str, must: str, got: Any, remedy: str = "") -> ParameterError:
 
 def check_integer(owner: str, name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
     """Return value as int when it is an integer in [low, high]; bool is not an integer here."""
-    limits = f"from {low} to {high}" if high is not None else f"of at least {low}"
     valid = isinstance(value, Integral) and not isinstance(value, bool)
     if not valid or value < low or (high is not None and value > high):
+        limits = f"from {low} to {high}" if high is not None else f"of at least {low}"
         raise fail(owner, f"{name} must be an integer {limits}", value, remedy)
     return int(value)
 
