@@ -110,7 +110,7 @@ def test_pack_refuses_what_is_no_codes():
 
 def test_reader_joins_messages():
     codes = drawn(6, 100, 1)
-    reader = CodesReader.of(codes)
+    reader = CodesReader(codes)
     joined = reader.codes([reader.read(pack(codes[:1])), reader.read(pack(codes[1:1])), reader.read(pack(codes[1:]))])
     assert joined == codes
 

@@ -1,11 +1,14 @@
 """Codes and rows as messages of a few bytes, and an encoder as JSON: what a client and a server exchange."""
 
 from lowtide.wire.description import describe_encoder, rebuild_encoder, summarize_encoder
-from lowtide.wire.frame import CODES_TYPE, FRAME_BYTES, ROWS_TYPE, media_type
 from lowtide.wire.messages import (
+    CODES_TYPE,
+    FRAME_BYTES,
+    ROWS_TYPE,
     CodesMessage,
     CodesReader,
     RowsMessage,
+    media_type,
     pack,
     pack_rows,
     unpack,

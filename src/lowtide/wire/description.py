@@ -125,9 +125,8 @@ def _steps_to_json(drawn: DrawnEncoder) -> dict[str, Any] | None:
 def _arrays_to_json(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, Any]]:
     written = {}
     for name, array in arrays.items():
-        stored = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        data = base64.b64encode(stored.tobytes()).decode("ascii")
-        written[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+        data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        written[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "data": data.decode("ascii")}
     return written
 
 

@@ -1,26 +1,138 @@
-"""Pack codes and rows of float32 into messages, and read them back."""
+"""Pack codes and rows of float32 into messages, and read them back.
+
+A message is a head of 48 bytes, parts with a name and a version each, and a checksum of all:
+
+    0   4   magic, "LTWC" for codes and "LTWR" for rows of float32
+    4   1   version, 2
+    5   1   codes: bits of the quantizer, 1 to 8; rows: 0 for input rows, 1 for full features
+    6   2   number of parts
+    8   16  fingerprint: the identity of the encoder's frequencies
+    24  16  codes: side, the identity of the rule that made levels of phases; rows: zeros
+    40  4   codes: levels a row; rows: columns
+    44  4   rows
+    48      parts, one after the other
+    -4  4   CRC-32C of every byte before it
+
+A part is 4 bytes of name, 4 of version, 8 of length, and as many bytes. Numbers are little-endian. No part is
+interpreted before version, length and checksum are known to be right; one of an unknown name is refused by it.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option
+from lowtide.checksum import crc32c
 from lowtide.codes import Codes, row_bytes, stored_bits
 from lowtide.encoders import DrawnEncoder, Encoder
 from lowtide.errors import FingerprintMismatchError, WireFormatError
-from lowtide.wire.frame import Buffer, Head, open_parts, seal
 
+_VERSION = 2
+_MOST_ROWS = (1 << 32) - 1
+_HEAD, _PART = struct.Struct("<4sBBH16s16sII"), struct.Struct("<4sIQ")
+_SUM = _COUNT = struct.Struct("<I")
+_COMMON_BYTES = _HEAD.size - 4  # of a head, all before the number of rows: the same in every message of one encoder
 _CODES, _ROWS = b"LTWC", b"LTWR"
-_LEVELS, _NORMS, _FLOATS = "LEVL", "NORM", "ROWS"  # parts
-_ROW_SIDES = ("input", "features")  # by the number that stands for them
+_LEVELS, _NORMS, _FLOATS = b"LEVL", b"NORM", b"ROWS"  # parts: packed levels, a norm a row, rows of float32
+_ROW_SIDES: tuple[Literal["input", "features"], ...] = ("input", "features")  # by the number that stands for them
 _NO_ENCODER = bytes(16)
-# Of a head, all before the number of rows: what every message of one encoder has in common.
-_COMMON_BYTES = 44
+# What is around the content of one part.
+FRAME_BYTES = _HEAD.size + _PART.size + _SUM.size
+CODES_TYPE = f"application/vnd.lowtide.codes; v={_VERSION}"
+ROWS_TYPE = f"application/vnd.lowtide.rows; v={_VERSION}"
+
+Buffer = bytes | bytearray | memoryview
+_Part = tuple[bytes, int, int]  # name, version and size
+
+
+def media_type(header: str) -> tuple[str, dict[str, str]]:
+    """Return the type and the parameters of a `Content-Type`, in lower case, quotes taken off.
+
+    Examples
+    --------
+    >>> media_type('Application/vnd.lowtide.codes; V="2"')
+    ('application/vnd.lowtide.codes', {'v': '2'})
+    """
+    name, *rest = header.split(";")
+    pairs = (part.partition("=") for part in rest)
+    return name.strip().lower(), {key.strip().lower(): value.strip().strip('"') for key, _, value in pairs}
+
+
+# The fields before the parts; `detail`, `side` and `width` mean what the magic says.
+_Head = namedtuple("_Head", "magic version detail n_parts fingerprint side width n_rows")
+
+
+def _seal(head: _Head, parts: dict[bytes, Buffer]) -> bytes:
+    """Return head and parts, each of version 1, as one message, its checksum last."""
+    if head.n_rows > _MOST_ROWS or head.width > _MOST_ROWS:
+        must = f"a message must have at most {_MOST_ROWS} rows and columns"
+        raise WireFormatError(f"{must}, got {head.n_rows} and {head.width}. Send several.")
+    pieces: list[Buffer] = [_HEAD.pack(*head)]
+    for name, content in parts.items():
+        pieces += [_PART.pack(name, 1, len(content)), content]
+    body = b"".join(pieces)
+    return body + _SUM.pack(crc32c(body))
+
+
+def _head_of(data: Buffer, magic: bytes) -> _Head:
+    """Return the head of a message of one kind, or say why it is none."""
+    start = bytes(data[:5])
+    if start[:4] != magic:
+        raise WireFormatError(f"a message must begin with {magic.decode()!r}, got {start[:4].hex() or 'nothing'}.")
+    if len(start) == 5 and start[4] != _VERSION:
+        raise WireFormatError(f"a message must have version {_VERSION}, got {start[4]}. Update lowtide.")
+    if len(data) < FRAME_BYTES:
+        raise WireFormatError(f"a message must have at least {FRAME_BYTES} bytes, got {len(data)}: cut short.")
+    return _Head._make(_HEAD.unpack_from(data))
+
+
+def _open(data: memoryview, n_parts: int, wanted: list[_Part]) -> list[memoryview]:
+    """Return the contents of the parts wanted, not copied, of a whole message that must have no others."""
+    found: list[_Part] = []
+    contents: dict[_Part, memoryview] = {}
+    at, end = _HEAD.size, len(data) - _SUM.size
+    for _ in range(n_parts):
+        if at + _PART.size > end:
+            raise WireFormatError(f"a message must have the {n_parts} parts of its head, got {len(found)}: cut short.")
+        part = _PART.unpack_from(data, at)
+        at += _PART.size + part[2]
+        found.append(part)
+        contents[part] = data[at - part[2] : at]
+    if at != end:
+        short = "cut short" if at > end else "too long"
+        raise WireFormatError(f"a message must have the {at + _SUM.size} bytes of its parts, got {len(data)}: {short}.")
+    (given,), expected = _SUM.unpack_from(data, end), crc32c(data[:end])
+    if given != expected:
+        must = f"a message must have the checksum {expected:08x} of its bytes"
+        raise WireFormatError(f"{must}, got {given:08x}: damaged.")
+    if found != wanted and sorted(found) != sorted(wanted):
+        raise WireFormatError(_difference(found, {name.decode(): size for name, _, size in wanted}))
+    return [contents[part] for part in wanted]
+
+
+def _difference(found: list[_Part], wanted: dict[str, int]) -> str:
+    """Say in what parts are not those wanted: one unknown, repeated or missing, of another version or length."""
+    seen: list[str] = []
+    for tag, version, size in found:
+        name = tag.decode("latin-1")
+        if name not in wanted or name in seen:
+            known = tag in (_LEVELS, _NORMS, _FLOATS)
+            other = "which does not belong here" if known else "which this lowtide does not know. Update it"
+            words = "twice" if name in seen else other
+            return f"a message must have the parts {', '.join(wanted)}, got {name!r}, {words}."
+        if version != 1:
+            return f"part {name!r} must have version 1, got {version}. Update lowtide."
+        if size != wanted[name]:
+            return f"part {name!r} must have the {wanted[name]} bytes of its rows, got {size}."
+        seen.append(name)
+    missing = next(name for name in wanted if name not in seen)
+    return f"a message must have a part {missing!r}, got {', '.join(seen) or 'none'}."
 
 
 def wire_row_bytes(n_levels: int, bits: int) -> int:
@@ -68,10 +180,15 @@ def pack(codes: Codes) -> bytes:
         raise WireFormatError(f"wire.pack: codes must be Codes, got {type(codes).__name__}. Encode the rows first.")
     width = wire_row_bytes(codes.n_levels, codes.bits)
     rows = codes.packed if codes.packed.shape[1] == width else np.ascontiguousarray(codes.packed[:, :width])
-    parts: dict[str, Buffer] = {_LEVELS: rows.reshape(-1).data}
+    parts: dict[bytes, Buffer] = {_LEVELS: rows.reshape(-1).data}
     if codes.norms is not None:
         parts[_NORMS] = np.ascontiguousarray(codes.norms, dtype="<f4").view(np.uint8).data
-    return seal(_head_of(codes, len(codes)), parts)
+    return _seal(_codes_head(codes, len(codes)), parts)
+
+
+def _codes_head(codes: Codes, n_rows: int) -> _Head:
+    n_parts = 1 if codes.norms is None else 2
+    return _Head(_CODES, _VERSION, codes.bits, n_parts, codes.fingerprint, codes.side, codes.n_levels, n_rows)
 
 
 def unpack(data: Buffer, encoder: Encoder | DrawnEncoder | Codes) -> Codes:
@@ -100,17 +217,22 @@ def unpack(data: Buffer, encoder: Encoder | DrawnEncoder | Codes) -> Codes:
     --------
     pack : the way there
     """
-    reader = CodesReader.of(encoder)
+    template: Any = encoder
+    if not isinstance(encoder, Codes):
+        drawn = encoder.drawn_ if isinstance(encoder, Encoder) else encoder
+        template = drawn.template
+        if template is None:
+            raise WireFormatError(f"wire.unpack: {drawn.kind} must have packed codes, got float features alone.")
+    reader = CodesReader(template)
     return reader.codes([reader.read(data)])
 
 
-@dataclass(frozen=True)
-class CodesMessage:
+class CodesMessage(NamedTuple):
     """The rows of a message that was found right: packed bytes, and norms where they are kept."""
 
     n_rows: int
     rows: memoryview
-    norms: memoryview | None
+    norms: memoryview | None = None
 
 
 class CodesReader:
@@ -128,40 +250,29 @@ class CodesReader:
     """
 
     def __init__(self, template: Codes) -> None:
-        self.template = template[:0]
-        self._width = wire_row_bytes(template.n_levels, template.bits)
-        self._stored_width = row_bytes(template.n_levels, template.bits)
+        self.template = template[:0] if len(template) else template
+        bits, n_levels = template.bits, template.n_levels
+        self._width, self._stored_width = wire_row_bytes(n_levels, bits), row_bytes(n_levels, bits)
         # Norms come with the rows of a sketch that keeps them, and must where rows are times their norms.
         self._has_norms = template.norms is not None
-        used = template.n_levels * stored_bits(template.bits)
-        self._all_used = used % 8 == 0 and template.bits <= 4 and not self._has_norms
-        self._expected = _head_of(template, 0)
-        self._common = self._expected.to_bytes()[:_COMMON_BYTES]
-
-    @classmethod
-    def of(cls, encoder: Encoder | DrawnEncoder | Codes) -> CodesReader:
-        """Return the reader of a fitted encoder's codes, or of codes like the given ones."""
-        if isinstance(encoder, Codes):
-            return cls(encoder)
-        drawn = encoder.drawn_ if isinstance(encoder, Encoder) else encoder
-        if drawn.template is None:
-            raise WireFormatError(f"wire.unpack: {drawn.kind} must have packed codes, got float features alone.")
-        return cls(drawn.template)
+        # Not every value is one of a byte that is a level of 5 to 7 bits, or the last of a row and used in part.
+        used = bits if bits > 4 else n_levels * stored_bits(bits) % 8
+        self._limit = 1 << used if used else 256
+        self._head = _codes_head(template, 0)
+        self._common = _HEAD.pack(*self._head)[:_COMMON_BYTES]
 
     def read(self, data: Buffer) -> CodesMessage:
         """Return the rows of a message, which may be anything, without copying them."""
-        view = memoryview(data)
-        head = self._expected
-        if data[:_COMMON_BYTES] != self._common or len(view) < _COMMON_BYTES + 4:
-            head = self._checked(Head.of(data, _CODES))
-        n_rows = int.from_bytes(view[_COMMON_BYTES : _COMMON_BYTES + 4], "little")
-        wanted = {_LEVELS: n_rows * self._width}
+        view, head = memoryview(data), self._head
+        if data[:_COMMON_BYTES] != self._common or len(view) < FRAME_BYTES:
+            head = self._checked(_head_of(data, _CODES))
+        (n_rows,) = _COUNT.unpack_from(view, _COMMON_BYTES)
+        wanted = [(_LEVELS, 1, n_rows * self._width)]
         if self._has_norms:
-            wanted[_NORMS] = 4 * n_rows
-        parts = open_parts(view, head.n_parts, wanted)
-        message = CodesMessage(n_rows, parts[_LEVELS], parts.get(_NORMS))
-        if not self._all_used:
-            self._check_unused(message)
+            wanted.append((_NORMS, 1, 4 * n_rows))
+        message = CodesMessage(n_rows, *_open(view, head.n_parts, wanted))
+        if self._has_norms or self._limit < 256:
+            self._check_values(message)
         return message
 
     def codes(self, messages: Sequence[CodesMessage]) -> Codes:
@@ -177,9 +288,9 @@ class CodesReader:
         norms = np.frombuffer(b"".join([message.norms or b"" for message in messages]), dtype="<f4")
         return self.template.with_rows(rows, norms.astype(np.float32))
 
-    def _checked(self, head: Head) -> Head:
+    def _checked(self, head: _Head) -> _Head:
         """Return a head that differs from the expected one in its parts alone; else say in what it differs."""
-        own = self._expected
+        own = self._head
         for mark, mine, other in (("fingerprint", own.fingerprint, head.fingerprint), ("side", own.side, head.side)):
             if mine != other:
                 must = f"a message must hold codes of the encoder with the {mark} {mine.hex()}"
@@ -190,25 +301,17 @@ class CodesReader:
                 raise WireFormatError(f"a message must have {want} {words}, got {got}.")
         return head
 
-    def _check_unused(self, message: CodesMessage) -> None:
+    def _check_values(self, message: CodesMessage) -> None:
         """Raise for lengths that are none, and for bits that no level has: counting would take them for features."""
         if message.norms is not None:
             norms = np.frombuffer(message.norms, dtype="<f4")
-            if not np.all((norms >= 0) & (norms < np.inf)):
+            if not ((norms >= 0) & (norms < np.inf)).all():
                 raise WireFormatError("norms must be finite numbers of at least 0, got others.")
-        bits, used = self.template.bits, self.template.n_levels * stored_bits(self.template.bits) % 8
-        if not used and bits <= 4:
-            return
-        packed = np.frombuffer(message.rows, dtype=np.uint8).reshape(-1, self._width)
-        if used and (packed[:, -1] >> used).any():
+        bits, levels = self.template.bits, np.frombuffer(message.rows, dtype=np.uint8)
+        if bits <= 4 and levels[self._width - 1 :: self._width].max(initial=0) >= self._limit:
             raise WireFormatError("bits after the last level of a row must be zero, got others.")
-        if bits > 4 and len(packed) and int(packed.max()) >= 1 << bits:
-            raise WireFormatError(f"{bits}-bit levels must lie below {1 << bits}, got {packed.max()}.")
-
-
-def _head_of(codes: Codes, n_rows: int) -> Head:
-    n_parts = 1 if codes.norms is None else 2
-    return Head(_CODES, codes.bits, n_parts, codes.fingerprint, codes.side, codes.n_levels, n_rows)
+        if bits > 4 and levels.max(initial=0) >= self._limit:
+            raise WireFormatError(f"{bits}-bit levels must lie below {self._limit}, got {levels.max()}.")
 
 
 class RowsMessage(NamedTuple):
@@ -248,8 +351,9 @@ def pack_rows(X: Any, *, side: Literal["input", "features"] = "input", fingerpri
     if (fingerprint is None and side == "features") or (fingerprint is not None and len(fingerprint) != 16):
         raise WireFormatError(f"wire.pack_rows: fingerprint must be 16 bytes for features, got {fingerprint!r}.")
     n_rows, width = rows.shape
-    head = Head(_ROWS, _ROW_SIDES.index(side), 1, fingerprint or _NO_ENCODER, _NO_ENCODER, width, n_rows)
-    return seal(head, {_FLOATS: rows.reshape(-1).view(np.uint8).data})
+    number = _ROW_SIDES.index(side)
+    head = _Head(_ROWS, _VERSION, number, 1, fingerprint or _NO_ENCODER, _NO_ENCODER, width, n_rows)
+    return _seal(head, {_FLOATS: rows.reshape(-1).view(np.uint8).data})
 
 
 def unpack_rows(data: Buffer, *, fingerprint: bytes | None = None) -> RowsMessage:
@@ -275,18 +379,16 @@ def unpack_rows(data: Buffer, *, fingerprint: bytes | None = None) -> RowsMessag
     FingerprintMismatchError
         Also a ValueError: the rows are for another encoder.
     """
-    head = Head.of(data, _ROWS)
+    head = _head_of(data, _ROWS)
     if head.side != _NO_ENCODER or head.detail >= len(_ROW_SIDES):
         raise WireFormatError(f"byte 5 of rows must be 0 or 1, and bytes 24 to 39 zero, got {head.detail} or others.")
-    parts = open_parts(memoryview(data), head.n_parts, {_FLOATS: 4 * head.n_rows * head.width})
-    side: Literal["input", "features"] = "features" if head.detail else "input"
+    (content,) = _open(memoryview(data), head.n_parts, [(_FLOATS, 1, 4 * head.n_rows * head.width)])
+    side = _ROW_SIDES[head.detail]
     given = None if side == "input" and head.fingerprint == _NO_ENCODER else head.fingerprint
     if fingerprint is not None and given is not None and given != fingerprint:
-        raise FingerprintMismatchError(
-            f"rows must be for the encoder {fingerprint.hex()}, got rows for {given.hex()}. Fetch it again."
-        )
-    values = np.frombuffer(parts[_FLOATS], dtype="<f4")
-    rows = values.reshape(head.n_rows, head.width).astype(np.float32, copy=False)
+        must = f"rows must be for the encoder {fingerprint.hex()}"
+        raise FingerprintMismatchError(f"{must}, got rows for {given.hex()}. Fetch it again.")
+    rows = np.frombuffer(content, dtype="<f4").reshape(head.n_rows, head.width).astype(np.float32, copy=False)
     if not np.isfinite(rows).all():
         raise WireFormatError("rows must be finite numbers, got NaN or infinity. Replace or drop these values first.")
     return RowsMessage(rows, side, given)
