@@ -153,11 +153,11 @@ class Lesson:
 def read_table(data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
     """Read a table and its target, a column of it or a file of its own."""
     source = lt.tables.open_table(data, header=table.header)
-    aside = lt.tables.target_file(target, source.names, source.file)
-    choice = models.choose_columns(source, None if aside else target, table, voice)
+    aside = lt.tables.target_in_file(target, source.names, source.file, header=table.header)
+    choice = models.choose_columns(source, target if aside is None else None, table, voice)
     with voice.working(f"reading {source.file}") as report:
         rows = lt.tables.gather(source, choice, report)
-        cells = rows.target if aside is None else lt.tables.one_column(aside, header=table.header)
+    cells = rows.target if aside is None else aside
     n_rows, n_values = len(rows.numbers), 0 if cells is None else len(cells)
     if cells is None or n_values != n_rows:
         raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")

@@ -148,9 +148,9 @@ class _Prediction:
         if target is None and "y" not in columns:
             return None, None
         name = target or "y"
-        path = lt.tables.target_file(name, columns, file)
-        if path is not None:
-            return name, lt.tables.one_column(path, header=header)
+        aside = lt.tables.target_in_file(name, columns, file, header=header)
+        if aside is not None:
+            return name, aside
         if source is not None:
             return lt.tables.find_column(source, name, "target"), None
         column = models.stored_target(codes, name) if columns else name

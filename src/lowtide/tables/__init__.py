@@ -19,7 +19,7 @@ from lowtide.tables.surveying import (
     target_survey,
     unseen_categories,
 )
-from lowtide.tables.target import Kind, Target, Task, comparable, one_column, read_target, target_file, target_values
+from lowtide.tables.target import Kind, Target, Task, comparable, read_target, target_in_file, target_values
 
 if TYPE_CHECKING:
     from lowtide.tables.pipeline import TableRecipe, recipe_of
@@ -51,12 +51,11 @@ __all__ = [
     "learn_recipe",
     "listed",
     "number_matrix",
-    "one_column",
     "open_table",
     "read_target",
     "recipe_of",
     "survey",
-    "target_file",
+    "target_in_file",
     "target_survey",
     "target_values",
     "text_of",

@@ -118,19 +118,13 @@ def comparable(cells: Array, classes: Array | None) -> tuple[Array, NDArray[np.b
     return values, there if classes is not None else there & np.isfinite(values)
 
 
-def target_file(target: str, columns: Sequence[str], file: str) -> Path | None:
-    """Return the file that a target names, None when it is a column, or should be one."""
+def target_in_file(target: str, columns: Sequence[str], file: str, *, header: bool) -> Array | None:
+    """Return the cells of a target that names a file with one column; None when it is a column of `file` itself."""
     path = Path(target)
     if target in columns or not is_table_name(path):
         return None
     if not path.is_file():
-        problem = f"must name a column of {file} or a file, got {target!r}, which is neither."
-        raise ChoiceError("target", problem)
-    return path
-
-
-def one_column(path: Path, *, header: bool) -> NDArray[Any]:
-    """Return the values of the only column of a file, as the file has them."""
+        raise ChoiceError("target", f"must name a column of {file} or a file, got {target!r}, which is neither.")
     source = open_table(path, header=header)
     if len(source.names) != 1:
         raise TableError(f"{path.name}: a target file must have one column, got {len(source.names)}.")
