@@ -115,17 +115,7 @@ def fit(
         seed=encoder.seed,
         verbose=voice.shows_progress,
     )
-    start = time.perf_counter()
-    values = _learnable(lesson, lesson.target.values[train] if len(held) else lesson.target.values)
-    rows, others, fitted = lesson.material(train, held)
-    with voice.hearing():
-        learner.fit(rows, values)
-    learner.verbose = 0
-    seconds["fit"] = time.perf_counter() - start
-    score = None
-    if len(held):
-        classes = lesson.target.task == "classification"
-        score = models.score(lesson.target.values[held], learner.predict(others), classes=classes)
+    fitted, score, seconds["fit"] = _learn(learner, lesson, train, held, voice)
     in_words = score_in_words(score, "held out") if score else ""
     metadata = {**fitted.to_metadata(with_recipe=False), "score": in_words}
     lt.save(learner.with_recipe(fitted.recipe), place, metadata=metadata)
@@ -223,16 +213,26 @@ def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
     return np.sort(train), np.sort(held)
 
 
-def _learnable(lesson: Lesson, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values to learn; one class is nothing to learn."""
+def _learn(
+    learner: Any, lesson: Lesson, train: Index, held: Index, voice: Voice
+) -> tuple[FittedTable, dict[str, Any] | None, float]:
+    """Fit on the rows to learn from, and return their table, the score on those held out, and the seconds."""
     import numpy as np
 
-    if lesson.target.task == "classification" and len(np.unique(values)) < 2:
+    start, values = time.perf_counter(), lesson.target.values
+    known, classes = values[train] if len(held) else values, lesson.target.task == "classification"
+    if classes and len(np.unique(known)) < 2:
         raise lt.tables.TableError(
-            f"target {lesson.target_name!r}: two classes or more are needed, got {values[0]!s} alone in "
-            f"{counted(len(values), 'row')}. Choose another column."
+            f"target {lesson.target_name!r}: two classes or more are needed, got {known[0]!s} alone in "
+            f"{counted(len(known), 'row')}. Choose another column."
         )
-    return values
+    rows, others, table = lesson.material(train, held)
+    with voice.hearing():
+        learner.fit(rows, known)
+    learner.verbose = 0
+    seconds = time.perf_counter() - start
+    score = models.score(values[held], learner.predict(others), classes=classes) if len(held) else None
+    return table, score, seconds
 
 
 def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, output: Path) -> dict[str, Any]:

@@ -175,25 +175,16 @@ def header_option(help: str) -> Callable[[Command], Command]:
 
 
 _KERNELS, _LAYOUTS = click.Choice(["rbf", "laplacian", "matern"]), click.Choice(["hadamard", "orthogonal", "iid"])
+_GAMMA, _BITS = WordOrNumber("scale", "median"), WordOrNumber("none", whole=(1, 8))
 _ENCODER = (
     click.option("--kernel", type=_KERNELS, default="rbf", help="Similarity of two rows."),
-    click.option(
-        "--gamma",
-        type=WordOrNumber("scale", "median"),
-        default="scale",
-        help="Inverse width of the kernel, as in scikit-learn.",
-    ),
+    click.option("--gamma", type=_GAMMA, default="scale", help="Inverse width of the kernel, as in scikit-learn."),
     click.option(
         "--components",
         type=click.IntRange(1, 1 << 20),
         help="Random features.  [default: 4096; 2048 up to 2048 rows, 1024 up to 1024]",
     ),
-    click.option(
-        "--bits",
-        type=WordOrNumber("none", whole=(1, 8)),
-        default="1",
-        help="Bits a feature, 1 to 8; none for float features.",
-    ),
+    click.option("--bits", type=_BITS, default="1", help="Bits a feature, 1 to 8; none for float features."),
     click.option(
         "--projection",
         type=_LAYOUTS,
