@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowtide._checks import check_positive, fail
+from lowtide._checks import fail
 from lowtide.kernels.base import Frequencies, MeasureBlock, MeasureKernel, distances
 from lowtide.kernels.masses import Masses, amplitude, shift_masses, sinh_masses
 from lowtide.kernels.ridge import CarriedPhase, RidgeLaw, cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
@@ -24,23 +24,24 @@ class GaussianRidge(MeasureKernel):
     """A kernel whose measure is a function of r.w times the normal law of bandwidth sigma."""
 
     bandwidth: float
+    positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
     # The parameter that r follows from.
     vector: ClassVar[str] = "beta"
 
     def check(self) -> None:
         """Refuse a bandwidth or a vector that is not finite numbers."""
-        owner, value = type(self).__name__, self.get_params()[self.vector]
-        check_positive(owner, "bandwidth", self.bandwidth)
+        super().check()
+        value = self.get_params()[self.vector]
         try:
             vector = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             vector = np.array(np.nan)
         if vector.ndim > 1 or vector.size == 0 or not np.isfinite(vector).all():
-            raise fail(owner, f"{self.vector} must be a finite number or a vector of them", value)
+            raise fail(type(self).__name__, f"{self.vector} must be a finite number or a vector of them", value)
 
-    @abstractmethod
     def shift_vector(self, n_features: int) -> Floats:
-        """Return r, (n_features,)."""
+        """Return r = -sigma^2 beta, (n_features,)."""
+        return -(self.bandwidth**2) * self._vector(n_features)
 
     @abstractmethod
     def masses(self, n_features: int) -> Masses:
@@ -73,9 +74,16 @@ class GaussianRidge(MeasureKernel):
         direction = r / length if length > 0 else np.eye(n_features)[0]
         return RidgeLaw(direction, float(self.bandwidth), line)
 
+    def _differences(self, difference: ArrayLike) -> tuple[Floats, Floats]:
+        """Return |difference|^2 / sigma^2 and vector.difference, differences along the last axis."""
+        delta = np.asarray(difference, dtype=np.float64)
+        square = np.einsum("...i,...i->...", delta, delta) / self.bandwidth**2
+        return square, delta @ self._vector(delta.shape[-1])
+
     def _pairs(self, X: Any, Y: Any, v: Floats) -> tuple[Floats, Floats]:
         """Return |x - y|^2 / sigma^2 and v.(x - y) of all pairs of rows."""
-        Y = X if Y is None else Y
+        X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+        Y = X if Y is None else Y if hasattr(Y, "shape") else np.asarray(Y, dtype=np.float64)
         along = np.subtract.outer(np.asarray(X @ v, dtype=np.float64), np.asarray(Y @ v, dtype=np.float64))
         return (distances(X, Y, 2.0) / self.bandwidth) ** 2, along
 
@@ -83,20 +91,14 @@ class GaussianRidge(MeasureKernel):
         """Return a number as a vector of equal entries, a vector as it is."""
         vector = np.asarray(self.get_params()[self.vector], dtype=np.float64)
         if vector.ndim and vector.shape != (n_features,):
-            raise fail(
-                type(self).__name__, f"{self.vector} must be a number or have {n_features} entries", vector.shape
-            )
+            need = f"{self.vector} must be a number or have {n_features} entries"
+            raise fail(type(self).__name__, need, vector.shape)
         return np.broadcast_to(vector, (n_features,))
 
     def to_config(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; a vector as a list of floats."""
         config = super().to_config()
-        return {name: value if name == "type" else np.asarray(value, float).tolist() for name, value in config.items()}
-
-
-def rows_of(X: ArrayLike) -> Any:
-    """Return lists as arrays, and arrays and sparse matrices as they are."""
-    return X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+        return {**config, self.vector: np.asarray(config[self.vector], dtype=np.float64).tolist()}
 
 
 @dataclass(eq=False, repr=False)
@@ -145,8 +147,7 @@ class ShiftGaussian(GaussianRidge):
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
-        X, Y = rows_of(X), None if Y is None else rows_of(Y)
-        r = self.shift_vector(X.shape[1])
+        r = self.shift_vector(np.shape(X)[1])
         square, along = self._pairs(X, Y, r / self.bandwidth**2)
         return np.exp(-0.5 * np.maximum(square + 2 * along + r @ r / self.bandwidth**2, 0.0))
 
@@ -182,24 +183,17 @@ class SinhGaussian(GaussianRidge):
     beta: Any = 0.5
     bandwidth: float = 1.0
 
-    def shift_vector(self, n_features: int) -> Floats:
-        """Return -sigma^2 beta, (n_features,): the imaginary measure is A sin of it times w."""
-        return -(self.bandwidth**2) * self._vector(n_features)
-
     def masses(self, n_features: int) -> Masses:
         """Return the masses of the parts of the measure."""
         return sinh_masses(self.strength(n_features))
 
     def at(self, difference: ArrayLike) -> Floats:
         """Return exp(-|difference|^2 / (2 sigma^2)) (1 + sinh(beta.difference)), differences along the last axis."""
-        delta = np.asarray(difference, dtype=np.float64)
-        square = np.einsum("...i,...i->...", delta, delta) / self.bandwidth**2
-        return _skewed(square, delta @ self._vector(delta.shape[-1]))
+        return _skewed(*self._differences(difference))
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
-        X, Y = rows_of(X), None if Y is None else rows_of(Y)
-        return _skewed(*self._pairs(X, Y, self._vector(X.shape[1])))
+        return _skewed(*self._pairs(X, Y, self._vector(np.shape(X)[1])))
 
     def phase_measure(self, n_features: int) -> MeasureBlock:
         """Return frequencies of the measure's modulus, each with its argument."""
@@ -245,10 +239,6 @@ class CoshGaussian(GaussianRidge):
     beta: Any = 0.5
     bandwidth: float = 1.0
 
-    def shift_vector(self, n_features: int) -> Floats:
-        """Return -sigma^2 beta, (n_features,)."""
-        return -(self.bandwidth**2) * self._vector(n_features)
-
     def masses(self, n_features: int) -> Masses:
         """Return the masses of the parts of the measure."""
         s = self.strength(n_features)
@@ -258,14 +248,12 @@ class CoshGaussian(GaussianRidge):
 
     def at(self, difference: ArrayLike) -> Floats:
         """Return exp(-|difference|^2 / (2 sigma^2) + beta.difference), differences along the last axis."""
-        delta = np.asarray(difference, dtype=np.float64)
-        square = np.einsum("...i,...i->...", delta, delta) / self.bandwidth**2
-        return np.asarray(np.exp(-0.5 * square + delta @ self._vector(delta.shape[-1])))
+        square, along = self._differences(difference)
+        return np.asarray(np.exp(-0.5 * square + along))
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
-        X, Y = rows_of(X), None if Y is None else rows_of(Y)
-        square, along = self._pairs(X, Y, self._vector(X.shape[1]))
+        square, along = self._pairs(X, Y, self._vector(np.shape(X)[1]))
         return np.exp(-0.5 * square + along)
 
     def phase_measure(self, n_features: int) -> MeasureBlock:

@@ -111,10 +111,17 @@ class MeasureBlock:
 class MeasureKernel(Spec):
     """A kernel k(x, y) = kappa(x - y) of differences, symmetric or not.
 
-    `closed_form` says whether its blocks know their characteristic functions, and so variances are exact.
+    `closed_form` says whether its blocks know their characteristic functions, and so variances are exact; `positive`
+    names the parameters that must be finite numbers above 0.
     """
 
     closed_form: ClassVar[bool] = True
+    positive: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Refuse parameters outside their limits."""
+        for name in self.positive:
+            check_positive(type(self).__name__, name, self.get_params()[name])
 
     @abstractmethod
     def at(self, difference: ArrayLike) -> Floats:
@@ -128,9 +135,9 @@ class MeasureKernel(Spec):
     def measures(self, n_features: int) -> tuple[MeasureBlock, ...]:
         """Return the blocks of constant phase, those of negligible mass left out and kappa(0) kept."""
 
-    @abstractmethod
     def phase_measure(self, n_features: int) -> MeasureBlock | None:
         """Return the kernel as one block that carries the phase of its measure; None where it has no such form."""
+        return None
 
     def resolve(self, X: Any, rng: np.random.Generator) -> Self:
         """Return the kernel with what it must learn of rows X, such as masses without a closed form."""
@@ -159,11 +166,11 @@ class Kernel(MeasureKernel):
         return 2.0
 
     @abstractmethod
-    def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return kappa(distance), elementwise, for inputs of n_features dimensions."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw independent frequencies, shape (n_features, size)."""
 
     @abstractmethod
@@ -174,7 +181,7 @@ class Kernel(MeasureKernel):
     def mean_projection(self, n_features: int) -> float:
         """Return C_Lambda, the largest E|omega . u| over unit vectors u, infinite for heavy tails."""
 
-    def length_quantile(self, q: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
         """Return quantiles of |omega|_2 in a space of `dimension` dimensions; not for `independent` laws."""
         raise fail(type(self).__name__, "lengths exist only for rotation-invariant frequencies", self.law)
 
@@ -182,20 +189,20 @@ class Kernel(MeasureKernel):
         """Return E|omega|_2^2, infinite for heavy tails."""
         raise fail(type(self).__name__, "the second moment of the frequencies must be known", "no second_moment")
 
-    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+    def density(self, W: ArrayLike) -> Floats:
         """Return the density of the frequencies at rows of W, (n, n_features); only some kernels know it."""
         raise fail(type(self).__name__, "the density of the frequencies must be known", "no density", "Use Gaussian.")
 
-    def gram(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+    def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
         return self.radial(distances(X, X if Y is None else Y, self.norm), np.shape(X)[1])
 
-    def at(self, difference: ArrayLike) -> NDArray[np.float64]:
+    def at(self, difference: ArrayLike) -> Floats:
         """Return kappa of differences x - y along the last axis."""
         delta = np.asarray(difference, dtype=np.float64)
         return self.radial(np.linalg.norm(delta, ord=self.norm, axis=-1), delta.shape[-1])
 
-    def characteristic(self, difference: ArrayLike) -> NDArray[np.float64]:
+    def characteristic(self, difference: ArrayLike) -> Floats:
         """Return E exp(i omega.difference): the kernel itself."""
         return self.at(difference)
 
@@ -208,7 +215,7 @@ class Kernel(MeasureKernel):
         return MeasureBlock(1.0, self)
 
 
-def distances(X: Any, Y: Any, norm: float) -> NDArray[np.float64]:
+def distances(X: Any, Y: Any, norm: float) -> Floats:
     """Return |x_i - y_j|_p for every pair of rows, float64 (n_x, n_y); sparse rows and no rows are accepted.
 
     Examples
@@ -222,10 +229,16 @@ def distances(X: Any, Y: Any, norm: float) -> NDArray[np.float64]:
     right = left if Y is X else _float64(Y)
     if norm == 1.0:
         return np.asarray(manhattan_distances(left, right))
-    if norm == 2.0:
-        return _euclidean(left, right)
-    dense = [A.toarray() if sparse.issparse(A) else A for A in (left, right)]
-    return np.asarray(cdist(*dense, metric="minkowski", p=norm))
+    if norm != 2.0:
+        dense = [A.toarray() if sparse.issparse(A) else A for A in (left, right)]
+        return np.asarray(cdist(*dense, metric="minkowski", p=norm))
+    if not sparse.issparse(left) and not sparse.issparse(right):
+        # scikit-learn adds |x|^2 + |y|^2 - 2 x.y, where an offset common to all rows would cancel. Rows that are one
+        # object stay one, so that their diagonal is 0 exactly.
+        center, same = left.mean(axis=0), right is left
+        left = left - center
+        right = left if same else right - center
+    return np.asarray(euclidean_distances(left, right))
 
 
 def _float64(X: Any) -> Any:
@@ -237,22 +250,12 @@ def _float64(X: Any) -> Any:
     return rows
 
 
-def _euclidean(X: Any, Y: Any) -> NDArray[np.float64]:
-    """Return |x - y| from |x|^2 + |y|^2 - 2 x.y, of rows less their mean: else a common offset cancels in the sum."""
-    if not sparse.issparse(X) and not sparse.issparse(Y):
-        center = X.mean(axis=0)
-        left = X - center
-        # One object on both sides, where they are one: then the diagonal is 0 exactly.
-        X, Y = left, left if Y is X else Y - center
-    return np.asarray(euclidean_distances(X, Y))
-
-
 def resolve_gamma(
     gamma: Any,
     X: Any,
     norm: float,
     rng: np.random.Generator,
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
     owner: str = "RandomFeatures",
 ) -> float:
     """Return gamma as a number, rounded to ten digits so that the order of a sum does not move frequencies.
@@ -277,7 +280,7 @@ def resolve_gamma(
     return float(f"{1.0 / scale:.10g}") if scale > 0 and math.isfinite(1.0 / scale) else 1.0
 
 
-def _spread(X: Any, sample_weight: NDArray[np.float64] | None) -> float:
+def _spread(X: Any, sample_weight: Floats | None) -> float:
     """Return the standard deviation of all entries, block by block, by merging means and squares."""
     total, mean, square = 0.0, 0.0, 0.0
     for start in range(0, X.shape[0], _BLOCK_ROWS):

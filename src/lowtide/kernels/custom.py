@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import check_integer, fail
 from lowtide.errors import ParameterError
 from lowtide.kernels.base import FrequencyLaw, Kernel, MeasureBlock, MeasureKernel
 from lowtide.kernels.masses import Masses, fit_masses
 from lowtide.kernels.symmetric import Gaussian
 
 Floats = NDArray[np.float64]
-_PARTS: dict[str, tuple[float, Callable[[NDArray[np.complex128]], Floats]]] = {
+Part = Callable[[NDArray[np.complex128]], Floats]
+# Of each part of a measure, its turn and what it is at values of the density.
+_PARTS: dict[str, tuple[float, Part]] = {
     "positive": (0.0, lambda mu: np.maximum(mu.real, 0.0)),
     "negative": (0.5, lambda mu: np.maximum(-mu.real, 0.0)),
     "imaginary": (0.25, lambda mu: np.maximum(mu.imag, 0.0)),
@@ -26,7 +28,6 @@ _PARTS: dict[str, tuple[float, Callable[[NDArray[np.complex128]], Floats]]] = {
 _PILOT = 20_000
 # A part below this share of the whole is left out: fitted masses are not known as well, and rejection would crawl.
 _NEGLIGIBLE = 1e-3
-Part = Callable[[NDArray[np.complex128]], Floats]
 _BATCH = 16_384
 # Proposals for one frequency before a loop is given up: a bound a thousand times too large still passes.
 _MOST_PROPOSALS = 20_000
@@ -82,16 +83,17 @@ class ComplexMeasureKernel(MeasureKernel):
     n_frequencies: int = 2000
     fitted: Any = None
     closed_form: ClassVar[bool] = False
+    positive: ClassVar[tuple[str, ...]] = ("bound",)
 
     def check(self) -> None:
         """Refuse what is not callable, a proposal that is no kernel, and limits."""
         owner = "ComplexMeasureKernel"
-        for name in ("density", "function"):
-            if not callable(getattr(self, name)):
-                raise fail(owner, f"{name} must be callable", getattr(self, name))
+        for name, value in (("density", self.density), ("function", self.function)):
+            if not callable(value):
+                raise fail(owner, f"{name} must be callable", value)
         if self.proposal is not None and not isinstance(self.proposal, Kernel):
             raise fail(owner, "proposal must be a Kernel that knows its density", self.proposal, "Use Gaussian().")
-        check_positive(owner, "bound", self.bound)
+        super().check()
         check_integer(owner, "n_rows", self.n_rows, 2)
         check_integer(owner, "n_frequencies", self.n_frequencies, 1)
 
@@ -127,13 +129,15 @@ class ComplexMeasureKernel(MeasureKernel):
         chosen = np.sort(rng.choice(X.shape[0], size=min(X.shape[0], self.n_rows), replace=False))
         some = X[chosen]
         rows = np.asarray(some.toarray() if sparse.issparse(some) else some, dtype=np.float64)
-        pilot = self._pilot(rows.shape[1], rng)
-        least = _NEGLIGIBLE * (pilot["positive"] + pilot["negative"] + 2 * pilot["imaginary"])
+        # The mean of a part over proposals is an unbiased first look at its mass.
+        ratio = self._ratios(self._proposal.sample(rng, rows.shape[1], _PILOT))
+        pilot = {name: float(part(ratio).mean()) for name, (_, part) in _PARTS.items()}
+        least = _NEGLIGIBLE * Masses(**pilot).total
         grams = {name: np.zeros((len(rows), len(rows))) for name in _PARTS}
         for name, mass in pilot.items():
             if mass > least:
-                phase = rows @ self._law(name).sample(rng, rows.shape[1], self.n_frequencies)
-                wave = np.exp(1j * phase)
+                law = RejectionLaw(self, _PARTS[name][1])
+                wave = np.exp(1j * (rows @ law.sample(rng, rows.shape[1], self.n_frequencies)))
                 mean = wave @ wave.conj().T / self.n_frequencies
                 grams[name] = mean.imag if name == "imaginary" else mean.real
         resolved = copy(self)
@@ -141,18 +145,28 @@ class ComplexMeasureKernel(MeasureKernel):
         resolved.fitted = fit_masses(self.gram(rows), **grams, value_at_zero=zero)
         return resolved
 
-    def _pilot(self, n_features: int, rng: np.random.Generator) -> dict[str, float]:
-        """Return the mean of each part over proposals: an unbiased first look at its mass."""
-        W = self._proposal.sample(rng, n_features, _PILOT)
-        ratio = proposal_ratios(self.density, self._proposal, self.bound, W)
-        return {name: float(part(ratio).mean()) for name, (_, part) in _PARTS.items()}
-
     @property
     def _proposal(self) -> Kernel:
         return Gaussian() if self.proposal is None else self.proposal
 
-    def _law(self, name: str) -> RejectionLaw:
-        return RejectionLaw(self.density, self._proposal, float(self.bound), _PARTS[name][1])
+    def _ratios(self, W: Floats) -> NDArray[np.complex128]:
+        """Return density / proposal at frequencies in columns; raise where its modulus is above the bound.
+
+        A violated bound would thin out the law where it is largest, a bias that nothing else shows.
+        """
+        rows = np.ascontiguousarray(W.T)
+        value = np.asarray(self.density(rows), dtype=np.complex128)
+        if value.shape != (len(rows),) or not np.isfinite(value).all():
+            need = "density must map frequencies (n, n_features) to n finite complex numbers"
+            raise fail("ComplexMeasureKernel", need, f"{value.dtype} {value.shape}")
+        ratio = np.asarray(value / self._proposal.density(rows))
+        largest = float(np.abs(ratio).max(initial=0.0))
+        if largest > self.bound * (1 + 1e-9):
+            raise ParameterError(
+                f"ComplexMeasureKernel: bound must be at least |density| / proposal everywhere, got {self.bound:g} "
+                f"where the ratio is {largest:g}. Raise bound, or use a proposal with heavier tails."
+            )
+        return ratio
 
     def measures(self, n_features: int) -> tuple[MeasureBlock, ...]:
         """Return the blocks; masses must be given or fitted."""
@@ -162,43 +176,17 @@ class ComplexMeasureKernel(MeasureKernel):
         sizes = {"positive": masses.positive, "negative": masses.negative, "imaginary": 2 * masses.imaginary}
         least = _NEGLIGIBLE * masses.total
         return tuple(
-            MeasureBlock(mass, self._law(name), turn=_PARTS[name][0]) for name, mass in sizes.items() if mass > least
+            MeasureBlock(sizes[name], RejectionLaw(self, part), turn)
+            for name, (turn, part) in _PARTS.items()
+            if sizes[name] > least
         )
-
-    def phase_measure(self, n_features: int) -> None:
-        """Return None: the mass of the modulus is not known from those of the parts."""
-        return None
-
-
-def proposal_ratios(
-    density: Callable[[Floats], ArrayLike], proposal: Kernel, bound: float, W: Floats
-) -> NDArray[np.complex128]:
-    """Return density / proposal at frequencies in columns; raise where its modulus is above the bound.
-
-    A violated bound would thin out the law where it is largest, a bias that nothing else shows.
-    """
-    rows = np.ascontiguousarray(W.T)
-    value = np.asarray(density(rows), dtype=np.complex128)
-    if value.shape != (len(rows),) or not np.isfinite(value).all():
-        need = "density must map frequencies (n, n_features) to n finite complex numbers"
-        raise fail("ComplexMeasureKernel", need, f"{value.dtype} {value.shape}")
-    ratio = np.asarray(value / proposal.density(rows))
-    largest = float(np.abs(ratio).max(initial=0.0))
-    if largest > bound * (1 + 1e-9):
-        raise ParameterError(
-            f"ComplexMeasureKernel: bound must be at least |density| / proposal everywhere, got {bound:g} where the "
-            f"ratio is {largest:g}. Raise bound, or use a proposal with heavier tails."
-        )
-    return ratio
 
 
 @dataclass(frozen=True)
 class RejectionLaw:
     """Frequencies with density part(mu(w)), drawn from a proposal g and kept with probability part / (bound g)."""
 
-    density: Callable[[Floats], ArrayLike]
-    proposal: Kernel
-    bound: float
+    kernel: ComplexMeasureKernel
     part: Part
     law: ClassVar[FrequencyLaw] = "joint"
 
@@ -210,11 +198,10 @@ class RejectionLaw:
             if n_proposed > _MOST_PROPOSALS * max(size, 1) or (n_proposed > 100 * _BATCH and n_found == 0):
                 raise ParameterError(
                     f"ComplexMeasureKernel: the bound must let proposals through, got {n_found} of {n_proposed} with "
-                    f"bound {self.bound:g}. Lower it, or propose where the density is."
+                    f"bound {self.kernel.bound:g}. Lower it, or propose where the density is."
                 )
-            W = self.proposal.sample(rng, n_features, _BATCH)
-            ratio = proposal_ratios(self.density, self.proposal, self.bound, W)
-            kept = W[:, rng.random(_BATCH) * self.bound < self.part(ratio)]
+            W = self.kernel._proposal.sample(rng, n_features, _BATCH)
+            kept = W[:, rng.random(_BATCH) * self.kernel.bound < self.part(self.kernel._ratios(W))]
             found.append(kept)
             n_found, n_proposed = n_found + kept.shape[1], n_proposed + _BATCH
         return np.concatenate([np.empty((n_features, 0)), *found], axis=1)[:, :size]

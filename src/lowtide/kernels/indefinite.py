@@ -78,10 +78,6 @@ class SignedMeasureKernel(MeasureKernel):
         """Return a block a term, of half a turn where the weight is negative."""
         return tuple(MeasureBlock(abs(w), kernel, turn=0.0 if w > 0 else 0.5) for w, kernel in self._pairs())
 
-    def phase_measure(self, n_features: int) -> None:
-        """Return None: terms of different laws are no one block."""
-        return None
-
 
 @dataclass(eq=False, repr=False)
 class SymmetricPart(MeasureKernel):
@@ -137,7 +133,3 @@ class SymmetricPart(MeasureKernel):
     def measures(self, n_features: int) -> tuple[MeasureBlock, ...]:
         """Return the blocks of the real measure."""
         return tuple(block for block in self._whole().measures(n_features) if not block.is_skew)
-
-    def phase_measure(self, n_features: int) -> None:
-        """Return None: its blocks have laws of their own."""
-        return None

@@ -22,10 +22,9 @@ from lowtide.kernels.masses import amplitude, shift_masses
 from lowtide.kernels.symmetric import panels
 
 Floats = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 # Up to this s the law of cos- is one lobe at each side, and its nodes are laid where it starts.
 _LOBES_UPTO = 0.5
-Complex = NDArray[np.complex128]
-
 # exp(-x^2/2) below 1e-18.
 _REACH = 9.2
 # Below this s a Fourier series has hundreds of terms within reach, and quadrature over u fewer nodes.
@@ -39,15 +38,36 @@ _PLAIN_FROM = 1.7
 
 @dataclass(frozen=True)
 class LineLaw:
-    """The law of u with density wave(su) phi(u) / mass, s >= 0."""
+    """The law of u with density wave(su) phi(u) / mass, s >= 0, and wave at most `peak`.
+
+    `propose` gives n proposals and the probabilities to keep them with; None for normal ones. `nodes` are values and
+    probabilities in place of those of quadrature.
+    """
 
     s: float
     wave: Wave
     mass: float
-    draw: Callable[..., Floats]
+    peak: float = 1.0
+    propose: Callable[[np.random.Generator, int], tuple[Floats, Floats]] | None = None
     nodes: tuple[Floats, Floats] | None = None
 
-    def characteristic(self, t: Floats) -> NDArray[np.complex128]:
+    def draw(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return the first `size` proposals that their probability keeps."""
+        out = np.empty(size)
+        filled, batch = 0, size + size // 2 + 64
+        while filled < size:
+            if self.propose is None:
+                u = rng.standard_normal(batch)
+                probability = np.real(self.wave(self.s * u)) / self.peak
+            else:
+                u, probability = self.propose(rng, batch)
+            kept = u[rng.random(batch) < probability][: size - filled]
+            out[filled : filled + len(kept)] = kept
+            filled += len(kept)
+            batch = int((size - filled) * min(8.0, batch / max(len(kept), 1))) + 64
+        return out
+
+    def characteristic(self, t: Floats) -> Complex:
         """Return E e^{itu}, elementwise."""
         if self.nodes is None:
             return gaussian_transform(self.wave, self.s, t) / self.mass
@@ -65,34 +85,50 @@ class LineLaw:
 
 
 def cos_plus_law(s: float) -> LineLaw:
-    """Return the law of cos+(su) phi(u)."""
-    return LineLaw(s, HalfCosine(0), shift_masses(s).positive, partial(sample_cos_plus, s=s))
+    """Return the law of cos+(su) phi(u); at least 0.318 of normal proposals are kept."""
+    return LineLaw(s, HalfCosine(0), shift_masses(s).positive)
 
 
 def cos_minus_law(s: float) -> LineLaw:
-    """Return the law of cos-(su) phi(u), s > 0."""
-    mass = shift_masses(s).negative
+    """Return the law of cos-(su) phi(u), s > 0; of normal proposals 0.2 and more are kept from s = 1.7 on."""
+    propose = None if s > _PLAIN_FROM else partial(_beyond, s=s)
     nodes = _lobe_nodes(s) if s < _LOBES_UPTO else None
-    return LineLaw(s, HalfCosine(2), mass, partial(sample_cos_minus, s=s), nodes)
+    return LineLaw(s, HalfCosine(2), shift_masses(s).negative, propose=propose, nodes=nodes)
 
 
 def sin_plus_law(s: float) -> LineLaw:
     """Return the law of sin+(su) phi(u), s > 0."""
-    return LineLaw(s, HalfCosine(1), shift_masses(s).imaginary, partial(sample_sin_plus, s=s))
+    return LineLaw(s, HalfCosine(1), shift_masses(s).imaginary, propose=partial(_signed_sizes, s=s))
 
 
 def modulus_law(s: float) -> LineLaw:
-    """Return the law of |1 + i e^{s^2/2} sin(su)| phi(u)."""
-    height = amplitude(s)
-    wave = SmoothWave(partial(_turned, height=height, order=0))
+    """Return the law of |1 + i e^{s^2/2} sin(su)| phi(u); at least 0.6 of normal proposals are kept."""
+    wave = TurnedWave(amplitude(s), 0)
     mass = float(gaussian_transform(wave, s, np.zeros(1))[0].real)
-    return LineLaw(s, wave, mass, partial(sample_modulus, s=s, amplitude=height))
+    return LineLaw(s, wave, mass, peak=math.hypot(1.0, wave.height))
 
 
-def _turned(phi: Floats, height: float, order: int) -> NDArray[np.complex128]:
-    """Return |z| (z/|z|)^order for z = 1 + i height sin(phi)."""
-    sine = height * np.sin(phi)
-    return np.asarray(np.hypot(1.0, sine) * np.exp(1j * order * np.arctan(sine)))
+def _beyond(rng: np.random.Generator, n: int, s: float) -> tuple[Floats, Floats]:
+    """Propose for cos-(su) phi(u), which is 0 up to |u| = c = pi/(2s).
+
+    |u| = c + x with x from Gamma(2, rate c), kept with probability exp(-x^2/2) sin+(sx)/(sx): 0.97 of them at
+    s = 0.15, 0.46 at 1.
+    """
+    start = math.pi / (2 * s)
+    x = rng.standard_gamma(2.0, n) / start
+    u = np.copysign(start + x, rng.random(n) - 0.5)
+    return u, np.exp(-0.5 * x * x) * np.sinc(s * x / math.pi)
+
+
+def _signed_sizes(rng: np.random.Generator, n: int, s: float) -> tuple[Floats, Floats]:
+    """Propose for sin+(su) phi(u), at least 0.579 kept: |u| for the odd |sin(su)|, with the sign of the sine.
+
+    The size is that of a normal variable for s >= 1, else a Rayleigh one, whose density |u| phi is near it.
+    """
+    size = np.abs(rng.standard_normal(n)) if s >= 1 else rng.rayleigh(size=n)
+    sine = np.sin(s * size)
+    kept = np.abs(sine) if s >= 1 else np.abs(sine) / np.maximum(s * size, 1e-300)
+    return np.copysign(size, sine), kept
 
 
 def _lobe_nodes(s: float) -> tuple[Floats, Floats]:
@@ -106,17 +142,7 @@ def _lobe_nodes(s: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class RidgeLaw:
-    """w = (u e + (I - e e') g) / sigma, u of a law of its own, g normal.
-
-    Attributes
-    ----------
-    direction : ndarray (d,)
-        The unit vector e.
-    bandwidth : float
-        sigma.
-    line : LineLaw
-        The law of u.
-    """
+    """w = (u e + (I - e e') g) / sigma: e the unit vector `direction`, (d,), u of the law `line`, g normal."""
 
     direction: Floats
     bandwidth: float
@@ -137,7 +163,7 @@ class RidgeLaw:
         """Refuse: the law is not invariant to rotation."""
         raise fail("RidgeLaw", "lengths exist only for rotation-invariant frequencies", self.law)
 
-    def characteristic(self, difference: ArrayLike) -> NDArray[np.complex128]:
+    def characteristic(self, difference: ArrayLike) -> Complex:
         """Return E exp(i w.difference): that of u along e, times a Gaussian across."""
         along, across = self.split(difference)
         return np.asarray(self.line.characteristic(along) * np.exp(-0.5 * across))
@@ -165,12 +191,11 @@ class CarriedPhase:
         u = ridge.bandwidth * (ridge.direction @ np.asarray(W, dtype=np.float64))
         return np.asarray(np.arctan(amplitude(ridge.line.s) * np.sin(ridge.line.s * u)) / (2 * np.pi))
 
-    def characteristic(self, difference: ArrayLike, order: int = 1) -> NDArray[np.complex128]:
+    def characteristic(self, difference: ArrayLike, order: int = 1) -> Complex:
         """Return E exp(i order (w.difference + theta(w)))."""
-        ridge, height = self.ridge, amplitude(self.ridge.line.s)
-        along, across = ridge.split(order * np.asarray(difference, dtype=np.float64))
-        wave = SmoothWave(partial(_turned, height=height, order=order))
-        value = gaussian_transform(wave, ridge.line.s, along) / ridge.line.mass
+        line = self.ridge.line
+        along, across = self.ridge.split(order * np.asarray(difference, dtype=np.float64))
+        value = gaussian_transform(TurnedWave(amplitude(line.s), order), line.s, along) / line.mass
         return np.asarray(value * np.exp(-0.5 * across))
 
 
@@ -198,24 +223,26 @@ class HalfCosine:
 
 
 @dataclass(frozen=True)
-class SmoothWave:
-    """Any smooth function of period 2 pi."""
+class TurnedWave:
+    """|z| (z/|z|)^order for z = 1 + i height sin(phi)."""
 
-    function: Callable[[Floats], NDArray[Any]]
-    kinks: tuple[float, ...] = ()
+    height: float
+    order: int
+    kinks: ClassVar[tuple[float, ...]] = ()
 
-    def __call__(self, phi: Floats) -> NDArray[Any]:
+    def __call__(self, phi: Floats) -> Complex:
         """Return the function at phases."""
-        return self.function(phi)
+        sine = self.height * np.sin(phi)
+        return np.asarray(np.hypot(1.0, sine) * np.exp(1j * self.order * np.arctan(sine)))
 
     def coefficients(self, n: NDArray[np.int64]) -> Complex:
         """Return the Fourier coefficients of order n, by a fast transform of 2^14 samples; 0 beyond 2^12."""
         size = 1 << 14
-        table = np.fft.fft(self.function(2 * math.pi * np.arange(size) / size)) / size
+        table = np.fft.fft(self(2 * math.pi * np.arange(size) / size)) / size
         return np.where(np.abs(n) < size // 4, table[n % size], 0.0)
 
 
-Wave = HalfCosine | SmoothWave
+Wave = HalfCosine | TurnedWave
 
 
 def gaussian_transform(wave: Wave, s: float, t: Floats) -> Complex:
@@ -255,72 +282,3 @@ def normal_nodes(wave: Wave, s: float) -> tuple[Floats, Floats]:
         edges.append((kink + 2 * math.pi * np.arange(low, high + 1)) / s)
     u, weight = panels(np.unique(np.concatenate(edges)))
     return u, weight * np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
-
-
-def sample_cos_plus(rng: np.random.Generator, s: float, size: int) -> Floats:
-    """Draw from cos+(su) phi(u): a normal u is kept with probability cos+(su), at least 0.318 of them."""
-
-    def propose(n: int) -> tuple[Floats, Floats]:
-        u = rng.standard_normal(n)
-        return u, np.cos(s * u)
-
-    return _accepted(rng, propose, size)
-
-
-def sample_sin_plus(rng: np.random.Generator, s: float, size: int) -> Floats:
-    """Draw from sin+(su) phi(u).
-
-    The sine is odd, so |u| is drawn from |sin(su)| and gets the sign of the sine: from a normal variable for s >= 1,
-    else from a Rayleigh one, whose density |u| phi is near it. At least 0.579 are kept.
-    """
-
-    def propose(n: int) -> tuple[Floats, Floats]:
-        size_of_u = np.abs(rng.standard_normal(n)) if s >= 1 else rng.rayleigh(size=n)
-        sine = np.sin(s * size_of_u)
-        kept = np.abs(sine) if s >= 1 else np.abs(sine) / np.maximum(s * size_of_u, 1e-300)
-        return np.copysign(size_of_u, sine), kept
-
-    return _accepted(rng, propose, size)
-
-
-def sample_cos_minus(rng: np.random.Generator, s: float, size: int) -> Floats:
-    """Draw from cos-(su) phi(u).
-
-    Nothing is there before |u| = c = pi/(2s), so |u| = c + x with x from Gamma(2, rate c), kept with probability
-    exp(-x^2/2) sin+(sx)/(sx): 0.97 of them at s = 0.15, 0.46 at 1. Normal proposals from s = 1.7 on, 0.2 and more.
-    """
-    start = math.pi / (2 * s)
-
-    def plain(n: int) -> tuple[Floats, Floats]:
-        u = rng.standard_normal(n)
-        return u, -np.cos(s * u)
-
-    def beyond(n: int) -> tuple[Floats, Floats]:
-        x = rng.standard_gamma(2.0, n) / start
-        u = np.copysign(start + x, rng.random(n) - 0.5)
-        return u, np.exp(-0.5 * x * x) * np.sinc(s * x / math.pi)
-
-    return _accepted(rng, plain if s > _PLAIN_FROM else beyond, size)
-
-
-def sample_modulus(rng: np.random.Generator, s: float, amplitude: float, size: int) -> Floats:
-    """Draw from sqrt(1 + A^2 sin^2(su)) phi(u): a normal u, kept with that over sqrt(1 + A^2), at least 0.6 of them."""
-
-    def propose(n: int) -> tuple[Floats, Floats]:
-        u = rng.standard_normal(n)
-        return u, np.hypot(1.0, amplitude * np.sin(s * u)) / math.hypot(1.0, amplitude)
-
-    return _accepted(rng, propose, size)
-
-
-def _accepted(rng: np.random.Generator, propose: Callable[[int], tuple[Floats, Floats]], size: int) -> Floats:
-    """Return the first `size` proposals that their probability keeps."""
-    out = np.empty(size)
-    filled, batch = 0, size + size // 2 + 64
-    while filled < size:
-        u, probability = propose(batch)
-        kept = u[rng.random(batch) < probability][: size - filled]
-        out[filled : filled + len(kept)] = kept
-        filled += len(kept)
-        batch = int((size - filled) * min(8.0, batch / max(len(kept), 1))) + 64
-    return out

@@ -19,7 +19,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, jv
 
-from lowtide._checks import check_integer, check_positive
+from lowtide._checks import check_integer
 from lowtide.kernels.base import FrequencyLaw, Kernel
 
 Floats = NDArray[np.float64]
@@ -43,10 +43,7 @@ class Bessel(Kernel):
 
     scale: float = 1.0
     law: ClassVar[FrequencyLaw] = "sphere"
-
-    def check(self) -> None:
-        """Refuse a scale that is not a positive number."""
-        check_positive("Bessel", "scale", self.scale)
+    positive: ClassVar[tuple[str, ...]] = ("scale",)
 
     def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
         """Return the normalized Bessel function of distance / scale in n_features dimensions."""
@@ -125,10 +122,8 @@ def normalized_bessel(dimension: int, z: ArrayLike) -> Floats:
 
 def _power_series(z: Floats, dim: int) -> Floats:
     """Sum (-z^2/4)^k / (k! (d/2)_k) until the terms vanish; meant for z^2 <= 2 d."""
-    x = -(z**2) / 4
-    term = np.ones_like(z)
-    total = np.ones_like(z)
-    k = 0
+    x, k = -(z**2) / 4, 0
+    term, total = np.ones_like(z), np.ones_like(z)
     while term.size and np.max(np.abs(term)) > 1e-18:
         term = term * x / ((k + 1) * (dim / 2 + k))
         total += term
@@ -153,16 +148,11 @@ def _debye(z: Floats, nu: float) -> Floats:
     ratio = z / nu
     w = np.sqrt(1 - ratio**2)
     deficit = -(ratio**2) / (1 + w)
-    exponent = nu * (deficit - np.log1p(deficit / 2)) + _stirling_correction(nu)
-    total = np.zeros_like(z)
-    for k, u_k in enumerate(_debye_polynomials()):
-        total += u_k(1 / w) / nu**k
+    # log Gamma(nu+1) - (nu log nu - nu + log(2 pi nu)/2), for nu >= 100.
+    stirling = 1 / (12 * nu) - 1 / (360 * nu**3) + 1 / (1260 * nu**5)
+    exponent = nu * (deficit - np.log1p(deficit / 2)) + stirling
+    total = np.asarray(sum(u_k(1 / w) / nu**k for k, u_k in enumerate(_debye_polynomials())))
     return np.asarray(np.exp(exponent) * total / np.sqrt(w), dtype=np.float64)
-
-
-def _stirling_correction(nu: float) -> float:
-    """Return log Gamma(nu+1) - (nu log nu - nu + log(2 pi nu)/2), for nu >= 100."""
-    return 1 / (12 * nu) - 1 / (360 * nu**3) + 1 / (1260 * nu**5)
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
 
-from lowtide._checks import check_interval, check_positive, fail
+from lowtide._checks import check_interval, fail
 from lowtide.kernels.base import FrequencyLaw, Kernel
 
 Floats = NDArray[np.float64]
@@ -41,21 +41,18 @@ class Gaussian(Kernel):
 
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
+    positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
-    def check(self) -> None:
-        """Refuse a bandwidth that is not a positive number."""
-        check_positive("Gaussian", "bandwidth", self.bandwidth)
-
-    def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-distance^2 / (2 bandwidth^2))."""
         z = np.asarray(distance, dtype=np.float64) / self.bandwidth
         return np.exp(-0.5 * z * z)
 
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw normal frequencies, shape (n_features, size)."""
         return rng.standard_normal((n_features, size)) / self.bandwidth
 
-    def length_quantile(self, q: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
         """Return quantiles of a chi variable with `dimension` degrees of freedom over the bandwidth."""
         return np.sqrt(2.0 * gammaincinv(dimension / 2, np.asarray(q, dtype=np.float64))) / self.bandwidth
 
@@ -67,7 +64,7 @@ class Gaussian(Kernel):
         """Return d / sigma^2."""
         return n_features / self.bandwidth**2
 
-    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+    def density(self, W: ArrayLike) -> Floats:
         """Return the normal density at rows of W."""
         z = np.asarray(W, dtype=np.float64) * self.bandwidth
         scale = (self.bandwidth / math.sqrt(2 * math.pi)) ** z.shape[-1]
@@ -106,15 +103,15 @@ class Matern(Kernel):
     length_scale: float = 1.0
     nu: float = 1.5
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
+    positive: ClassVar[tuple[str, ...]] = ("length_scale", "nu")
 
     def check(self) -> None:
         """Refuse a length scale or an order outside its limits."""
-        check_positive("Matern", "length_scale", self.length_scale)
-        check_positive("Matern", "nu", self.nu)
+        super().check()
         if self.nu > _LARGEST_ORDER:
             raise fail("Matern", f"nu must be at most {_LARGEST_ORDER:g}", self.nu, "Use Gaussian, its limit.")
 
-    def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return the Matern function of distance / length_scale."""
         r = np.asarray(distance, dtype=np.float64) / self.length_scale
         a = np.minimum(math.sqrt(2.0 * self.nu) * r, _FAR)
@@ -124,10 +121,7 @@ class Matern(Kernel):
             return (1.0 + a) * np.exp(-a)
         if self.nu == 2.5:
             return (1.0 + a + a * a / 3.0) * np.exp(-a)
-        return self._general(a)
-
-    def _general(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Evaluate any order in logarithms; where K_nu overflows, its expansion at 0 has 1e-16 of error."""
+        # Any order in logarithms; where K_nu overflows, its expansion at 0 has 1e-16 of error.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             scaled = kve(self.nu, a)
             log_k = np.log(scaled) - a
@@ -135,14 +129,14 @@ class Matern(Kernel):
         near = 1.0 - a * a / (4.0 * (self.nu - 1.0)) if self.nu > 1.0 else np.ones_like(a)
         return np.where(np.isinf(scaled), near, np.minimum(value, 1.0))
 
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw multivariate t frequencies, shape (n_features, size)."""
         squared = 2.0 * self.nu / np.maximum(rng.chisquare(2.0 * self.nu, size), _SMALLEST)
         normal = rng.standard_normal((n_features, size))
         mixing = np.minimum(np.sqrt(squared), _LONGEST / np.linalg.norm(normal, axis=0))
         return normal * mixing / self.length_scale
 
-    def length_quantile(self, q: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
         """Return quantiles of sqrt(2 nu chi^2_D / chi^2_{2 nu}) / length_scale, through the beta law of the ratio."""
         # The complement of the ratio: of heavy tails, the ratio itself is 1 to double precision.
         y = betaincinv(self.nu, dimension / 2, 1.0 - np.asarray(q, dtype=np.float64))
@@ -163,7 +157,7 @@ class Matern(Kernel):
         """Return d nu / ((nu - 1) length_scale^2), infinite for nu <= 1."""
         return n_features * self.nu / ((self.nu - 1.0) * self.length_scale**2) if self.nu > 1.0 else math.inf
 
-    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+    def density(self, W: ArrayLike) -> Floats:
         """Return the multivariate t density at rows of W."""
         z = np.asarray(W, dtype=np.float64) * self.length_scale
         d, freedom = z.shape[-1], 2.0 * self.nu
@@ -202,21 +196,18 @@ class Laplace(Kernel):
 
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "independent"
+    positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     @property
     def norm(self) -> float:
         """The l1 norm."""
         return 1.0
 
-    def check(self) -> None:
-        """Refuse a bandwidth that is not a positive number."""
-        check_positive("Laplace", "bandwidth", self.bandwidth)
-
-    def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-distance / bandwidth)."""
         return np.exp(-np.asarray(distance, dtype=np.float64) / self.bandwidth)
 
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw Cauchy coordinates, shape (n_features, size)."""
         return rng.standard_cauchy((n_features, size)) / self.bandwidth
 
@@ -228,7 +219,7 @@ class Laplace(Kernel):
         """Return infinity."""
         return math.inf
 
-    def density(self, W: ArrayLike) -> NDArray[np.float64]:
+    def density(self, W: ArrayLike) -> Floats:
         """Return the product of Cauchy densities at rows of W."""
         z = np.asarray(W, dtype=np.float64) * self.bandwidth
         return np.asarray(np.prod(self.bandwidth / (math.pi * (1.0 + z * z)), axis=-1))
@@ -265,6 +256,7 @@ class Stable(Kernel):
     scale: float = 1.0
     alpha: float = 1.5
     law: ClassVar[FrequencyLaw] = "independent"
+    positive: ClassVar[tuple[str, ...]] = ("scale",)
 
     @property
     def norm(self) -> float:
@@ -273,14 +265,14 @@ class Stable(Kernel):
 
     def check(self) -> None:
         """Refuse a scale or an index outside its limits."""
-        check_positive("Stable", "scale", self.scale)
+        super().check()
         check_interval("Stable", "alpha", self.alpha, 1.0, 2.0, "Below 1 the kernel has no norm to be a function of.")
 
-    def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-(distance / scale)^alpha)."""
         return np.exp(-((np.asarray(distance, dtype=np.float64) / self.scale) ** self.alpha))
 
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> NDArray[np.float64]:
+    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw stable coordinates by the method of Chambers, Mallows and Stuck, shape (n_features, size)."""
         angle = rng.uniform(-math.pi / 2, math.pi / 2, (n_features, size))
         exponential = rng.standard_exponential((n_features, size))
