@@ -4,8 +4,7 @@
 # isort: off
 from lowtide.kernels.asymmetric import CoshGaussian, ShiftGaussian, SinhGaussian
 from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel, distances, resolve_gamma
-from lowtide.kernels.custom import ComplexMeasureKernel
-from lowtide.kernels.indefinite import SignedMeasureKernel, SymmetricPart
+from lowtide.kernels.custom import ComplexMeasureKernel, SignedMeasureKernel, SymmetricPart
 from lowtide.kernels.masses import (
     Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
+from lowtide.kernels import ridge
 from lowtide.kernels.base import Frequencies, MeasureBlock, MeasureKernel, distances
 from lowtide.kernels.masses import Masses, amplitude, shift_masses, sinh_masses
-from lowtide.kernels.ridge import CarriedPhase, RidgeLaw, cos_minus_law, cos_plus_law, modulus_law, sin_plus_law
 from lowtide.kernels.symmetric import Gaussian
 
 Floats = NDArray[np.float64]
@@ -57,22 +58,20 @@ class GaussianRidge(MeasureKernel):
         least = _NEGLIGIBLE * masses.total
         negative = masses.negative if masses.negative >= least else 0.0
         blocks = [MeasureBlock(masses.positive - masses.negative + negative, self._positive_law(n_features))]
-        s = self.strength(n_features)
         if negative:
-            blocks.append(MeasureBlock(negative, self._ridge(n_features, cos_minus_law(s)), turn=0.5))
+            blocks.append(MeasureBlock(negative, self._ridge(n_features, ridge.cos_minus_law), turn=0.5))
         if 2 * masses.imaginary >= least:
-            blocks.append(MeasureBlock(2 * masses.imaginary, self._ridge(n_features, sin_plus_law(s)), turn=0.25))
+            blocks.append(MeasureBlock(2 * masses.imaginary, self._ridge(n_features, ridge.sin_plus_law), turn=0.25))
         return tuple(blocks)
 
     def _positive_law(self, n_features: int) -> Frequencies:
-        s = self.strength(n_features)
-        return self._ridge(n_features, cos_plus_law(s)) if s > 0 else Gaussian(float(self.bandwidth))
+        some = self.strength(n_features) > 0
+        return self._ridge(n_features, ridge.cos_plus_law) if some else Gaussian(float(self.bandwidth))
 
-    def _ridge(self, n_features: int, line: Any) -> RidgeLaw:
+    def _ridge(self, n_features: int, line: Callable[[float], ridge.LineLaw]) -> ridge.RidgeLaw:
+        """Return the law of frequencies that have a law of their own along r, which is not 0."""
         r = self.shift_vector(n_features)
-        length = np.linalg.norm(r)
-        direction = r / length if length > 0 else np.eye(n_features)[0]
-        return RidgeLaw(direction, float(self.bandwidth), line)
+        return ridge.RidgeLaw(r / np.linalg.norm(r), float(self.bandwidth), line(self.strength(n_features)))
 
     def _differences(self, difference: ArrayLike) -> tuple[Floats, Floats]:
         """Return |difference|^2 / sigma^2 and vector.difference, differences along the last axis."""
@@ -197,11 +196,10 @@ class SinhGaussian(GaussianRidge):
 
     def phase_measure(self, n_features: int) -> MeasureBlock:
         """Return frequencies of the measure's modulus, each with its argument."""
-        s = self.strength(n_features)
-        if s == 0.0:
+        if self.strength(n_features) == 0.0:
             return MeasureBlock(1.0, Gaussian(float(self.bandwidth)))
-        law = self._ridge(n_features, modulus_law(s))
-        return MeasureBlock(law.line.mass, law, carried=CarriedPhase(law))
+        law = self._ridge(n_features, ridge.modulus_law)
+        return MeasureBlock(law.line.mass, law, carried=ridge.CarriedPhase(law))
 
     def _positive_law(self, n_features: int) -> Frequencies:
         return Gaussian(float(self.bandwidth))

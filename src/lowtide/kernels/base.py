@@ -32,24 +32,31 @@ _MEDIAN_ROWS = 1000
 _BLOCK_ROWS = 4096
 
 
-class Frequencies(Protocol):
-    """A law of frequencies. A projection may ask `law`, `sample`, and lengths where the law has them."""
+class Frequencies:
+    """A law of frequencies. A projection may ask `law`, `sample`, and lengths where the law has them.
 
-    @property
-    def law(self) -> FrequencyLaw:
-        """Which family the law belongs to, as in `Kernel`; "joint" for one that only independent draws can carry."""
+    `law` is its family: `gaussian_mixture` (a normal vector times an independent scalar: invariant to rotation and
+    closed under padding with zeros), `sphere` (uniform on a sphere of the input's dimension), `independent`
+    (coordinates drawn one by one), or `joint` (only independent draws can carry it).
+    """
 
+    law: ClassVar[FrequencyLaw]
+
+    @abstractmethod
     def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw independent frequencies, shape (n_features, size)."""
 
     def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
-        """Return quantiles of |w|_2."""
+        """Return quantiles of |w|_2 in a space of `dimension` dimensions; only for laws invariant to rotation."""
+        raise fail(type(self).__name__, "lengths exist only for rotation-invariant frequencies", self.law)
 
     def characteristic(self, difference: ArrayLike) -> NDArray[Any]:
-        """Return E exp(i w.difference), differences along the last axis."""
+        """Return E exp(i w.difference), differences along the last axis; where it has a closed form."""
+        raise fail(type(self).__name__, "a characteristic function must be known in closed form", "none")
 
     def second_moment(self, n_features: int) -> float:
         """Return E|w|_2^2, infinite for heavy tails."""
+        raise fail(type(self).__name__, "the second moment of the frequencies must be known", "no second_moment")
 
 
 class Phase(Protocol):
@@ -150,15 +157,11 @@ class MeasureKernel(Spec):
         raise fail(cls.__name__, need, cls.__name__, remedy)
 
 
-class Kernel(MeasureKernel):
-    """A stationary kernel k(x, y) = kappa(|x - y|_p), kappa(0) = 1.
+class Kernel(MeasureKernel, Frequencies):
+    """A stationary kernel k(x, y) = kappa(|x - y|_p), kappa(0) = 1, and the law of its frequencies omega.
 
-    `law` says how its frequencies omega are distributed, which is all a projection may ask: `gaussian_mixture` (a
-    normal vector times an independent scalar: invariant to rotation and closed under padding with zeros), `sphere`
-    (uniform on a sphere of the input's dimension), or `independent` (coordinates drawn one by one).
+    `law` and `sample` say how they are distributed, which is all a projection may ask.
     """
-
-    law: ClassVar[FrequencyLaw]
 
     @property
     def norm(self) -> float:
@@ -170,24 +173,12 @@ class Kernel(MeasureKernel):
         """Return kappa(distance), elementwise, for inputs of n_features dimensions."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
-        """Draw independent frequencies, shape (n_features, size)."""
-
-    @abstractmethod
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return E|omega|_2, infinite for heavy tails."""
 
     @abstractmethod
     def mean_projection(self, n_features: int) -> float:
         """Return C_Lambda, the largest E|omega . u| over unit vectors u, infinite for heavy tails."""
-
-    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
-        """Return quantiles of |omega|_2 in a space of `dimension` dimensions; not for `independent` laws."""
-        raise fail(type(self).__name__, "lengths exist only for rotation-invariant frequencies", self.law)
-
-    def second_moment(self, n_features: int) -> float:
-        """Return E|omega|_2^2, infinite for heavy tails."""
-        raise fail(type(self).__name__, "the second moment of the frequencies must be known", "no second_moment")
 
     def density(self, W: ArrayLike) -> Floats:
         """Return the density of the frequencies at rows of W, (n, n_features); only some kernels know it."""

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
-from lowtide._checks import fail
-from lowtide.kernels.base import FrequencyLaw
+from lowtide.kernels.base import Frequencies, FrequencyLaw
 from lowtide.kernels.masses import amplitude, shift_masses
 from lowtide.kernels.symmetric import panels
 
@@ -141,7 +140,7 @@ def _lobe_nodes(s: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class RidgeLaw:
+class RidgeLaw(Frequencies):
     """w = (u e + (I - e e') g) / sigma: e the unit vector `direction`, (d,), u of the law `line`, g normal."""
 
     direction: Floats
@@ -158,10 +157,6 @@ class RidgeLaw:
             row += component * change
             row /= self.bandwidth
         return G
-
-    def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
-        """Refuse: the law is not invariant to rotation."""
-        raise fail("RidgeLaw", "lengths exist only for rotation-invariant frequencies", self.law)
 
     def characteristic(self, difference: ArrayLike) -> Complex:
         """Return E exp(i w.difference): that of u along e, times a Gaussian across."""
