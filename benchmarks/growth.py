@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import lowtide as lt
 from benchmarks.peers.cluster import cluster_store, two_workers
-from lowtide.distributed.problem import RemoteProblem
+from lowtide.distributed.fitting import RemoteProblem
 from lowtide.learners import Logistic
 from lowtide.learners.solvers import NormalEquations, loss_sums
 

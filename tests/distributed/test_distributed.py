@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
 from lowtide.distributed import encode, fit, predict
-from lowtide.distributed.cluster import Shipped, connected
+from lowtide.distributed.cluster import connected, ship, unship
 from lowtide.errors import FingerprintMismatchError, ParameterError
 
 # Sockets and pipes of workers that were killed are closed by the garbage collector, whenever it comes.
@@ -100,10 +100,10 @@ def test_codes_are_bit_equal_to_those_of_one_process(rows, client):
 
 def test_encoder_travels_as_its_specification():
     wide = lt.RandomFeatures(n_components=4096, random_state=0).fit(np.zeros((2, 500)))
-    shipped = Shipped(wide)
-    assert shipped.nbytes < 20_000 < 4 * 500 * 2048
-    assert shipped.thing.fingerprint_ == wide.fingerprint_
-    assert shipped.thing is Shipped(wide).thing
+    shipped = ship(wide)
+    assert len(shipped) < 20_000 < 4 * 500 * 2048
+    assert unship(shipped).fingerprint_ == wide.fingerprint_
+    assert unship(shipped) is unship(ship(wide))
 
 
 @pytest.mark.parametrize(

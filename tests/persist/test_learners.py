@@ -20,7 +20,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
-from lowtide.persist.weights import small_weights
+from lowtide.persist.files import small_weights
 
 LABELS = {
     "int64": np.arange(40) % 3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -14,8 +14,6 @@ from distributed import Client, LocalCluster
 
 from lowtide._checks import fail
 from lowtide.persist import from_bytes, to_bytes
-
-__all__ = ["Shipped", "connected", "merged"]
 
 # Parameters of a model travel with the tasks: tens of megabytes are nothing to warn of.
 _SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1GiB"}
@@ -29,51 +27,29 @@ def connected(client: Any) -> Iterator[Client]:
 
     What was opened here is closed again: a connection to an address, and a local cluster of one process a core.
     """
-    client = _current() if client is None else client
+    if client is None:
+        with suppress(ValueError):  # there is none
+            client = Client.current()
     if client is not None and not isinstance(client, (Client, str)):
         raise fail("distributed", "client must be a distributed.Client, an address or None", client)
-    with dask.config.set(_SETTINGS):
-        if isinstance(client, Client):
-            yield client
-        elif client is not None:
-            with Client(client, set_as_default=False) as opened:
-                yield opened
-        else:
+    with dask.config.set(_SETTINGS), ExitStack() as opened:
+        if client is None:
             # One thread a process, as Dask sets up its workers' linear algebra; lowtide's own threads follow.
-            with (
-                LocalCluster(n_workers=len(os.sched_getaffinity(0)), threads_per_worker=1, **_NO_DASHBOARD) as cluster,
-                Client(cluster, set_as_default=False) as opened,
-            ):
-                yield opened
+            n_workers = len(os.sched_getaffinity(0))
+            client = opened.enter_context(LocalCluster(n_workers=n_workers, threads_per_worker=1, **_NO_DASHBOARD))
+        if not isinstance(client, Client):
+            client = opened.enter_context(Client(client, set_as_default=False))
+        yield client
 
 
-def _current() -> Client | None:
-    """Return the client that Dask would use now, if there is one."""
-    try:
-        return Client.current()
-    except ValueError:
-        return None
-
-
-class Shipped:
-    """A fitted encoder or learner that travels as its specification: some kilobytes for a Hadamard encoder, not W."""
-
-    def __init__(self, thing: Any) -> None:
-        self._bytes = to_bytes(thing, weights="float64" if hasattr(thing, "predict") else "float32")
-
-    @property
-    def thing(self) -> Any:
-        """The object, one for all tasks of a process."""
-        return _built(self._bytes)
-
-    @property
-    def nbytes(self) -> int:
-        """How much travels."""
-        return len(self._bytes)
+def ship(thing: Any) -> bytes:
+    """Return a fitted encoder or learner as it travels: its specification, kilobytes for a Hadamard encoder, not W."""
+    return to_bytes(thing, weights="float64" if hasattr(thing, "predict") else "float32")
 
 
 @lru_cache(maxsize=8)
-def _built(data: bytes) -> Any:
+def unship(data: bytes) -> Any:
+    """Return the object that travelled, one for all tasks of a process."""
     return from_bytes(data)
 
 
@@ -97,9 +73,7 @@ def merged(client: Client, sums: list[Any], *, large: bool = False) -> Any:
 
 def _total(first: Any, *rest: Any) -> Any:
     """Return the sum; what Dask holds is not to be changed, since it may be asked for again."""
-    if not rest:
-        return first
-    total = copy.deepcopy(first)
+    total = copy.deepcopy(first) if rest else first
     for part in rest:
         total.merge(part)
     return total

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -17,21 +19,10 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, CodeSource, concatenate
-from lowtide.distributed.cluster import Shipped, connected
+from lowtide.distributed.cluster import connected, ship, unship
 from lowtide.encoders import Encoder
 from lowtide.persist import PathLike
 from lowtide.store import CodeStore, ShardRecord, ShardWriter, template_of
-
-__all__ = [
-    "CodeCollection",
-    "RowRange",
-    "encode",
-    "predict",
-    "ranges_of",
-    "row_partitions",
-    "split_like",
-    "values_a_row",
-]
 
 _METHODS = ("predict", "decision_function", "predict_proba", "transform")
 # Rows of a store that make one chunk of predictions, at least.
@@ -80,24 +71,38 @@ def row_partitions(owner: str, X: Any) -> list[Delayed]:
     return parts
 
 
-def split_like(owner: str, values: Any, X: Any, n_partitions: int) -> Sequence[Any]:
+def _sizes(X: Any) -> list[float]:
+    """Return the rows of each partition, NaN where a collection does not know them."""
+    return list(X.chunks[0]) if isinstance(X, da.Array) else [np.nan] * X.npartitions
+
+
+def split_like(owner: str, values: Any, X: Any) -> Sequence[Any]:
     """Return values a row in the partitions that the rows have; None for none at all."""
+    sizes = _sizes(X)
+    known = not np.isnan(sizes).any()
     if values is None:
-        return [None] * n_partitions
-    known = isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any()
+        return [None] * len(sizes)
     if not dask.is_dask_collection(values):
         if not known:
             raise fail(owner, "must be a Dask collection where the sizes of partitions are not known", "an array")
-        array = values_a_row(owner, values, X.shape[0])
-        return np.split(array, np.cumsum(X.chunks[0])[:-1])
+        return np.split(values_a_row(owner, values, X.shape[0]), np.cumsum(sizes)[:-1])
     if known and isinstance(values, da.Array) and not np.isnan(values.chunks[0]).any():
         if values.shape[0] != X.shape[0]:
             raise fail(owner, f"must have a value a row, {X.shape[0]}", values.shape[0])
         values = values.rechunk({0: X.chunks[0]})
     parts = partitions_of(owner, values)
-    if len(parts) != n_partitions:
-        raise fail(owner, f"must have the partitions of X, {n_partitions}", len(parts), "Repartition one of them.")
+    if len(parts) != len(sizes):
+        raise fail(owner, f"must have the partitions of X, {len(sizes)}", len(parts), "Repartition one of them.")
     return parts
+
+
+def joined(name: str, codes: list[Codes], parts: list[Any], cuts: Iterable[slice] = repeat(slice(None))) -> Array:
+    """Return the values of partitions, which have one a row of their codes, or of cuts of them, in one piece."""
+    for block, values in zip(codes, parts):
+        if len(block) != len(values):
+            must = f"{name} must have a value a row of each partition, {len(block)}"
+            raise fail("distributed", must, len(values), "Repartition one of them.")
+    return np.concatenate([np.asarray(values)[cut] for values, cut in zip(parts, cuts)])
 
 
 def values_a_row(owner: str, values: Any, n_rows: int) -> Array:
@@ -150,16 +155,15 @@ def encode(encoder: Encoder, X: Any) -> CodeCollection:
     """
     template = template_of("encode", encoder)
     # The bytes are one node of the graph that all partitions share.
-    shipped = delayed(Shipped(encoder), pure=False, traverse=False)
-    make = delayed(_encoded, pure=False)
-    parts = tuple(make(part, shipped) for part in row_partitions("encode: X", X))
+    shipped = delayed(ship(encoder), pure=False, traverse=False)
+    made = delayed(_made, pure=False)
+    parts = tuple(made(part, shipped, "encode") for part in row_partitions("encode: X", X))
     return CodeCollection(parts, template, encoder, X)
 
 
-def _encoded(rows: Any, shipped: Shipped) -> Codes:
-    """Return the codes of one partition."""
-    codes: Codes = shipped.thing.encode(rows)
-    return codes
+def _made(rows: Any, shipped: bytes, method: str) -> Any:
+    """Return what a method of the object that travelled gives for one partition."""
+    return getattr(unship(shipped), method)(rows)
 
 
 @dataclass(frozen=True)
@@ -222,10 +226,13 @@ class CodeCollection:
         given = columns if y is None else {"y": y, **columns}
         layout: dict[str, Any] = {"chunk_rows": chunk_rows, "shard_chunks": shard_chunks, "metadata": metadata}
         types = {name: _type_of(name, values) for name, values in given.items()}
-        n = len(self.parts)
-        split = {name: split_like(f"to_store: {name}", values, self.rows, n) for name, values in given.items()}
+        split = {name: split_like(f"to_store: {name}", values, self.rows) for name, values in given.items()}
         with connected(client) as opened:
-            sizes = _sizes(opened, self.rows)
+            sizes = _sizes(self.rows)
+            if np.isnan(sizes).any():
+                count = delayed(len, pure=False)
+                parts = partitions_of("to_store: X", self.rows)
+                sizes = opened.gather(opened.compute([count(part) for part in parts]))
             if not sum(sizes):
                 raise fail("to_store", "rows must be at least one", "0 rows")
             with CodeStore.create(path, self.encoder, columns=types, **layout) as store:
@@ -242,9 +249,8 @@ class CodeCollection:
     def to_dask_array(self) -> da.Array:
         """Return the packed rows as a Dask array of uint8, (n, row bytes)."""
         width = self.template.packed.shape[1]
-        sizes = self.rows.chunks[0] if isinstance(self.rows, da.Array) else [np.nan] * len(self.parts)
-        packed = delayed(attrgetter("packed"))
-        arrays = [da.from_delayed(packed(part), (size, width), np.uint8) for part, size in zip(self.parts, sizes)]
+        packed, parts = delayed(attrgetter("packed")), zip(self.parts, _sizes(self.rows))
+        arrays = [da.from_delayed(packed(part), (size, width), np.uint8) for part, size in parts]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
@@ -257,47 +263,27 @@ def _type_of(name: str, values: Any) -> str:
     return str(dtype.name)
 
 
-def _sizes(client: Any, rows: Any) -> list[int]:
-    """Return the rows of each partition; where a collection does not know them they are counted."""
-    if isinstance(rows, da.Array) and not np.isnan(rows.chunks[0]).any():
-        return [int(size) for size in rows.chunks[0]]
-    count = delayed(len, pure=False)
-    return list(client.gather(client.compute([count(part) for part in partitions_of("to_store: X", rows)])))
-
-
-def _tasks(writer: ShardWriter, parts: tuple[Any, ...], columns: dict[str, Any], sizes: list[int]) -> list[Any]:
+def _tasks(writer: ShardWriter, parts: tuple[Any, ...], columns: dict[str, Any], sizes: list[Any]) -> list[Any]:
     """Return a task a shard, of the partitions that have its rows."""
     write = delayed(_written, pure=False)
     shared = delayed(writer, pure=False, traverse=False)
-    borders = np.cumsum([0, *sizes])
+    borders = np.cumsum([0, *sizes]).tolist()
     tasks = []
-    for index, begin in enumerate(range(0, int(borders[-1]), writer.shard_rows)):
-        end = min(begin + writer.shard_rows, int(borders[-1]))
-        used = range(np.searchsorted(borders, begin, "right") - 1, int(np.searchsorted(borders, end)))
-        cuts = [
-            (max(begin, int(borders[i])) - int(borders[i]), min(end, int(borders[i + 1])) - int(borders[i]))
-            for i in used
-        ]
+    for index, begin in enumerate(range(0, borders[-1], writer.shard_rows)):
+        end = min(begin + writer.shard_rows, borders[-1])
+        used = range(bisect_right(borders, begin) - 1, bisect_left(borders, end))
+        cuts = [slice(max(0, begin - borders[i]), end - borders[i]) for i in used]
         values = {name: [column[i] for i in used] for name, column in columns.items()}
         tasks.append(write(shared, index, [parts[i] for i in used], values, cuts))
     return tasks
 
 
 def _written(
-    writer: ShardWriter, index: int, codes: list[Codes], columns: dict[str, list[Any]], cuts: list[tuple[int, int]]
+    writer: ShardWriter, index: int, codes: list[Codes], columns: dict[str, list[Any]], cuts: list[slice]
 ) -> ShardRecord:
     """Write one shard; a task that is repeated writes the same bytes."""
-    for name, each in columns.items():
-        for part, values in zip(codes, each):
-            if len(part) != len(values):
-                must = f"{name} must have a value a row of each partition, {len(part)}"
-                raise fail("to_store", must, len(values), "Repartition one of them.")
-    rows = concatenate([part[low:high] for part, (low, high) in zip(codes, cuts)])
-    values = {
-        name: np.concatenate([np.asarray(part)[low:high] for part, (low, high) in zip(each, cuts)])
-        for name, each in columns.items()
-    }
-    return writer.write(index, rows, **values)
+    values = {name: joined(name, codes, each, cuts) for name, each in columns.items()}
+    return writer.write(index, concatenate([part[cut] for part, cut in zip(codes, cuts)]), **values)
 
 
 def predict(model: Any, X: Any, *, method: str = "predict") -> da.Array:
@@ -333,32 +319,21 @@ def predict(model: Any, X: Any, *, method: str = "predict") -> da.Array:
         raise fail("predict", f"model must have the method {method}", type(model).__name__)
     parts, sizes, one_row = _parts(X)
     like = getattr(model, method)(one_row)
-    shipped = delayed(Shipped(model), pure=False, traverse=False)
-    run = delayed(_predicted, pure=False)
-    arrays = [
-        da.from_delayed(run(part, shipped, method), (size, *like.shape[1:]), like.dtype)
-        for part, size in zip(parts, sizes)
-    ]
+    shipped = delayed(ship(model), pure=False, traverse=False)
+    made, k = delayed(_made, pure=False), like.shape[1:]
+    arrays = [da.from_delayed(made(part, shipped, method), (n, *k), like.dtype) for part, n in zip(parts, sizes)]
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
 def _parts(X: Any) -> tuple[list[Any], list[float], Any]:
     """Return the parts of the rows, the size of each (NaN when not known), and one row or codes of none."""
     if isinstance(X, CodeCollection):
-        parts, (_, sizes, _) = list(X.parts), _parts(X.rows)
-        return parts, sizes, X.template
-    if isinstance(X, da.Array):
-        parts = row_partitions("predict: X", X)
-        return parts, list(X.chunks[0]), np.zeros((1, X.shape[1]), X.dtype)
+        return list(X.parts), _sizes(X.rows), X.template
     if dask.is_dask_collection(X):
-        found = row_partitions("predict: X", X)
-        return found, [np.nan] * len(found), X._meta_nonempty
+        parts = row_partitions("predict: X", X)
+        return parts, _sizes(X), np.zeros((1, X.shape[1]), X.dtype) if isinstance(X, da.Array) else X._meta_nonempty
     if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
         ranges = ranges_of(X, max(1, X.n_rows // _CHUNK_ROWS))
         return [RowRange(X, *each) for each in ranges], [high - low for low, high in ranges], X[:0]
     need = "X must be a Dask array or data frame, a CodeCollection or a CodeStore"
     raise fail("predict", need, type(X).__name__, "Rows in memory are predicted by the model itself.")
-
-
-def _predicted(rows: Any, shipped: Shipped, method: str) -> Any:
-    return getattr(shipped.thing, method)(rows)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, TypeVar, cast
 
 import dask
 import numpy as np
@@ -16,26 +18,31 @@ from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
-from lowtide.distributed.cluster import connected
+from lowtide.distributed.cluster import connected, merged
 from lowtide.distributed.collection import (
     CodeCollection,
     RowRange,
     encode,
+    joined,
     ranges_of,
     row_partitions,
     split_like,
     values_a_row,
 )
-from lowtide.distributed.problem import RemoteProblem
 from lowtide.learners import KernelClassifier, KernelRegressor, Problem, SketchSearchCV, source_problem
-
-__all__ = ["RemoteRows", "fit"]
 
 Array = NDArray[Any]
 Model = TypeVar("Model", bound=Any)
+# Some rows on a worker: their codes, labels and weights.
+Part = tuple[CodeSource, Any, Array | None]
+# Dask is typed in parts only.
+Client = Any
+Future = Any
 
 # Enough for a scale or a median, from partitions all over the data and not from all of them.
 _SAMPLE_ROWS, _SAMPLE_PARTITIONS = 16_384, 16
+# Bytes above which one more hop through the cluster costs less than sending or adding them all in one place.
+_LARGE = 1 << 21
 # Where each kind of model keeps its encoder.
 _ENCODER_OF = {KernelClassifier: "features", KernelRegressor: "features", SketchSearchCV: "sketch"}
 
@@ -97,7 +104,8 @@ def _rows(client: Any, model: Any, X: Any, y: Any, sample_weight: Any) -> Remote
     if isinstance(X, CodeCollection):
         return RemoteRows.of_collection(client, X, y, sample_weight)
     if dask.is_dask_collection(X):
-        encoder = _fitted_encoder(model, _sample(client, X))
+        sample = _sample(client, X)
+        encoder = model.fit_sketch(sample) if isinstance(model, SketchSearchCV) else model.fit_features(sample)
         return RemoteRows.of_collection(client, encode(encoder, X), y, sample_weight)
     if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
         return RemoteRows.of_source(client, X, y, sample_weight)
@@ -124,11 +132,6 @@ def _some(rows: Any, n_rows: int) -> Any:
     return rows.iloc[::step] if hasattr(rows, "iloc") else rows[::step]
 
 
-def _fitted_encoder(model: Any, sample: Any) -> Any:
-    """Return the encoder that the model would fit, fitted on a sample of the rows."""
-    return model.fit_sketch(sample) if isinstance(model, SketchSearchCV) else model.fit_features(sample)
-
-
 @contextmanager
 def _encoding_with(model: Any, encoder: Any) -> Iterator[None]:
     """Let the model take a fitted encoder for the one that it was given."""
@@ -140,15 +143,6 @@ def _encoding_with(model: Any, encoder: Any) -> Iterator[None]:
         yield
     finally:
         setattr(model, name, given)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some rows with their labels, on a worker."""
-
-    codes: CodeSource
-    labels: Any
-    weight: Array | None
 
 
 @dataclass(frozen=True)
@@ -165,9 +159,9 @@ class RemoteRows:
         """Return codes that are made on the workers and stay there, with labels that may be a Dask collection."""
         if y is None:
             raise fail("fit", "y must be passed, a value a row", y)
+        labels = split_like("fit: y", y, codes.rows)
+        weights = split_like("fit: sample_weight", sample_weight, codes.rows)
         n = len(codes.parts)
-        labels = split_like("fit: y", y, codes.rows, n)
-        weights = split_like("fit: sample_weight", sample_weight, codes.rows, n)
         groups = np.array_split(np.arange(n), min(n, _n_parts(client)))
         gather = delayed(_held, pure=False)
         parts = [gather(*([each[i] for i in group] for each in (codes.parts, labels, weights))) for group in groups]
@@ -179,24 +173,24 @@ class RemoteRows:
         if source.n_rows == 0:
             raise fail("fit", "codes to fit on must have at least one row", "0 rows")
         y = "y" if y is None and hasattr(source, "column") else y
-        if y is not None and not isinstance(y, str):
-            y = values_a_row("fit: y", y, source.n_rows)
-        if sample_weight is not None and not isinstance(sample_weight, str):
-            sample_weight = values_a_row("fit: sample_weight", sample_weight, source.n_rows)
-        parts = [
-            client.submit(_ranged, source, low, high, _cut(y, low, high), _cut(sample_weight, low, high), pure=False)
-            for low, high in ranges_of(source, _n_parts(client))
+        values = [
+            each if each is None or isinstance(each, str) else values_a_row(f"fit: {name}", each, source.n_rows)
+            for name, each in (("y", y), ("sample_weight", sample_weight))
         ]
+        parts = []
+        for low, high in ranges_of(source, _n_parts(client)):
+            own = [each[low:high] if isinstance(each, np.ndarray) else each for each in values]
+            parts.append(client.submit(_ranged, source, low, high, *own, pure=False))
         return cls(client, tuple(parts), source[:0], getattr(source, "encoder", None))
 
     def problem(self, fit_intercept: bool, **checks: Any) -> RemoteProblem:
         """Return the rows with labels checked on the workers."""
-        parts = [self.client.submit(_problem, part, fit_intercept, checks, pure=False) for part in self.parts]
+        parts = self.client.map(_problem, self.parts, fit_intercept=fit_intercept, checks=checks, pure=False)
         return RemoteProblem(self.client, tuple(parts), fit_intercept)
 
     def all_labels(self) -> Array:
         """Return the labels of all rows."""
-        return np.concatenate(self.client.gather([self.client.submit(_labels, p, pure=False) for p in self.parts]))
+        return np.concatenate(self.client.gather(self.client.map(itemgetter(1), self.parts, pure=False)))
 
 
 def _n_parts(client: Any) -> int:
@@ -204,38 +198,175 @@ def _n_parts(client: Any) -> int:
     return max(1, sum(client.nthreads().values()))
 
 
-def _cut(values: Any, begin: int, end: int) -> Any:
-    return values if values is None or isinstance(values, str) else values[begin:end]
-
-
-def _held(codes: list[Codes], labels: list[Any], weights: list[Any]) -> _Part:
+def _held(codes: list[Codes], labels: list[Any], weights: list[Any]) -> Part:
     """Return one part of several partitions."""
-    for name, each in (("y", labels), ("sample_weight", weights)):
-        for block, values in zip(codes, each):
-            if values is not None and len(block) != len(values):
-                raise fail("fit", f"{name} must have a value a row of each partition, {len(block)}", len(values))
     held = concatenate(codes)
-    weight = None if weights[0] is None else np.concatenate([np.asarray(each) for each in weights])
-    return _Part(RowRange(held, 0, len(held)), np.concatenate([np.asarray(each) for each in labels]), weight)
+    weight = None if weights[0] is None else joined("sample_weight", codes, weights)
+    return RowRange(held, 0, len(held)), joined("y", codes, labels), weight
 
 
-def _ranged(source: Any, begin: int, end: int, y: Any, weight: Any) -> _Part:
+def _ranged(source: Any, begin: int, end: int, y: Any, weight: Any) -> Part:
     """Return rows of a source, and what its columns or the caller say of them."""
     y, weight = (source.column(each)[begin:end] if isinstance(each, str) else each for each in (y, weight))
-    return _Part(RowRange(source, begin, end), y, weight)
+    return RowRange(source, begin, end), y, weight
 
 
-def _problem(part: _Part, fit_intercept: bool, checks: dict[str, Any]) -> Problem:
+def _problem(part: Part, fit_intercept: bool, checks: dict[str, Any]) -> Problem:
     """Return a part with validated labels and weights."""
-    n = part.codes.n_rows
-    if part.labels is None:
+    codes, labels, weight = part
+    if labels is None:
         raise fail("fit", "y must be passed, a value a row of the codes", None)
-    labels = np.asarray(_check_y(part.labels, **checks)) if n else np.asarray(part.labels)
-    weight = part.weight
-    if weight is not None and n:
-        weight = _check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-    return source_problem(part.codes, labels, weight, fit_intercept)
+    if codes.n_rows:
+        labels = _check_y(labels, **checks)
+        if weight is not None:
+            rows = np.empty((codes.n_rows, 1))
+            weight = _check_sample_weight(weight, rows, dtype=np.float64, ensure_non_negative=True)
+    return source_problem(codes, np.asarray(labels), weight, fit_intercept)
 
 
-def _labels(part: _Part) -> Array:
-    return np.asarray(part.labels)
+@dataclass(frozen=True)
+class _Extent:
+    """What is known here of a part: rows and features, axes of its labels, columns of its targets, and its weight."""
+
+    shape: tuple[int, int]
+    n_label_axes: int
+    n_targets: int
+    weight: float
+    is_weighted: bool
+
+
+@dataclass(frozen=True)
+class RemoteProblem:
+    """Parts of the rows as futures of `Problem`, in row order; sums are made where the rows are.
+
+    Every task is a function of what can be made again, so a worker that dies costs its parts' time and nothing else.
+    """
+
+    client: Client
+    parts: tuple[Future, ...]
+    fit_intercept: bool
+    is_whole: bool = False
+    is_packed: bool = True
+
+    @cached_property
+    def _extents(self) -> list[_Extent]:
+        return list(self.client.gather(self._each(_extent)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return sum(self._sizes), self._extents[0].shape[1]
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [extent.shape[0] for extent in self._extents]
+
+    @property
+    def n_targets(self) -> int:
+        """Columns of the targets."""
+        return self._extents[0].n_targets
+
+    @property
+    def n_label_axes(self) -> int:
+        """1 for a label a row, 2 for several."""
+        return self._extents[0].n_label_axes
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(sum(extent.weight for extent in self._extents))
+
+    @property
+    def codes(self) -> CodeSource:
+        """Raise: the rows are not here."""
+        remedy = "Use one of scikit-learn's scorers by name."
+        raise fail("distributed", "scoring must ask for decision values or predictions on a cluster", "rows", remedy)
+
+    def sum(self, task: Callable[..., Any], *arguments: Any, at_least: int = 0) -> Any:
+        """Return the sum of what the task returns for each part, added on the workers."""
+        sums = self._each(_sum, task, self._shared(arguments), at_least)
+        return merged(self.client, sums, large=at_least > _LARGE)
+
+    def tally(self, task: Callable[..., Any]) -> Any:
+        """Return the sum of task(labels, weight)."""
+        return merged(self.client, self._each(Problem.tally, task))
+
+    def relabel(self, change: Callable[..., Any], reading: Any = None) -> RemoteProblem:
+        """Return the same rows with labels and weights changed on the workers."""
+        return self._with(self._each(Problem.relabel, change, reading))
+
+    def recode(self, change: Callable[[Codes], Codes]) -> RemoteProblem:
+        """Return the same rows with their codes changed on the workers, nothing copied."""
+        return self._with(self._each(Problem.recode, change))
+
+    def scores(self, coef: Array, intercept: Array) -> Array:
+        """Return D w + b of all rows, brought here."""
+        return np.concatenate(self.client.gather(self._each(_scores, self._shared((coef, intercept)))))
+
+    def take(self, rows: Array | slice) -> RemoteProblem:
+        """Return some of the rows, in rising order, each part's on its worker."""
+        return self._with(self._taken(rows, Problem.take))
+
+    def weighted_rows(self) -> RemoteProblem:
+        """Return the rows whose weight is not zero."""
+        if not any(extent.is_weighted for extent in self._extents):
+            return self
+        return self._with(self._each(Problem.weighted_rows))
+
+    def sample(self, n_rows: int) -> Problem:
+        """Return at most n_rows rows, evenly spaced, brought here."""
+        step = -(-self.shape[0] // n_rows)
+        found: list[Problem] = self.client.gather(self._taken(slice(None, None, step), _gathered))
+        weight = None
+        if any(part.weight is not None for part in found):
+            weight = np.concatenate([part.weights for part in found])
+        codes = concatenate([cast(Codes, part.codes) for part in found])
+        labels = np.concatenate([part.labels for part in found])
+        return source_problem(codes, labels, weight, self.fit_intercept, found[0].reading)
+
+    def _each(self, task: Callable[..., Any], *arguments: Any) -> list[Future]:
+        """Submit task(part, *arguments) for every part."""
+        repeated = ([argument] * len(self.parts) for argument in arguments)
+        return list(self.client.map(task, self.parts, *repeated, pure=False))
+
+    def _shared(self, arguments: tuple[Any, ...]) -> Any:
+        """Return arguments for every part: with each task if that is little, else as one object on the cluster.
+
+        Either way the scheduler has them, so they are not lost with a worker.
+        """
+        n_bytes = sum(argument.nbytes for argument in arguments if isinstance(argument, np.ndarray))
+        if n_bytes * len(self.parts) <= _LARGE:
+            return arguments
+        return self.client.submit(tuple, list(arguments), pure=False)
+
+    def _taken(self, rows: Array | slice, task: Callable[..., Any]) -> list[Future]:
+        """Submit task(part, rows of the part) for every part."""
+        borders = np.cumsum([0, *self._sizes])
+        positions = np.arange(borders[-1])[rows] if isinstance(rows, slice) else np.asarray(rows)
+        cuts = np.searchsorted(positions, borders)
+        return [
+            self.client.submit(task, part, positions[low:high] - first, pure=False)
+            for part, first, low, high in zip(self.parts, borders, cuts, cuts[1:])
+        ]
+
+    def _with(self, parts: list[Future]) -> RemoteProblem:
+        return replace(self, parts=tuple(parts))
+
+
+def _extent(part: Problem) -> _Extent:
+    n_targets = part.n_targets if part.reading is not None or part.labels.ndim > 1 else 1
+    return _Extent(part.shape, part.n_label_axes, n_targets, part.total_weight, part.weight is not None)
+
+
+def _sum(part: Problem, task: Callable[..., Any], arguments: tuple[Any, ...], at_least: int) -> Any:
+    return part.sum(task, *arguments, at_least=at_least)
+
+
+def _scores(part: Problem, arguments: tuple[Any, ...]) -> Array:
+    return part.scores(*arguments)
+
+
+def _gathered(part: Problem, rows: Array) -> Problem:
+    found = part.take(rows)
+    design = found.train.gathered()
+    return replace(found, train=design, predict=design)

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from lowtide.errors import FileFormatError, ParameterError
 
-__all__ = ["FORMAT", "Container", "check_start", "pack", "unpack"]
-
 FORMAT = "2"
 # safetensors allows 100 MB. A third of that names a million columns, and is read in seconds.
 _LONGEST_TEXT = 1 << 25
@@ -56,16 +54,15 @@ class Container:
 
 def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> list[Bytes]:
     """Return the bytes of a file in pieces; equal content gives equal bytes."""
-    table: dict[str, Any] = {}
     # safetensors 0.8.0 writes the memory of an array that is not C-contiguous as if it were.
     stored = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    ordered = sorted(stored, key=lambda name: (-stored[name].itemsize, name))
-    end = 0
-    for name in ordered:
-        begin, end = end, end + stored[name].nbytes
+    ordered = sorted(stored.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    table, end = {}, 0
+    for name, array in ordered:
+        begin, end = end, end + array.nbytes
         shape = list(arrays[name].shape)
-        table[name] = {"dtype": _NAMES[stored[name].dtype], "shape": shape, "data_offsets": [begin, end]}
-    data: list[Bytes] = [stored[name].reshape(-1).view(np.uint8).data for name in ordered]
+        table[name] = {"dtype": _NAMES[array.dtype], "shape": shape, "data_offsets": [begin, end]}
+    data: list[Bytes] = [array.reshape(-1).view(np.uint8).data for _, array in ordered]
     sha256 = _sha256([_text(header, table, "0" * 64), *data])
     return [_text(header, table, sha256), *data]
 
@@ -95,10 +92,7 @@ def _text(header: dict[str, Any], table: dict[str, Any], sha256: str) -> bytes:
 
 
 def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
-    """Return version and checksum of a file of n_bytes whose first `START_BYTES` are given, or refuse it.
-
-    The rest need not have been read. The owner is the file, for messages.
-    """
+    """Return version and checksum of a file of n_bytes by its first `START_BYTES`, or refuse it before more is read."""
     found = _START.match(start, 8)
     if found is None:
         raise FileFormatError(f"{owner} must be a file of lowtide.save, got another, or one whose start is damaged.")
@@ -131,17 +125,16 @@ def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
 
 def _parse(text: bytes | str) -> dict[str, Any]:
     """Return a JSON object; a name that comes twice would let two readers see two things."""
-    parsed = json.loads(text, object_pairs_hook=_no_duplicates)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a name comes twice")
+        return dict(pairs)
+
+    parsed = json.loads(text, object_pairs_hook=unique)
     if not isinstance(parsed, dict):
         raise TypeError(f"a {type(parsed).__name__} for an object")
     return parsed
-
-
-def _no_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    listed = list(pairs)
-    if len(dict(listed)) != len(listed):
-        raise ValueError("a name comes twice")
-    return dict(listed)
 
 
 def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[Any]]:

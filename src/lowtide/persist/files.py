@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from lowtide import __version__
-from lowtide._checks import fail
+from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
 from lowtide.persist.container import FORMAT, Bytes, Container, pack, unpack
-from lowtide.persist.weights import WeightForm, pack_weights, unpack_weights
 from lowtide.persist.whole_file import PathLike, read, write_whole
-from lowtide.spec import Part, State
-
-__all__ = ["KINDS", "check_metadata", "describe", "from_bytes", "load", "read_metadata", "save", "to_bytes"]
+from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
 KINDS: dict[str, Any] = {**ENCODERS, **LEARNERS, "Codes": Codes}
+# Forms that keep each column of the weights relative to its largest entry, and the number that stands for it.
+_TOP = {"float16": 1.0, "int8": 127.0}
+# Arrays of the part "decision" that have a form; asymmetric kernels have weights of two maps.
+_WEIGHTS = ("weights", "right_weights")
 
 Kind = type | tuple[type, ...]
+WeightForm = Literal["float64", "float32", "float16", "int8"]
 
 
 def save(
@@ -101,13 +105,12 @@ def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
 
 
 def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -> list[Bytes]:
-    """Return the bytes of a file in pieces."""
     kept = as_model(object) if isinstance(object, Pipeline) else object
     kind = type(kept).__name__
     if KINDS.get(kind) is not type(kept):
         remedy = "Save other estimators with pickle or joblib."
         raise fail("save", f"object must be one of {', '.join(KINDS)}, or a Pipeline that ends in one", kind, remedy)
-    state: State = pack_weights(kept.to_state(), kind, weights)
+    state = _pack_weights(kept.to_state(), kind, weights)
     parts = {name: {"version": part.version, "spec": part.spec} for name, part in state.items()}
     header = {"kind": kind, "parts": parts, "writer": f"lowtide {__version__}"}
     if metadata is not None:
@@ -193,7 +196,7 @@ def _built(owner: str, container: Container, kind: Kind | None) -> Any:
         wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
         raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")
     try:
-        return KINDS[name].from_state(unpack_weights(_state(container)))
+        return KINDS[name].from_state(_unpack_weights(_state(container)))
     except FileFormatError as error:
         raise FileFormatError(f"{owner}: {error}") from error
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault
@@ -205,10 +208,9 @@ def _state(container: Container) -> State:
     """Return the parts of a file, each with its arrays."""
     state: State = {}
     for name, part in container.header["parts"].items():
-        version, spec = part["version"], part["spec"]
-        if type(version) is not int or not isinstance(spec, dict):
+        if type(part["version"]) is not int or not isinstance(part["spec"], dict):
             raise TypeError(f"part {name!r} must have a version and a specification")
-        state[name] = Part(version, spec)
+        state[name] = Part(part["version"], part["spec"])
     for place, array in container.arrays.items():
         name, _, key = place.partition("/")
         state[name].arrays[key] = array
@@ -244,20 +246,20 @@ def describe(path: PathLike) -> dict[str, Any]:
     {'dtype': 'uint8', 'shape': [24], 'bytes': 24}
     """
     container = read(path, mapped=True)
-    arrays: dict[str, dict[str, Any]] = {
-        name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
-        for name, array in sorted(container.arrays.items())
-    }
+    header, n_bytes = container.header, container.text_bytes
     return {
         "format": int(FORMAT),
-        "kind": container.header.get("kind"),
-        "writer": container.header.get("writer"),
+        "kind": header.get("kind"),
+        "writer": header.get("writer"),
         "sha256": container.sha256,
-        "parts": container.header.get("parts"),
-        "arrays": arrays,
-        "metadata": container.header.get("metadata", {}),
-        "header_bytes": container.text_bytes,
-        "bytes": container.text_bytes + sum(array["bytes"] for array in arrays.values()),
+        "parts": header.get("parts"),
+        "arrays": {
+            name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
+            for name, array in sorted(container.arrays.items())
+        },
+        "metadata": header.get("metadata", {}),
+        "header_bytes": n_bytes,
+        "bytes": n_bytes + sum(array.nbytes for array in container.arrays.values()),
     }
 
 
@@ -296,3 +298,56 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
         remedy = "Use a dict with texts for keys, and lists, not tuples."
         raise fail("save", "metadata must come back from JSON as they are", metadata, remedy)
     return kept
+
+
+def _pack_weights(state: State, kind: str, form: WeightForm) -> State:
+    """Return a state with its weights in a form, and a part "weights" that says how they were: type and scales."""
+    if "decision" not in state:
+        if form != "float32":
+            raise fail("save", f"weights must be left out for {kind}, which has none", form)
+        return state
+    decision = state["decision"]
+    small = {name: small_weights(decision.arrays[name], form) for name in _WEIGHTS if name in decision.arrays}
+    arrays = {**decision.arrays, **{name: stored for name, (stored, _) in small.items()}}
+    scales = {name: scale for name, (_, scale) in small.items() if scale is not None}
+    weights = Part(1, {"dtype": decision.arrays["weights"].dtype.name}, scales)
+    return {**state, "decision": replace(decision, arrays=arrays), "weights": weights}
+
+
+def _unpack_weights(state: State) -> State:
+    """Return a state with its weights as they were fitted, float32 or float64; it may be anything that a file holds."""
+    rest = {name: part for name, part in state.items() if name != "weights"}
+    if len(rest) == len(state) and "decision" not in state:
+        return state
+    take_parts("weights", {name: state[name] for name in state if name == "weights"}, {"weights": 1})
+    form, decision = state["weights"], state["decision"]
+    dtype = check_option("weights", "dtype", form.spec["dtype"], ("float32", "float64"))
+    arrays = dict(decision.arrays)
+    for name in [name for name in _WEIGHTS if name in arrays]:
+        stored, scale = arrays[name], form.arrays.get(name)
+        if stored.ndim != 2 or (scale is not None and scale.shape != stored.shape[1:]):
+            raise fail("weights", "must be a matrix with a scale a column", stored.shape)
+        with np.errstate(all="ignore"):  # what is not finite is refused by the learner
+            arrays[name] = (stored if scale is None else stored * scale).astype(dtype)
+    return {**rest, "decision": replace(decision, arrays=arrays)}
+
+
+def small_weights(weights: NDArray[Any], form: WeightForm) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Return weights (m, k) in a form and, where it keeps them relative to their largest, a scale a column.
+
+    float32 rounds each weight to 2^-24 of itself. float16 keeps w/s and int8 the integer nearest to 127 w/s, s the
+    largest |w| of a column: errors are at most 2^-11 |w| (2^-25 s for tiny ones) and s/254.
+    """
+    check_option("save", "weights", form, ("float64", "float32", "float16", "int8"))
+    if not np.isfinite(weights).all():
+        raise fail("save", "weights must be finite", "NaN or infinity", "Fit with stronger regularization.")
+    if form not in _TOP:
+        with np.errstate(over="ignore"):
+            stored = weights.astype(form)
+        if not np.isfinite(stored).all():
+            raise fail("save", f"weights must fit {form}", f"{np.abs(weights).max():.3g}", "Use weights='float64'.")
+        return stored, None
+    largest = np.abs(weights).max(axis=0, initial=0.0).astype(np.float64)
+    scale = np.where(largest > 0.0, largest, 1.0) / _TOP[form]
+    scaled = weights / scale
+    return (np.rint(scaled) if form == "int8" else scaled).astype(form), scale

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lowtide.errors import FileAccessError, LowtideError
 from lowtide.persist.container import START_BYTES, Bytes, Container, check_start, unpack
-
-__all__ = ["PathLike", "as_path", "read", "refused", "sync_folder", "write_whole"]
 
 PathLike = str | os.PathLike[str]
 
@@ -35,7 +32,18 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     target = Path(os.path.realpath(as_path(path)))
     part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
     try:
-        _write_durably(part, pieces, _mode_to_keep(target))
+        replaced = None
+        with contextlib.suppress(FileNotFoundError):
+            replaced = target.stat().st_mode
+        if replaced is not None and not stat.S_ISREG(replaced):
+            raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            if replaced is not None:
+                os.fchmod(descriptor, stat.S_IMODE(replaced))
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(descriptor)
         part.replace(target)
     except FileAccessError:
         raise
@@ -54,7 +62,17 @@ def read(path: PathLike, *, mapped: bool = False) -> Container:
     place = as_path(path)
     owner = repr(str(place))
     try:
-        data = _bytes_of(place, owner, mapped)
+        if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, a device may never end
+            raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
+        with place.open("rb") as stream:
+            n_bytes = os.fstat(stream.fileno()).st_size
+            check_start(owner, stream.read(START_BYTES), n_bytes)  # of another file no more than this is read
+            if mapped:
+                data = np.frombuffer(mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
+            else:
+                data = np.empty(n_bytes, dtype=np.uint8)
+                stream.seek(0)
+                data = data[: stream.readinto(data.data)]
     except LowtideError:
         raise
     except (OSError, ValueError) as error:  # ValueError: the file shrank before it could be mapped
@@ -75,29 +93,6 @@ def as_path(path: PathLike, what: str = "file") -> Path:
     return Path(text)
 
 
-def _mode_to_keep(target: Path) -> int | None:
-    """Return the permissions of the file that will be replaced, None when there is none."""
-    try:
-        found = target.stat().st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found):
-        raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
-    return stat.S_IMODE(found)
-
-
-def _write_durably(part: Path, pieces: Iterable[Bytes], mode: int | None) -> None:
-    """Write a file that must not be there yet, down to the disk."""
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    with os.fdopen(descriptor, "wb") as stream:
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        for piece in pieces:
-            stream.write(piece)
-        stream.flush()
-        os.fsync(descriptor)
-
-
 def sync_folder(folder: Path) -> None:
     """Make a new name in the folder survive a crash, where the file system can sync a folder."""
     with contextlib.suppress(OSError):
@@ -106,20 +101,6 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _bytes_of(place: Path, owner: str, mapped: bool) -> NDArray[np.uint8]:
-    """Return the bytes of a file that starts as ours do; of any other only the start is read."""
-    if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, a device may never end
-        raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
-    with place.open("rb") as stream:
-        n_bytes = os.fstat(stream.fileno()).st_size
-        check_start(owner, stream.read(START_BYTES), n_bytes)
-        if mapped:
-            return np.frombuffer(mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
-        data = np.empty(n_bytes, dtype=np.uint8)
-        stream.seek(0)
-        return data[: stream.readinto(data.data)]
 
 
 def refused(must: str, error: Exception, remedy: str = "") -> FileAccessError:
