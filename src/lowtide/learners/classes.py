@@ -65,7 +65,7 @@ class ClassIndex:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """From positions to -1 and 1, a column a one-against-rest problem, or to one-hot rows for the multinomial loss."""
+    """From positions to -1 and 1, a column a class against the rest, or to one-hot rows for the multinomial loss."""
 
     n_classes: int
     one_hot: bool
