@@ -76,7 +76,11 @@ def covariance(kernel: Kernel, blocks: Blocks, distance: ArrayLike, amplitudes: 
         raise fail("covariance", "lengths of blocks must be 'free', 'fixed' or 'iid'", blocks.lengths)
     if blocks.lengths == "iid" or blocks.dimension == 1:
         return np.zeros_like(s)
-    return (_free if blocks.lengths == "free" else _fixed)(kernel, s, blocks.dimension, a)
+    if blocks.lengths == "fixed":
+        return _fixed_covariance(kernel, blocks.dimension, s, a)
+    if isinstance(kernel, Gaussian) and a.size == 1:
+        return a[0] ** 2 * chi_covariance(blocks.dimension, s / kernel.bandwidth)
+    return mixture_covariance(kernel, blocks.dimension, s, a)
 
 
 def layout_variance(blocks: Blocks, variances: ArrayLike, covariances: ArrayLike) -> Floats:
@@ -110,22 +114,14 @@ def layout_variance(blocks: Blocks, variances: ArrayLike, covariances: ArrayLike
     return np.maximum(single + pairs * np.asarray(covariances, dtype=np.float64), 0.0)
 
 
-def _free(kernel: Kernel, s: Floats, dim: int, amplitudes: Floats) -> Floats:
-    """Independent lengths: closed form for the cosine of the Gaussian, quadrature for the rest."""
-    if isinstance(kernel, Gaussian) and amplitudes.size == 1:
-        return amplitudes[0] ** 2 * chi_covariance(dim, s / kernel.bandwidth)
-    return mixture_covariance(kernel, dim, s, amplitudes)
-
-
-def _fixed(kernel: Kernel, s: Floats, dim: int, amplitudes: Floats) -> Floats:
-    """One length: orthogonal vectors of lengths k and l add up to one of length sqrt(k^2 + l^2)."""
+def _fixed_covariance(kernel: Kernel, dim: int, s: Floats, amplitudes: Floats) -> Floats:
+    """Return the covariance for one length: orthogonal vectors of lengths k and l add up to one of sqrt(k^2 + l^2)."""
     order = np.flatnonzero(amplitudes) + 1.0
     a = amplitudes[amplitudes != 0]
     joint = np.zeros_like(s)
-    for i in range(order.size):
-        for j in range(i + 1):
-            weight = a[i] * a[j] * (1 if i == j else 2)
-            joint += weight * kernel.radial(np.hypot(order[i], order[j]) * s, dim)
+    for i, j in zip(*np.tril_indices(order.size)):
+        weight = a[i] * a[j] * (1 if i == j else 2)
+        joint += weight * kernel.radial(np.hypot(order[i], order[j]) * s, dim)
     single = sum(a[i] * kernel.radial(order[i] * s, dim) for i in range(order.size))
     return np.asarray(joint - single**2, dtype=np.float64)
 
@@ -151,28 +147,17 @@ def _poisson_average(y: Floats, n: float) -> Floats:
 
     With n = d/2, y = z^2/2 and rho_k = prod_{i<k} (n-i)/(n+i) it is sum_k pois(k; y) (-1)^k (rho_k - 1), where
     rho_0 = rho_1 = 1 and |rho_k| <= 1. No term cancels: the absolute error is a few roundings whatever d and z are, and
-    the leading term -y^2/(n+1) comes out exactly.
+    the leading term -y^2/(n+1) comes out exactly. `excess` is rho_k - 1.
     """
     if y.size == 0:
         return np.empty_like(y)
     top = float(y.max())
-    n_terms = int(top + 10 * math.sqrt(2 * top) + 30)
-    excess = _ratio_excess(n, n_terms)
-    weight = np.exp(-y)
-    total = np.zeros_like(y)
-    for k in range(1, n_terms):
+    excess, weight, total = 0.0, np.exp(-y), np.zeros_like(y)
+    for k in range(1, int(top + 10 * math.sqrt(2 * top) + 30)):
         weight = weight * (y / k)
-        total += (-1) ** k * excess[k] * weight
+        total += (-1) ** k * excess * weight
+        excess = excess * ((n - k) / (n + k)) - 2 * k / (n + k)
     return total
-
-
-def _ratio_excess(n: float, n_terms: int) -> Floats:
-    """Return rho_k - 1 for k < n_terms, by e_{k+1} = e_k r_k + (r_k - 1), r_k = (n-k)/(n+k)."""
-    excess = np.zeros(n_terms)
-    for k in range(1, n_terms - 1):
-        ratio = (n - k) / (n + k)
-        excess[k + 1] = excess[k] * ratio - 2 * k / (n + k)
-    return excess
 
 
 def _far(y: Floats, n: float) -> Floats:
@@ -220,20 +205,7 @@ def mixture_covariance(kernel: Kernel, dimension: int, distance: ArrayLike, ampl
 
 
 def _scale_law(kernel: Kernel, amplitudes: Floats) -> tuple[Floats, Floats]:
-    """Log of the scales k m and their weights a_k times probability."""
-    mixing, probability = _mixing_law(kernel)
-    order = np.flatnonzero(amplitudes)
-    log = np.log(np.clip(np.multiply.outer(order + 1.0, mixing), 1 / _LARGEST, _LARGEST)).ravel()
-    weight = np.multiply.outer(amplitudes[order], probability).ravel()
-    if log.size <= _MOST_SCALES:
-        return log, weight
-    log, weight = _gather(log, weight, _COARSE)
-    seen = np.abs(weight) > 1e-13
-    return log[seen], weight[seen]
-
-
-def _mixing_law(kernel: Kernel) -> tuple[Floats, Floats]:
-    """Values of m and signed weights, from lengths m chi_D at two large D.
+    """Return the log of the scales k m and their weights, a_k times probability, from lengths m chi_D at two large D.
 
     chi_D / sqrt D tends to 1, and averages of smooth functions over it differ from the limit by a/D + O(1/D^2); weights
     4/3 at 4D and -1/3 at D cancel the first term and leave 1e-8.
@@ -241,8 +213,16 @@ def _mixing_law(kernel: Kernel) -> tuple[Floats, Floats]:
     t, probability = _normal_rule(_N_MIXING)
     far, near = 4 * _LARGE_DIMENSION, _LARGE_DIMENSION
     with np.errstate(divide="ignore"):  # a heavy tail's last quantile may be infinite
-        mixing = [kernel.length_quantile(ndtr(t), dim) / np.sqrt(dim) for dim in (far, near)]
-    return np.concatenate(mixing), np.concatenate([4 / 3 * probability, -1 / 3 * probability])
+        mixing = np.concatenate([kernel.length_quantile(ndtr(t), dim) / np.sqrt(dim) for dim in (far, near)])
+    order = np.flatnonzero(amplitudes)
+    log = np.log(np.clip(np.multiply.outer(order + 1.0, mixing), 1 / _LARGEST, _LARGEST)).ravel()
+    signed = np.concatenate([4 / 3 * probability, -1 / 3 * probability])
+    weight = np.multiply.outer(amplitudes[order], signed).ravel()
+    if log.size <= _MOST_SCALES:
+        return log, weight
+    log, weight = _gather(log, weight, _COARSE)
+    seen = np.abs(weight) > 1e-13
+    return log[seen], weight[seen]
 
 
 def _pair_law(log: Floats, weight: Floats, dim: int) -> tuple[Floats, Floats, Floats]:

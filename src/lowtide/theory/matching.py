@@ -148,16 +148,17 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
         remedy = "The kernel has no signal left: for rbf decrease gamma."
         raise fail("match_moments", f"the target must have d1 or d2 above 0 at tau = {tau:g}", wanted, remedy)
     solutions = ternary_solutions(wanted, tau)
-    case = method if method != "auto" else _case(wanted, solutions)
+    fitting = "even" if wanted.d1 == 0 else "exact" if solutions else "scaled"
+    case = fitting if method == "auto" else method
     if case == "exact" and not solutions:
         remedy = "Use method='scaled', or scale the data down."
         raise fail("match_moments", f"thresholds must exist for method='exact' at tau = {tau:g}", wanted, remedy)
     aim = wanted if diagonal == "target" else replace(wanted, d0=math.nan)
-    chosen = {
-        "exact": lambda: _nearest(solutions, aim, tau),
-        "scaled": lambda: _scaled_map(aim, tau),
-        "even": lambda: _even_map(aim, tau),
-    }[case]()
+    if case == "exact":  # the solution nearest in d0, the last one of equals
+        d0 = 0.0 if math.isnan(aim.d0) else aim.d0
+        chosen = min(reversed(solutions), key=lambda sigma: round(abs(sigma.moments(tau).d0 - d0), 12))
+    else:
+        chosen = _scaled_map(aim, tau) if case == "scaled" else _even_map(aim, tau)
     return TernaryMatch(case, chosen, tau, wanted, chosen.moments(tau), solutions)
 
 
@@ -195,24 +196,9 @@ def tau_limit(target: Target) -> float:
     grid = [float(tau) for tau in np.geomspace(1e-4, 1e2, 121)]
     # A sign function has excess 0 at every tau; rounding must not end its range.
     first = next((i for i, tau in enumerate(grid) if excess(tau) > 1e-9), None)
-    if first is None:
-        return math.inf
-    if first == 0:
-        return 0.0
+    if not first:
+        return math.inf if first is None else 0.0
     return float(brentq(excess, grid[first - 1], grid[first], xtol=1e-15, rtol=1e-14))
-
-
-def _case(wanted: GaussianMoments, solutions: tuple[TernaryMap, ...]) -> str:
-    """Return which map "auto" takes."""
-    if wanted.d1 == 0:
-        return "even"
-    return "exact" if solutions else "scaled"
-
-
-def _nearest(solutions: tuple[TernaryMap, ...], wanted: GaussianMoments, tau: float) -> TernaryMap:
-    """Return the solution nearest in d0, the last one of equals."""
-    aim = 0.0 if math.isnan(wanted.d0) else wanted.d0
-    return min(reversed(solutions), key=lambda sigma: round(abs(sigma.moments(tau).d0 - aim), 12))
 
 
 def equation_constants(moments: GaussianMoments, tau: float) -> tuple[float, float, float]:
@@ -287,8 +273,7 @@ def ternary_solutions(moments: GaussianMoments, tau: float) -> tuple[TernaryMap,
     if first >= largest * (1 - _SLACK):  # both thresholds meet: a sign function
         pairs = [(_magnitude(total / 2),) * 2]
     else:
-        pairs = _same_sign(total, first) + _opposite_signs(total, first)
-        pairs = [_polished(b, a, total, first) for b, a in pairs]
+        pairs = [_polished(b, a, total, first) for b, a in _pairs(total, first)]
     distinct: list[tuple[float, float]] = []
     for b, a in sorted(pairs, reverse=True):
         if not any(math.isclose(b, other, rel_tol=1e-9, abs_tol=1e-9) for other, _ in distinct):
@@ -296,20 +281,16 @@ def ternary_solutions(moments: GaussianMoments, tau: float) -> tuple[TernaryMap,
     return tuple(TernaryMap(root * b, root * a) for b, a in distinct)
 
 
-def _same_sign(total: float, first: float) -> list[tuple[float, float]]:
-    """Return (b, a) with 0 <= b <= a."""
-    roots = _roots(lambda p: _weighted(p) + _weighted(total - p) - first, [total / 2, min(1.0, total)], first)
-    return [(_magnitude(p), _magnitude(total - p)) for p in roots]
-
-
-def _opposite_signs(total: float, first: float) -> list[tuple[float, float]]:
-    """Return (b, a) with b <= 0 <= a."""
-    ends = [max(0.0, total - 1), min(1.0, total)]
-    inner = [p for p in _stationary(total) if ends[0] < p < ends[1]]
-    roots = _roots(lambda p: _weighted(p) - _weighted(total - p) - first, sorted([*ends, *inner]), first)
+def _pairs(total: float, first: float) -> list[tuple[float, float]]:
+    """Return every (b, a): those with 0 <= b <= a, then those with b <= 0 <= a."""
+    low, high = max(0.0, total - 1), min(1.0, total)
+    same = _roots(lambda p: _weighted(p) + _weighted(total - p) - first, [total / 2, high], first)
+    pieces = sorted([low, high, *(p for p in _stationary(total) if low < p < high)])
+    opposite = _roots(lambda p: _weighted(p) - _weighted(total - p) - first, pieces, first)
     if first == 0:  # the symmetric root to the last digit
-        roots = [total / 2, *(p for p in roots if not math.isclose(p, total / 2, rel_tol=1e-9))]
-    return [(-_magnitude(total - p), _magnitude(p)) for p in roots]
+        opposite = [total / 2, *(p for p in opposite if not math.isclose(p, total / 2, rel_tol=1e-9))]
+    found = [(_magnitude(p), _magnitude(total - p)) for p in same]
+    return found + [(-_magnitude(total - p), _magnitude(p)) for p in opposite]
 
 
 def _stationary(total: float) -> list[float]:

@@ -22,7 +22,8 @@ For millions of entries such functions of distance are tabulated once: `Curve`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,20 +81,22 @@ class PairMoments:
 
     left: Moments
     right: Moments
-    mean_series: HarmonicSeries = field(init=False, repr=False, compare=False)
-    second_series: HarmonicSeries = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Contract the two sides' coefficients once."""
+        """Refuse sides that cannot meet."""
         widths = self.left.width, self.right.width
         if widths[0] != widths[1]:
             raise fail("PairMoments", "left and right must have the same width", widths, "Use one feature map.")
-        n = min(self.left.mean.shape[-1], self.right.mean.shape[-1])
-        mean = np.einsum("ik,ik->k", self.left.mean[:, :n], self.right.mean[:, :n].conj())
-        n = min(self.left.product.shape[-1], self.right.product.shape[-1])
-        second = np.einsum("ijk,ijk->k", self.left.product[..., :n], self.right.product[..., :n].conj())
-        object.__setattr__(self, "mean_series", HarmonicSeries(mean))
-        object.__setattr__(self, "second_series", HarmonicSeries(second))
+
+    @cached_property
+    def mean_series(self) -> HarmonicSeries:
+        """The sum over harmonics of the mean."""
+        return _contracted("ik,ik->k", self.left.mean, self.right.mean)
+
+    @cached_property
+    def second_series(self) -> HarmonicSeries:
+        """The sum over harmonics of the second moment."""
+        return _contracted("ijk,ijk->k", self.left.product, self.right.product)
 
     @property
     def scale(self) -> float:
@@ -116,6 +119,12 @@ class PairMoments:
         """Variance of the product at the distances, elementwise, never negative."""
         mean = self.mean(kernel, distance, n_features)
         return np.maximum(self.second_series(kernel, distance, n_features) - mean**2, 0.0)
+
+
+def _contracted(indices: str, left: NDArray[np.complex128], right: NDArray[np.complex128]) -> HarmonicSeries:
+    """Return the series of two sides' coefficients, as far as both go."""
+    n = min(left.shape[-1], right.shape[-1])
+    return HarmonicSeries(np.einsum(indices, left[..., :n], right[..., :n].conj()))
 
 
 class HarmonicSeries:
@@ -194,8 +203,8 @@ class HarmonicSeries:
         values = np.empty_like(flat)
         values[order] = self._sorted(kernel, flat[order], n_features, reach)
         if self.amplitude:
-            tail = _FadedTail(kernel, n_features, half)
-            values += 2 * self.amplitude / self._cut * tail(self._cut * flat)
+            tail = _faded_tail(kernel, n_features, half, self._cut * flat)
+            values += 2 * self.amplitude / self._cut * tail
         return values.reshape(s.shape)
 
     def _sorted(self, kernel: Kernel, s: Floats, n_features: int, reach: float) -> Floats:
@@ -255,63 +264,40 @@ def _fade(x: Floats, low: float, high: float) -> Floats:
     return np.where(x <= low, 1.0, np.where(x >= high, 0.0, inside))
 
 
-class _FadedTail:
-    """The integral that stands for the faded harmonics of one kernel, as a function H of a = K s.
+def _faded_tail(kernel: Kernel, n_features: int, half: float, a: Floats) -> Floats:
+    """Return the integral H that stands for the faded harmonics of one kernel at a = K s >= 0, shape (n,).
 
     With the cut K and the fade chi (1 up to K/4, 0 from K on) the rest of the sum is
 
         2 A int (1 - chi(x/K)) kappa(x s) x^-2 dx = (2 A/K) H(a),    H(a) = int_0^4 (1 - chi(1/y)) kappa(a/y) dy.
 
     The part y < 1 is a G(a) with G(a) = int_a^inf kappa(r) r^-2 dr, a function of the kernel alone: it is tabulated
-    panel by panel, so that kernels that oscillate (Bessel in few dimensions) are resolved. Far out, where they only
-    cancel, kappa is tapered to zero.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Gives kappa.
-    n_features : int
-        Dimension of X.
-    half : float
-        Distance at which kappa has fallen to about 1/2: the unit of the panels.
+    panel by panel, in units of `half`, so that kernels that oscillate (Bessel in few dimensions) are resolved. Far out,
+    between 32 and 128 halves, where they only cancel, kappa is tapered to zero.
     """
 
-    def __init__(self, kernel: Kernel, n_features: int, half: float) -> None:
-        self._kernel, self._n_features, self._half = kernel, n_features, half
-        near = half * np.geomspace(1e-9, 4, 100)
-        self._edges: Floats = np.concatenate([near, half * np.arange(6.0, 129.0, 2.0)])
-        r, w = _panels(self._edges[:-1], self._edges[1:])
-        panels = np.sum(self._tapered(r) / r**2 * w, axis=1)
-        self._beyond: Floats = np.append(np.cumsum(panels[::-1])[::-1], 0.0)
+    def tapered(r: Floats) -> Floats:
+        return kernel.radial(r, n_features) * _fade(r, 32 * half, 128 * half)
 
-    def __call__(self, a: Floats) -> Floats:
-        """Return H(a), shape (n,), for a >= 0, shape (n,)."""
-        out = np.zeros_like(a)
-        near = np.flatnonzero(a < 4 * self._edges[-1])
-        for start in range(0, near.size, _ROWS):
-            part = near[start : start + _ROWS]
-            out[part] = self._inner(a[part]) + self._outer(a[part])
-        return out
+    def integrals(low: Floats, high: Floats) -> Floats:
+        r, w = _panels(low, high)
+        return np.sum(tapered(r) / r**2 * w, axis=1)
 
-    def _tapered(self, r: Floats) -> Floats:
-        """Return kappa(r), faded out between 32 and 128 half-distances."""
-        taper = _fade(r, 32 * self._half, 128 * self._half)
-        return self._kernel.radial(r, self._n_features) * taper
-
-    def _outer(self, a: Floats) -> Floats:
-        """Integrate over 1 < y < 4, where the harmonics fade."""
-        y = 2.5 + 1.5 * _NODE
-        weight = 1.5 * _WEIGHT * (1 - _fade(1 / y, 0.25, 1.0))
-        return np.asarray(self._tapered(a[:, None] / y) @ weight)
-
-    def _inner(self, a: Floats) -> Floats:
-        """Integrate over 0 < y < 1: a G(a), the rest of a's own panel and the tabulated ones beyond."""
-        b = np.clip(a, self._edges[0], self._edges[-1])
-        panel = np.minimum(np.searchsorted(self._edges, b, side="right"), self._edges.size - 1)
-        r, w = _panels(b, self._edges[panel])
-        own = np.sum(self._tapered(r) / r**2 * w, axis=1)
-        inner = np.where(a > self._edges[-1], 0.0, b * (own + self._beyond[panel]))
-        return np.where(a == 0, 1.0, inner)
+    edges = half * np.concatenate([np.geomspace(1e-9, 4, 100), np.arange(6.0, 129.0, 2.0)])
+    beyond = np.append(np.cumsum(integrals(edges[:-1], edges[1:])[::-1])[::-1], 0.0)
+    y = 2.5 + 1.5 * _NODE  # 1 < y < 4, where the harmonics fade
+    weight = 1.5 * _WEIGHT * (1 - _fade(1 / y, 0.25, 1.0))
+    out = np.zeros_like(a)
+    near = np.flatnonzero(a < 4 * edges[-1])
+    for start in range(0, near.size, _ROWS):
+        rows = near[start : start + _ROWS]
+        part = a[rows]
+        b = np.clip(part, edges[0], edges[-1])
+        panel = np.minimum(np.searchsorted(edges, b, side="right"), edges.size - 1)
+        # a G(a): the rest of a's own panel and the tabulated ones beyond.
+        inner = np.where(part > edges[-1], 0.0, b * (integrals(b, edges[panel]) + beyond[panel]))
+        out[rows] = np.where(part == 0, 1.0, inner) + tapered(part[:, None] / y) @ weight
+    return out
 
 
 def _panels(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -409,16 +395,14 @@ class Curve:
         v = np.asarray(values, dtype=np.float64)
         out = np.where(v >= self._branch_values[0], 0.0, np.nan)
         inside = (v < self._branch_values[0]) & (v > self._infimum)
-        out[inside] = self._solve(v[inside]) ** 4
-        return out
-
-    def _solve(self, v: Floats) -> Floats:
-        """Root t of spline(t) = v on the branch, from the cubic of the cell that holds it."""
-        cell = np.clip(np.searchsorted(-self._branch_values, -v, side="left"), 1, len(self._branch_t) - 1) - 1
+        wanted = v[inside]
+        # The root t of spline(t) = v comes from the cubic of the cell that holds it.
+        cell = np.clip(np.searchsorted(-self._branch_values, -wanted, side="left"), 1, len(self._branch_t) - 1) - 1
         left = self._branch_t[cell]
         cubic = self._spline.c[:, cell].copy()
-        cubic[3] -= v
-        return np.asarray(left + _falling_root(cubic, self._branch_t[cell + 1] - left), dtype=np.float64)
+        cubic[3] -= wanted
+        out[inside] = (left + _falling_root(cubic, self._branch_t[cell + 1] - left)) ** 4
+        return out
 
 
 def _falling_root(cubic: Floats, width: Floats) -> Floats:
@@ -468,16 +452,10 @@ def _refine(function: Callable[[Floats], Floats], t_max: float, tolerance: float
         middle = (t[:-1] + t[1:]) / 2
         truth = function(middle**4)
         error = float(np.max(np.abs(CubicSpline(t, values)(middle) - truth)))
-        t, values = _interleave(t, middle), _interleave(values, truth)
+        between = np.arange(1, t.size)
+        t, values = np.insert(t, between, middle), np.insert(values, between, truth)
         if error < tolerance or t.size >= _MOST_NODES:
             return t, values, error
-
-
-def _interleave(even: Floats, odd: Floats) -> Floats:
-    """Merge two arrays, the first one longer by one."""
-    out = np.empty(even.size + odd.size)
-    out[::2], out[1::2] = even, odd
-    return out
 
 
 def _decreasing_branch(spline: CubicSpline, t: Floats, values: Floats) -> tuple[Floats, Floats]:

@@ -361,21 +361,14 @@ def check_correlations(owner: str, rho: ArrayLike) -> Floats:
     return r
 
 
-def _panels(borders: Floats) -> Floats:
-    """Ends of the panels of theta, 0 to pi/2; below the first, different borders weigh less than exp(-32)."""
-    if len(borders) == 1:
-        return np.array([0.0, math.pi / 2])
-    first = float(np.diff(borders).min()) / 8
-    count = max(1, math.ceil(math.log2(math.pi / 2 / first)))
-    return np.append(0.0, math.pi / 2 / 2.0 ** np.arange(count, -1, -1))
-
-
 def _tabulate(borders: Floats, odd: Floats, even: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the ends of the panels, and per panel four integrands and their integrals from theta to pi/2.
 
     The integrands are sum df_i df_j e^-X and sum df_i df_j X e^-X, each for the odd and the even functions.
     """
-    ends = _panels(borders)
+    # Panels of theta, 0 to pi/2; below the first end, different borders weigh less than exp(-32).
+    first = float(np.diff(borders).min(initial=4 * math.pi)) / 8
+    ends = np.append(0.0, math.pi / 2 / 2.0 ** np.arange(math.ceil(math.log2(math.pi / 2 / first)), -1, -1))
     x, weight = legendre.leggauss(_ORDER)
     half, middle = np.diff(ends) / 2, (ends[:-1] + ends[1:]) / 2
     theta = (middle[:, None] + half[:, None] * x).ravel()

@@ -112,28 +112,17 @@ def kappa_qq(kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
     >>> kappa_qq(Gaussian(bandwidth=2.0), [0.0, 0.2, 4.0], n_features=5).round(6).tolist()
     [1.0, 0.949205, 0.109699]
     """
-    if isinstance(kernel, (Gaussian, Laplace)):
-        s = np.abs(np.asarray(distance, dtype=np.float64)) / kernel.bandwidth
-        return _kappa_qq_gaussian(s) if isinstance(kernel, Gaussian) else _kappa_qq_laplace(s)
-    return HarmonicSeries(universal_Qk(np.arange(2049)) ** 2)(kernel, distance, n_features)
-
-
-def _kappa_qq_gaussian(s: Floats) -> Floats:
-    """Return the expected kernel for the Gaussian, s in bandwidths, to a few roundings.
-
-    1 - (2 sqrt2/pi^(3/2)) s for s <= 0.35, where that is exact to double precision; 13 terms of the series above.
-    """
+    if not isinstance(kernel, (Gaussian, Laplace)):
+        return HarmonicSeries(universal_Qk(np.arange(2049)) ** 2)(kernel, distance, n_features)
+    s = np.abs(np.asarray(distance, dtype=np.float64)) / kernel.bandwidth
+    if isinstance(kernel, Laplace):
+        # spence(z) = Li2(1 - z); 1 - e^-s through expm1 keeps the digits of small s.
+        return np.asarray(4 / np.pi**2 * (spence(-np.expm1(-s)) - spence(1 + np.exp(-s))), dtype=np.float64)
     linear = 1 - 2 * math.sqrt(2) / math.pi**1.5 * s
     order = 2.0 * np.arange(_N_TERMS) + 1
     far = np.clip(s, _LINEAR, 1e3)  # beyond, every term is 0
     series = np.exp(-np.multiply.outer(far**2, order**2) / 2) @ (8 / (np.pi * order) ** 2)
     return np.where(s <= _LINEAR, linear, series)
-
-
-def _kappa_qq_laplace(s: Floats) -> Floats:
-    """Return the expected kernel for the Laplace kernel, s = |x-y|_1/tau: (4/pi^2)[Li2(e^-s) - Li2(-e^-s)]."""
-    # spence(z) = Li2(1 - z); 1 - e^-s through expm1 keeps the digits of small s.
-    return np.asarray(4 / np.pi**2 * (spence(-np.expm1(-s)) - spence(1 + np.exp(-s))), dtype=np.float64)
 
 
 def distance_map(pair: PairMoments | str, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
