@@ -16,6 +16,7 @@ import threading
 import numpy as np
 import pytest
 from serve.serving import CODES, ask, connect, everything, serving, until
+from starlette.staticfiles import StaticFiles
 
 import lowtide as lt
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
@@ -343,7 +344,7 @@ def test_head_has_the_headers_of_get(address, path):
 
 def test_page_loads_nothing_from_elsewhere(digits, monkeypatch, tmp_path):
     (tmp_path / "index.html").write_text("<title>page</title>")
-    monkeypatch.setattr("lowtide.serve.app._PAGE", tmp_path)
+    monkeypatch.setattr("lowtide.serve.app._PAGE", StaticFiles(directory=tmp_path, html=True))
     with serving([digits.path], keys="one: correct-horse-battery") as (address, _):
         answer = ask(address, "/")
         assert (answer.status, answer.body) == (200, b"<title>page</title>")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import email.utils
-import http.client
 import json
 import random
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
@@ -156,7 +157,7 @@ class Client:
 
     def models(self) -> dict[str, Any]:
         """Return what the server has loaded."""
-        return self._content(self._transport.request("GET", "/v1/models"))
+        return self._content(self._transport.request("/v1/models"))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class or value of each row.
@@ -246,7 +247,7 @@ class Client:
         headers = {"Content-Type": kind}
         if self.send != "rows" and known is not None and known.tag is not None:
             headers["Lowtide-Encoder"] = known.tag
-        return self._transport.request("POST", path, body, headers)
+        return self._transport.request(path, body, headers)
 
     def _message(self, X: Any, known: _Known | None) -> tuple[bytes, str]:
         """Return rows as the bytes that go over the wire, and their media type."""
@@ -265,7 +266,7 @@ class Client:
         """Return what is known of the model; asked for once, and again when what was known is no longer true."""
         with self._lock:
             if self._known is None or self._known is instead_of:
-                answer = self._transport.request("GET", f"{self._path}/encoder")
+                answer = self._transport.request(f"{self._path}/encoder")
                 if answer.status == 404 and self.send == "rows":
                     self._known = _Known(None, None)
                 else:
@@ -295,10 +296,10 @@ def _cell(cell: Any) -> Any:
 
 
 class _Answer(NamedTuple):
-    """What a server said: status, headers by lower-case name, and body."""
+    """What a server said."""
 
     status: int
-    headers: dict[str, str]
+    headers: HTTPMessage
     body: bytes
 
 
@@ -317,33 +318,36 @@ class _Transport:
             raise fail("Client", _URL, url)
         if key is not None and (not key.isascii() or not key.isprintable() or " " in key):
             raise fail("Client", "key must be printable characters without spaces", "others")
-        self._secure = parts.scheme == "https"
-        self._host, self._port, self._base = parts.hostname, port, parts.path.rstrip("/")
-        self._key, self._timeout, self._retries = key, timeout, retries
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connect = partial(kind, parts.hostname, port, timeout=timeout)
+        self._where = f"{parts.scheme}://{parts.hostname}:{port or kind.default_port}"
+        self._base = parts.path.rstrip("/")
+        self._key, self._retries = key, retries
         self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[HTTPConnection] = []
         self._closed = False
 
-    def request(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> _Answer:
+    def request(self, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> _Answer:
         """Return the answer of the server, after as many attempts as it takes and is allowed."""
         sent = {"Accept": "application/json", **(headers or {})}
         if self._key is not None:
             sent["Authorization"] = f"Bearer {self._key}"
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
-            connection = self._taken()
+            with self._lock:
+                if self._closed:
+                    raise RequestError("Client: must be open to send a request, got one that was closed.")
+                connection = self._idle.pop() if self._idle else self._connect()
             try:
-                answer = self._once(connection, method, self._base + path, body, sent)
-            except (OSError, http.client.HTTPException) as error:
+                answer = self._once(connection, self._base + path, body, sent)
+            except (OSError, HTTPException) as error:
                 if last or self._closed:
                     raise RequestError(f"{self._where} must answer, got {type(error).__name__}: {error}.") from error
-                self._pause(attempt, None)
+                _pause(attempt, "")
                 continue
             if answer.status not in _AGAIN or last:
                 return answer
-            self._pause(attempt, answer.headers.get("retry-after"))
+            _pause(attempt, answer.headers.get("retry-after", ""))
         raise AssertionError("a request has at least one attempt")
 
     def close(self) -> None:
@@ -354,18 +358,12 @@ class _Transport:
                 connection.close()
             self._idle.clear()
 
-    @property
-    def _where(self) -> str:
-        return f"{'https' if self._secure else 'http'}://{self._host}:{self._port or (443 if self._secure else 80)}"
-
-    def _once(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, sent: dict[str, str]
-    ) -> _Answer:
+    def _once(self, connection: HTTPConnection, path: str, body: bytes | None, headers: dict[str, str]) -> _Answer:
         """Send a request over a connection; one that fails is not used again."""
         whole = True
         try:
             try:
-                connection.request(method, path, body=body, headers=sent)
+                connection.request("GET" if body is None else "POST", path, body=body, headers=headers)
             except (BrokenPipeError, ConnectionResetError):
                 if connection.sock is None:
                     raise
@@ -376,40 +374,21 @@ class _Transport:
             with contextlib.suppress(OSError):
                 connection.close()
             raise
-        self._give_back(connection, usable=whole and not response.will_close)
-        return _Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
-
-    def _taken(self) -> http.client.HTTPConnection:
         with self._lock:
-            if self._closed:
-                raise RequestError("Client: must be open to send a request, got one that was closed.")
-            if self._idle:
-                return self._idle.pop()
-        kind: Any = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        made: http.client.HTTPConnection = kind(self._host, self._port, timeout=self._timeout)
-        return made
-
-    def _give_back(self, connection: http.client.HTTPConnection, *, usable: bool) -> None:
-        with self._lock:
-            if usable and not self._closed:
+            if whole and not response.will_close and not self._closed:
                 self._idle.append(connection)
-                return
-        connection.close()
-
-    @staticmethod
-    def _pause(attempt: int, wish: str | None) -> None:
-        """Wait as long as the server wishes, or longer each time, by chance so that clients do not come together."""
-        seconds = min(_LONGEST_WAIT, 0.05 * 2**attempt) * (0.5 + random.random())
-        if wish is not None:
-            seconds = max(seconds, min(_LONGEST_WAIT, _seconds_of(wish)))
-        time.sleep(seconds)
+            else:
+                connection.close()
+        return _Answer(response.status, response.headers, content)
 
 
-def _seconds_of(header: str) -> float:
-    """Return the seconds of a Retry-After: a number, or a date."""
-    if header.isascii() and header.strip().isdigit():
-        return float(header)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0
+def _pause(attempt: int, wish: str) -> None:
+    """Wait as long as a Retry-After wishes, or longer each time, by chance so that clients do not come together."""
+    wished = 0.0
+    if wish.isascii() and wish.strip().isdigit():
+        wished = float(wish)
+    else:
+        with contextlib.suppress(TypeError, ValueError):  # neither a number nor a date
+            wished = email.utils.parsedate_to_datetime(wish).timestamp() - time.time()
+    own = min(_LONGEST_WAIT, 0.05 * 2**attempt) * (0.5 + random.random())
+    time.sleep(max(own, min(_LONGEST_WAIT, wished)))

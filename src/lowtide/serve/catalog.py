@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
 from lowtide.errors import FileFormatError, WireFormatError
 from lowtide.persist import load
-from lowtide.serve.model import Kind, Query, QueryReader, ServedModel
+from lowtide.serve.model import Answer, Kind, Query, QueryReader, ServedModel
 from lowtide.store import CodeStore
 from lowtide.wire import CodesReader
 
@@ -110,11 +110,6 @@ class Catalog:
         """The first."""
         return next(iter(self.models.values()))
 
-    @property
-    def default_database(self) -> ServedDatabase | None:
-        """The first, None where there is none."""
-        return next(iter(self.databases.values()), None)
-
     def to_json(self) -> dict[str, Any]:
         """Return what is loaded."""
         first = self.default_model.name
@@ -140,26 +135,6 @@ def _checked(name: str) -> str:
     return name
 
 
-class Search(NamedTuple):
-    """A query and how many rows it asks for."""
-
-    query: Query
-    k: int
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the query."""
-        return self.query.n_rows
-
-
-class Neighbors(NamedTuple):
-    """Rows by similarity, best first: places, estimates, and their standard errors where theory has them."""
-
-    indices: list[list[int]]
-    estimates: list[list[float]]
-    standard_errors: list[list[float]] | None
-
-
 @dataclass(frozen=True)
 class ServedDatabase:
     """Rows of codes under the name they are served by, with the model whose encoder made them.
@@ -175,9 +150,8 @@ class ServedDatabase:
     # Two scans at once would only take the disk from each other, and a store maps one part of its files at a time.
     scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
-    @property
-    def small_rows(self) -> int:
-        """Queries that are answered on the event loop: few, and only of a small database."""
+    def small_rows(self, kind: Kind) -> int:
+        """Return how many queries are answered on the event loop: few, and only of a small database."""
         nbytes = self.rows.nbytes if isinstance(self.rows, Codes) else _SMALL_BYTES + 1
         return _SMALL_BYTES // nbytes if 0 < nbytes <= _SMALL_BYTES else -1
 
@@ -186,32 +160,26 @@ class ServedDatabase:
         codes = self.reader.codes
         return [] if codes is None else [model for model in models if _made(model.encoder, codes.template)]
 
-    def answer(self, kind: Kind, searches: Sequence[Search]) -> list[Neighbors]:
-        """Return the neighbors of each search, from one scan for all of them."""
-        query = self._side(kind, searches)
-        most = max(search.k for search in searches)
+    def answer(self, queries: Sequence[Query]) -> list[Answer]:
+        """Return the neighbors of each query, best first, from one scan for all of them.
+
+        They are `indices`, `estimates`, and `standard_errors`, None where theory has none.
+        """
+        kind, query = queries[0].kind, self.reader.joined(queries)
+        if kind == "rows" and self.encoder is not None:
+            query = self.encoder.transform(query)
         with self.scanning:
-            indices, scores = top_k(self.rows, query, most)
+            indices, scores = top_k(self.rows, query, max(each.k for each in queries))
             if not np.isfinite(scores).all():
                 raise WireFormatError("features must be of a moderate size, got some whose products are not finite.")
             estimates, errors = self._estimates(kind, query, indices, scores)
         found, begin = [], 0
-        for search in searches:
-            part = slice(begin, begin + search.n_rows), slice(0, search.k)
-            begin = part[0].stop
-            error = None if errors is None else errors[part].tolist()
-            found.append(Neighbors(indices[part].tolist(), estimates[part].tolist(), error))
+        columns = {"indices": indices, "estimates": estimates, "standard_errors": errors}
+        for each in queries:
+            part = slice(begin, begin + each.n_rows), slice(0, each.k)
+            found.append({name: None if all_ is None else all_[part].tolist() for name, all_ in columns.items()})
+            begin += each.n_rows
         return found
-
-    def _side(self, kind: Kind, searches: Sequence[Search]) -> Any:
-        """Return the side of the queries that is multiplied with the codes."""
-        contents: list[Any] = [search.query.content for search in searches]
-        if kind == "codes" and self.reader.codes is not None:
-            return self.reader.codes.codes(contents)
-        rows = np.concatenate(contents)
-        if kind == "features" or self.encoder is None:
-            return rows
-        return self.encoder.transform(np.ascontiguousarray(rows))
 
     def _estimates(
         self, kind: Kind, query: Any, indices: NDArray[np.int64], scores: NDArray[np.float32]

@@ -56,15 +56,16 @@ class Refusal(Exception):  # noqa: N818
 
 
 class Call:
-    """A request, with headers looked up in place and the body read under a limit."""
+    """A request while it is answered: headers looked up in place, the body read under a limit, and what is logged."""
 
-    __slots__ = ("_receive", "body_bytes", "headers", "path_params", "scope")
+    __slots__ = ("_receive", "bytes_in", "bytes_out", "caller", "headers", "route", "scope", "status")
 
     def __init__(self, scope: Any, receive: Receive) -> None:
         self.scope, self._receive = scope, receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.path_params: dict[str, str] = scope.get("path_params", {})
-        self.body_bytes = 0
+        client = scope.get("client")
+        self.caller: str = client[0] if client else "local"
+        self.route, self.status, self.bytes_in, self.bytes_out = "none", 500, 0, 0
 
     def query(self, known: tuple[str, ...]) -> dict[str, str]:
         """Return the parameters after the question mark; refuse others, and one that comes twice."""
@@ -103,10 +104,16 @@ class Call:
             if size > limit:
                 raise _too_large(limit)
             if not message.get("more_body", False):
-                self.body_bytes = size
+                self.bytes_in = size
                 return b"".join([*parts, part]) if parts else part
             parts.append(part)
             message = await self._receive()
+
+    async def answer(self, reply: Reply, send: Send) -> None:
+        """Send an answer."""
+        self.status, self.bytes_out = reply.status, len(reply.body)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.all_headers()})
+        await send({"type": "http.response.body", "body": reply.body})
 
 
 def _too_large(limit: int) -> Refusal:
@@ -130,11 +137,6 @@ class Reply:
             return [*self.headers]
         length = (b"content-length", b"%d" % len(self.body))
         return [(b"content-type", self.content_type), length, *self.headers]
-
-    async def send(self, send: Send) -> None:
-        """Send the answer."""
-        await send({"type": "http.response.start", "status": self.status, "headers": self.all_headers()})
-        await send({"type": "http.response.body", "body": self.body})
 
 
 def json_reply(content: Any) -> Reply:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ Kind = Literal["codes", "rows", "features"]
 Output = Literal["predictions", "scores", "probabilities"]
 Answer = dict[str, Any]
 _CODES, _ROWS = (name.partition(";")[0] for name in (CODES_TYPE, ROWS_TYPE))
+_CODES_HEADER = CODES_TYPE.encode()
 _VERSION = media_type(CODES_TYPE)[1]["v"]
 _JSON = "application/json"
 _LARGEST = float(np.finfo(np.float32).max)
@@ -45,13 +46,13 @@ _SLICE_ROWS, _SLICE_COLUMNS = 15, 8
 _SMALL_WORK = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Rows of one request, read and found to fit the encoder."""
+class Query(NamedTuple):
+    """Rows of one request, read and found to fit the encoder; of a search also how many rows it asks for."""
 
     kind: Kind
     n_rows: int
     content: CodesMessage | NDArray[Any]
+    k: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,19 @@ class QueryReader:
 
     def read(self, content_type: bytes | None, body: bytes, most_rows: int) -> Query:
         """Return the query of a body, or refuse it with its reason."""
-        if content_type == CODES_TYPE.encode() and self.codes is not None:
+        if content_type == _CODES_HEADER and self.codes is not None:
             name = _CODES
         else:
             name = self._check_type((content_type or b"").decode("latin-1"))
         try:
-            query = self._query(name, body, most_rows)
+            if name == _CODES and self.codes is not None:
+                message = self.codes.read(body)
+                query = Query("codes", message.n_rows, message)
+            elif name == _ROWS:
+                query = self._packed_rows(body)
+            else:
+                rows = self._matrix(_rows_of(body, most_rows))
+                query = Query("rows", len(rows), rows)
         except FingerprintMismatchError as error:
             raise Refusal(409, str(error)) from error
         except LowtideError as error:
@@ -90,14 +98,12 @@ class QueryReader:
             raise _too_many(query.n_rows, most_rows)
         return query
 
-    def _query(self, name: str, body: bytes, most_rows: int) -> Query:
-        if name == _CODES and self.codes is not None:
-            message = self.codes.read(body)
-            return Query("codes", message.n_rows, message)
-        if name == _ROWS:
-            return self._packed_rows(body)
-        rows = self._matrix(_rows_of(body, most_rows))
-        return Query("rows", len(rows), rows)
+    def joined(self, queries: Sequence[Query]) -> Any:
+        """Return the rows of queries of one kind, one after the other."""
+        contents: list[Any] = [query.content for query in queries]
+        if queries[0].kind == "codes" and self.codes is not None:
+            return self.codes.codes(contents)
+        return np.ascontiguousarray(contents[0] if len(contents) == 1 else np.concatenate(contents))
 
     def _check_type(self, header: str) -> str:
         """Return the media type of a body that can be taken."""
@@ -264,11 +270,11 @@ class ServedModel:
         sides = 1 if self.decision is None or self.decision.right is None else 2
         return _SMALL_WORK // (sides * (encoding + product))
 
-    def answer(self, kind: Kind, outputs: Sequence[Output], queries: Sequence[Query]) -> list[Answer]:
+    def answer(self, queries: Sequence[Query], outputs: Sequence[Output]) -> list[Answer]:
         """Return the answers to queries of one kind, from one product of all their rows."""
         if self.decision is None:
             raise Refusal(404, f"{self.name!r} is an encoder: it predicts nothing.")
-        decision, X = self.decision, self._joined(kind, queries)
+        decision, kind, X = self.decision, queries[0].kind, self.reader.joined(queries)
         columns: Answer
         if kind != "features" and tuple(outputs) == ("predictions",):
             columns = {"predictions": self._sliced(decision.predict, X).tolist()}
@@ -290,13 +296,6 @@ class ServedModel:
             return method(X, checked=True)
         parts = [method(X[begin : begin + _SLICE_ROWS], checked=True) for begin in range(0, n, _SLICE_ROWS)]
         return np.concatenate(parts)
-
-    def _joined(self, kind: Kind, queries: Sequence[Query]) -> Any:
-        """Return the rows of all queries."""
-        contents: list[Any] = [query.content for query in queries]
-        if kind == "codes" and self.reader.codes is not None:
-            return self.reader.codes.codes(contents)
-        return np.ascontiguousarray(contents[0] if len(contents) == 1 else np.concatenate(contents))
 
     @cached_property
     def summary(self) -> dict[str, Any]:

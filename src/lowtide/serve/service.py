@@ -9,14 +9,15 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.errors import LowtideError
-from lowtide.serve.catalog import Catalog, Neighbors, Search, ServedDatabase
+from lowtide.serve.catalog import Catalog, ServedDatabase
 from lowtide.serve.connection import Call, Refusal, Reply, json_reply
 from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
-from lowtide.serve.model import Answer, Output, Query, QueryReader, ServedModel
+from lowtide.serve.model import Answer, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics
 
 T = TypeVar("T")
@@ -203,40 +204,18 @@ class Loaded:
         self._batchers: dict[tuple[Any, ...], Batcher[Any, Any]] = {}
         self.openapi: bytes | None = None
 
-    async def predict(self, model: ServedModel, query: Query, outputs: tuple[Output, ...]) -> Answer:
-        """Return what a model says of a query."""
-        kind, key = query.kind, (model.name, query.kind, outputs)
+    async def ask(self, served: ServedModel | ServedDatabase, query: Query, *how: Any) -> Answer:
+        """Return what a model or database says of a query, answered together with others that ask the same way."""
+        key = (served.name, query.kind, *how)
         batcher = self._batchers.get(key)
         if batcher is None:
-            batcher = self._add(key, lambda queries: model.answer(kind, outputs, queries), model.small_rows(kind))
-        return await self._answered(batcher, query)
-
-    async def search(self, database: ServedDatabase, query: Query, k: int) -> Neighbors:
-        """Return the rows of a database that are most similar to each row of a query."""
-        kind, key = query.kind, (database.name, query.kind)
-        batcher = self._batchers.get(key)
-        if batcher is None:
-            batcher = self._add(key, lambda searches: database.answer(kind, searches), database.small_rows)
-        return await self._answered(batcher, Search(query, k))
-
-    def _add(self, key: tuple[Any, ...], answer: Callable[[Any], list[Any]], small: int) -> Batcher[Any, Any]:
-        """Return a new batcher, whose products are counted under the name that begins its key."""
-
-        def run(items: Sequence[Any]) -> list[Any]:
-            answers = answer(items)
-            self._metrics.batch(key[0], sum(item.n_rows for item in items))
-            return answers
-
-        most, join = self._settings.waiting_rows, self._settings.batching
-        made = Batcher(run, size=lambda item: item.n_rows, small=small, most=most, pool=self._pool, join=join)
-        self._batchers[key] = made
-        return made
-
-    async def _answered(self, batcher: Batcher[Any, Any], item: Query | Search) -> Any:
-        """Wait for an item's result; where threads are at work, no longer than the settings allow."""
-        result = batcher.submit(item)
+            small, most, join = served.small_rows(query.kind), self._settings.waiting_rows, self._settings.batching
+            run = partial(self._run, served, how)
+            batcher = Batcher(run, size=lambda query: query.n_rows, small=small, most=most, pool=self._pool, join=join)
+            self._batchers[key] = batcher
+        result = batcher.submit(query)
         try:
-            if not batcher.may_wait(item.n_rows):
+            if not batcher.may_wait(query.n_rows):
                 return await result
             return await asyncio.wait_for(result, self._settings.work_seconds)
         except TimeoutError:
@@ -244,6 +223,12 @@ class Loaded:
             raise Refusal(503, "the answer took too long. Send fewer rows, or try again later.", retry) from None
         except LowtideError as error:
             raise Refusal(422, str(error)) from error
+
+    def _run(self, served: ServedModel | ServedDatabase, how: tuple[Any, ...], queries: Sequence[Query]) -> Any:
+        """Return the answers to queries, whose rows are then counted."""
+        answers = served.answer(queries, *how)
+        self._metrics.batch(served.name, sum(query.n_rows for query in queries))
+        return answers
 
 
 class Service:
@@ -297,24 +282,20 @@ class Service:
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""
         async with self._reloading:  # else an earlier one that takes longer would bring back what it had read
-            return await self._reload()
-
-    async def _reload(self) -> bool:
-        try:
-            keys = self.keys if self._keys_path is None else KeyRing.load(self._keys_path)
-            catalog = await asyncio.get_running_loop().run_in_executor(self.pool, self.current.catalog.reload)
-        except LowtideError as error:
-            self.metrics.reloads["failed"] += 1
-            self.log.event("reload failed", logging.ERROR, reason=str(error))
-            return False
-        except Exception:
-            self.metrics.reloads["failed"] += 1
-            self.log.failure("reload failed")
-            return False
-        self.keys, self.current = keys, Loaded(catalog, self.settings, self.metrics, self.pool)
-        self.metrics.reloads["done"] += 1
-        self.log.event("reloaded", models=list(catalog.models), databases=list(catalog.databases), keys=len(keys))
-        return True
+            try:
+                keys = self.keys if self._keys_path is None else KeyRing.load(self._keys_path)
+                catalog = await asyncio.get_running_loop().run_in_executor(self.pool, self.current.catalog.reload)
+            except Exception as error:
+                self.metrics.reloads["failed"] += 1
+                if isinstance(error, LowtideError):
+                    self.log.event("reload failed", logging.ERROR, reason=str(error))
+                else:
+                    self.log.failure("reload failed")
+                return False
+            self.keys, self.current = keys, Loaded(catalog, self.settings, self.metrics, self.pool)
+            self.metrics.reloads["done"] += 1
+            self.log.event("reloaded", models=list(catalog.models), databases=list(catalog.databases), keys=len(keys))
+            return True
 
     def close(self) -> None:
         """Let the threads go."""
