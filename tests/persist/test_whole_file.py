@@ -14,7 +14,7 @@ from persist.samples import encoder
 import lowtide as lt
 from lowtide.codes import Codes
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError
-from lowtide.persist.whole_file import write_whole
+from lowtide.persist import write_whole
 
 OLD = b"an older file"
 

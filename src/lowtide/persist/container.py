@@ -10,23 +10,29 @@ The header says what the file holds, and has a specification of each part:
     {"kind":"RandomFeatures","parts":{"encoder":{"version":1,"spec":{...}},...},"writer":"lowtide ...","metadata":{...}}
 
 The sha256 is that of the whole file with the 64 digits replaced by zeros. It stands at a place that is found without
-reading any JSON, so nothing is interpreted before it is known to be what was written.
+reading any JSON, so nothing is interpreted before it is known to be what was written. Files are complete or not there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import mmap
+import os
 import re
-from collections.abc import Iterable
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.errors import FileFormatError, ParameterError
+from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
 
 FORMAT = "2"
 # safetensors allows 100 MB. A third of that names a million columns, and is read in seconds.
@@ -40,6 +46,7 @@ _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "|i1", "
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 Bytes = bytes | memoryview
+PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -153,3 +160,104 @@ def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[
     if position != len(data):
         raise ValueError(f"{position} bytes of arrays in {len(data)}")
     return arrays
+
+
+def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
+    """Write to a new file beside `path`, make it durable, and rename it over `path`.
+
+    A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of
+    a file that is replaced are kept.
+
+    Parameters
+    ----------
+    path : str or path-like
+    pieces : iterable of bytes
+    """
+    target = Path(os.path.realpath(as_path(path)))
+    part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
+    remedy = "Choose a folder that exists, that you may write to and that has room."
+    try:
+        with refusing(f"{str(path)!r} must be writable", remedy):
+            replaced = None
+            with contextlib.suppress(FileNotFoundError):
+                replaced = target.stat().st_mode
+            if replaced is not None and not stat.S_ISREG(replaced):
+                raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            with os.fdopen(descriptor, "wb") as stream:
+                if replaced is not None:
+                    os.fchmod(descriptor, stat.S_IMODE(replaced))
+                stream.writelines(pieces)
+                stream.flush()
+                os.fsync(descriptor)
+            part.replace(target)
+    finally:
+        # Once renamed there is nothing under this name any more; otherwise nothing may stay.
+        with contextlib.suppress(OSError):
+            part.unlink()
+    sync_folder(target.parent)
+
+
+def read(path: PathLike, *, mapped: bool = False) -> Container:
+    """Return what a file holds; `mapped` leaves the arrays in the file, to be read when they are used."""
+    place = as_path(path)
+    owner = repr(str(place))
+    try:
+        if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, a device may never end
+            raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
+        with place.open("rb") as stream:
+            n_bytes = os.fstat(stream.fileno()).st_size
+            check_start(owner, stream.read(START_BYTES), n_bytes)  # of another file no more than this is read
+            if mapped:
+                data = np.frombuffer(mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
+            else:
+                data = np.empty(n_bytes, dtype=np.uint8)
+                stream.seek(0)
+                data = data[: stream.readinto(data.data)]
+    except LowtideError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the file shrank before it could be mapped
+        raise refused(f"{owner} must be readable", error, "Check its name and its permissions.") from error
+    except MemoryError as error:
+        raise FileAccessError(f"{owner} must fit into memory, got too large a file. Load it with mmap=True.") from error
+    return unpack(owner, data)
+
+
+def as_path(path: PathLike, what: str = "file") -> Path:
+    """Return a path of a user's; `what` it should name is for messages."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError as error:
+        raise FileAccessError(f"path must be a text or a path, got {path!r}. Name a {what}.") from error
+    if "\0" in text or not text:
+        raise FileAccessError(f"path must name a {what}, got {text!r}. Leave out the null character.")
+    return Path(text)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name in the folder survive a crash, where the file system can sync a folder."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def refused(must: str, error: Exception, remedy: str = "") -> FileAccessError:
+    """Return what the system said, as a sentence, with its error number."""
+    reason = getattr(error, "strerror", None) or str(error)
+    refusal = FileAccessError(f"{must}, got: {reason}. {remedy}".rstrip())
+    refusal.errno = getattr(error, "errno", None)
+    return refusal
+
+
+@contextlib.contextmanager
+def refusing(must: str, remedy: str = "") -> Iterator[None]:
+    """Raise what the system refuses inside as a sentence: what must hold, what it said, what to do."""
+    try:
+        yield
+    except LowtideError:
+        raise
+    except OSError as error:
+        raise refused(must, error, remedy) from error

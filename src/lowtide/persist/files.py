@@ -16,8 +16,7 @@ from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
-from lowtide.persist.container import FORMAT, Bytes, Container, pack, unpack
-from lowtide.persist.whole_file import PathLike, read, write_whole
+from lowtide.persist.container import FORMAT, Bytes, Container, PathLike, pack, read, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
-from lowtide.persist import PathLike, as_path, describe, load, refused, sync_folder
+from lowtide.persist import PathLike, as_path, describe, load, refused, refusing, sync_folder
 from lowtide.store.manifest import Manifest
 
 # Files of lowtide's own are in a group of their own, where Zarr readers do not stumble over them.
@@ -33,10 +33,8 @@ def make_folder(path: Path) -> None:
     """Make a folder that may be there; the name of a new one is made durable."""
     if path.is_dir():
         return
-    try:
+    with refusing(f"{str(path)!r} must be a folder that can be made"):
         path.mkdir()
-    except OSError as error:
-        raise refused(f"{str(path)!r} must be a folder that can be made", error) from error
     sync_folder(path.parent)
 
 
@@ -100,10 +98,8 @@ class WriterLock:
 
     def __init__(self, root: Path) -> None:
         must = f"{str(root)!r} must have one writer at a time"
-        try:
+        with refusing(must, f"Check the permissions of {str(root / LOCK)!r}."):
             descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        except OSError as error:
-            raise refused(must, error, f"Check the permissions of {str(root / LOCK)!r}.") from error
         self.release = weakref.finalize(self, _release, descriptor, os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -69,10 +69,6 @@ class StoredArray:
         """Return the chunks that some rows from the beginning of a shard take."""
         return -(-n_rows // self.chunk_rows)
 
-    def n_shards(self, n_rows: int) -> int:
-        """Return the shards that all rows take."""
-        return -(-n_rows // self.shard_rows)
-
     def rows_in(self, shard: int, n_rows: int) -> int:
         """Return how many of all rows a shard holds."""
         return max(0, min(n_rows - shard * self.shard_rows, self.shard_rows))
@@ -122,20 +118,16 @@ class StoredArray:
             "index_codecs": [_LITTLE, _CHECKED],
             "index_location": "end",
         }
-        grid = {"name": "regular", "configuration": {"chunk_shape": [self.shard_rows, *trailing]}}
-        return _text(
-            {
-                "zarr_format": 3,
-                "node_type": "array",
-                "shape": [n_rows, *trailing],
-                "data_type": self.dtype,
-                "chunk_grid": grid,
-                "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-                "fill_value": False if self.dtype == "bool" else 0,
-                "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
-                "attributes": attributes,
-                "dimension_names": ["row", "byte"][: 1 + len(trailing)],
-            }
+        return zarr_document(
+            "array",
+            shape=[n_rows, *trailing],
+            data_type=self.dtype,
+            chunk_grid={"name": "regular", "configuration": {"chunk_shape": [self.shard_rows, *trailing]}},
+            chunk_key_encoding={"name": "default", "configuration": {"separator": "."}},
+            fill_value=False if self.dtype == "bool" else 0,
+            codecs=[{"name": "sharding_indexed", "configuration": sharding}],
+            attributes=attributes,
+            dimension_names=["row", "byte"][: 1 + len(trailing)],
         )
 
 
@@ -145,13 +137,9 @@ def default_rows(row_bytes: int) -> tuple[int, int]:
     return 1 << (rows.bit_length() - 1), _SHARD_CHUNKS
 
 
-def group_document(attributes: dict[str, Any]) -> bytes:
-    """Return a group's `zarr.json`."""
-    return _text({"zarr_format": 3, "node_type": "group", "attributes": attributes})
-
-
-def _text(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, indent=1, allow_nan=False).encode() + b"\n"
+def zarr_document(node_type: str, **content: Any) -> bytes:
+    """Return the `zarr.json` of a group or an array."""
+    return json.dumps({"zarr_format": 3, "node_type": node_type, **content}, indent=1, allow_nan=False).encode() + b"\n"
 
 
 def _as_bytes(part: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.uint8]:

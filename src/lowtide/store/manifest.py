@@ -27,7 +27,7 @@ from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.spec import Part, State, take_parts
 from lowtide.store.columns import NORMS, Column
-from lowtide.store.layout import CODES, LARGEST_CHUNK, StoredArray, group_document
+from lowtide.store.layout import CODES, LARGEST_CHUNK, StoredArray, zarr_document
 
 FORMAT = 2
 _VERSION = 1
@@ -73,7 +73,7 @@ class Manifest:
     @property
     def n_shards(self) -> int:
         """Files that the committed rows of an array take."""
-        return self.arrays[CODES].n_shards(self.n_rows)
+        return -(-self.n_rows // self.shard_rows)
 
     def documents(self) -> dict[str, bytes]:
         """Return what Zarr readers are told, every `zarr.json` of the store by its name."""
@@ -81,9 +81,9 @@ class Manifest:
         about: dict[str, Any] = {CODES: {"lowtide": {**template.spec, **_lists(template)}}}
         for name, column in self.columns.items():
             about[name] = {} if column.categories is None else {"categories": list(column.categories)}
-        groups = {"zarr.json": {"lowtide": {"manifest": "lowtide/manifest.json"}}, "lowtide/zarr.json": {}}
         return {
-            **{name: group_document(attributes) for name, attributes in groups.items()},
+            "zarr.json": zarr_document("group", attributes={"lowtide": {"manifest": "lowtide/manifest.json"}}),
+            "lowtide/zarr.json": zarr_document("group", attributes={}),
             **{f"{name}/zarr.json": each.document(self.n_rows, about[name]) for name, each in self.arrays.items()},
         }
 

@@ -49,14 +49,9 @@ class MappedShard:
         finally:
             os.close(descriptor)
         self._bytes = np.frombuffer(self._map, dtype=np.uint8)
-        self._verified = bytearray(n_chunks)
+        self.n_chunks, self._verified = n_chunks, bytearray(n_chunks)
         if self._bytes[n_chunks * array.stride :].tobytes() != array.index(n_chunks):
             raise self.damage("must have the index of its chunks at its end, got a damaged one")
-
-    @property
-    def n_chunks(self) -> int:
-        """Chunks in the file."""
-        return len(self._verified)
 
     def chunk(self, i: int) -> NDArray[Any]:
         """Return all rows of a chunk, read-only, in the file."""

@@ -105,18 +105,6 @@ def _row_numbers(key: Any, n_rows: int) -> NDArray[np.intp]:
     return np.where(numbers < 0, numbers + n_rows, numbers)
 
 
-def coded_rows(X: Any, encoder: Any, template: Codes) -> tuple[int, Callable[[int, int], Codes]]:
-    """Return how many rows X has and what gives codes of some: X is codes like the template, or rows to be encoded."""
-    if isinstance(X, (Codes, StoredRows)):
-        concatenate([template, X[:0]])  # one encoder, codebook, scale, and norms or none
-        return X.n_rows, lambda begin, end: X[begin:end]
-    if encoder is None:
-        must = "rows must come as Codes, since the store was made without an encoder"
-        raise fail("CodeStore", must, type(X).__name__, "Encode them first.")
-    rows, drawn = encoder.check_rows(X), encoder.drawn_
-    return int(rows.shape[0]), lambda begin, end: drawn.encode(rows[begin:end])
-
-
 class ConcatenatedStores(StoredRows):
     """The rows of several stores, one after the other, by reference: a `CodeSource` like each of them.
 

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
-from lowtide.persist import PathLike, check_metadata, refused
+from lowtide.persist import PathLike, check_metadata, refusing
 from lowtide.store.columns import NORMS, decode_column, encode_columns
 from lowtide.store.folder import WriterLock, as_folder, load_encoder, make_folder, read_manifest
 from lowtide.store.layout import CODES
 from lowtide.store.manifest import Manifest
 from lowtide.store.reading import ArrayReader, damage_of, readers_of
-from lowtide.store.source import ConcatenatedStores, StoredRows, coded_rows
+from lowtide.store.source import ConcatenatedStores, StoredRows
 from lowtide.store.writing import (
     ShardRecord,
     ShardWriter,
@@ -140,8 +140,7 @@ class CodeStore(StoredRows):
             What else to keep, as JSON has it.
         """
         root = as_folder(path)
-        kept = check_metadata({} if metadata is None else metadata)
-        lock, manifest = create_store(root, encoder, columns or {}, chunk_rows, shard_chunks, kept)
+        lock, manifest = create_store(root, encoder, columns or {}, metadata, chunk_rows, shard_chunks)
         return cls._of(root, "a", manifest, lock)
 
     @classmethod
@@ -162,14 +161,13 @@ class CodeStore(StoredRows):
         read_manifest(root)  # the folder of something else gets no lock file
         lock = WriterLock(root)
         try:
-            manifest = read_manifest(root)
-            store = cls._of(root, mode, manifest, lock)
-            store.discarded = discard_uncommitted(root, manifest)
-            write_documents(root, manifest)
-        except BaseException as error:
+            with refusing(f"{str(root)!r} must be a folder that can be written to"):
+                manifest = read_manifest(root)
+                store = cls._of(root, mode, manifest, lock)
+                store.discarded = discard_uncommitted(root, manifest)
+                write_documents(root, manifest)
+        except BaseException:
             lock.release()
-            if isinstance(error, OSError) and not isinstance(error, LowtideError):
-                raise refused(f"{str(root)!r} must be a folder that can be written to", error) from error
             raise
         if store.discarded:
             _LOG.warning("%s: discarded what an interrupted writer has left: %s", root, ", ".join(store.discarded))
@@ -257,7 +255,7 @@ class CodeStore(StoredRows):
         """
         given = columns if y is None else {"y": y, **columns}
         with self._writing() as manifest:
-            n_new, codes_of = coded_rows(X, self.encoder, self.template)
+            n_new, codes_of = self._coded(X)
             known = manifest.own_columns
             new, stored = encode_columns(given, known if manifest.n_rows or known else None, n_new)
             if n_new == 0:
@@ -265,6 +263,18 @@ class CodeStore(StoredRows):
             norms = {NORMS: manifest.columns[NORMS]} if NORMS in manifest.columns else {}
             manifest = replace(manifest, columns={**norms, **new})
             self._use(append_rows(self.path, manifest, n_new, codes_of, stored))
+
+    def _coded(self, X: Any) -> tuple[int, Callable[[int, int], Codes]]:
+        """Return how many rows X has and what gives codes of some, whether they are codes or must be encoded."""
+        if isinstance(X, (Codes, StoredRows)):
+            concatenate([self.template, X[:0]])  # one encoder, codebook, scale, and norms or none
+            return X.n_rows, lambda begin, end: X[begin:end]
+        encoder: Any = self.encoder
+        if encoder is None:
+            must = "rows must come as Codes, since the store was made without an encoder"
+            raise fail("CodeStore", must, type(X).__name__, "Encode them first.")
+        rows, drawn = encoder.check_rows(X), encoder.drawn_
+        return int(rows.shape[0]), lambda begin, end: drawn.encode(rows[begin:end])
 
     def shard_writer(self) -> ShardWriter:
         """Return what writes whole shards after the last one, from any process; `commit` then makes them count.

@@ -17,7 +17,7 @@ from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
-from lowtide.persist import PathLike, describe, refused, save, write_whole
+from lowtide.persist import PathLike, check_metadata, describe, refusing, save, write_whole
 from lowtide.store.columns import NORMS, Column, check_name, encode_columns
 from lowtide.store.folder import (
     ENCODER,
@@ -188,7 +188,7 @@ def _is_left(name: str, first_shard: float = math.inf) -> bool:
 
 def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
     """Write the last shard again without rows past the last; False where there are none."""
-    shard = array.n_shards(n_rows) - 1
+    shard = (n_rows - 1) // array.shard_rows
     kept = array.rows_in(shard, n_rows)
     try:
         mapped = MappedShard(root, array, shard, kept)
@@ -248,11 +248,12 @@ def create_store(
     root: Path,
     encoder: Any,
     columns: Mapping[str, str],
+    metadata: Any,
     chunk_rows: int | None,
     shard_chunks: int | None,
-    metadata: dict[str, Any],
 ) -> tuple[WriterLock, Manifest]:
     """Make the folder and the first commit, of no rows; the manifest comes last, so a store is there or is not."""
+    noted = check_metadata({} if metadata is None else metadata)
     template = encoder[:0] if isinstance(encoder, Codes) else template_of(_OWNER, encoder)
     usual_rows, usual_chunks = default_rows(template.packed.shape[1])
     rows = usual_rows if chunk_rows is None else check_integer(_OWNER, "chunk_rows", chunk_rows, 1, 1 << 32)
@@ -271,7 +272,7 @@ def create_store(
             save(encoder, root / ENCODER)
             sha256 = describe(root / ENCODER)["sha256"]
         sums: dict[str, tuple[int, ...]] = dict.fromkeys((CODES, *kept), ())
-        manifest = Manifest(rows, chunks, template, sha256, columns=kept, checksums=sums, metadata=metadata)
+        manifest = Manifest(rows, chunks, template, sha256, columns=kept, checksums=sums, metadata=noted)
         write_documents(root, manifest)
         commit(root, manifest)
     except BaseException:
@@ -306,7 +307,7 @@ def template_of(owner: str, encoder: Any) -> Codes:
 
 def _make_folder(root: Path) -> WriterLock:
     """Return the lock of a new folder."""
-    try:
+    with refusing(f"{str(root)!r} must be a folder that can be made"):
         make_folder(root)
         if any(root.iterdir()) and not is_unfinished(root):
             raise FileAccessError(
@@ -314,10 +315,6 @@ def _make_folder(root: Path) -> WriterLock:
                 'another, or open the store that is there: CodeStore.open(path, "a").'
             )
         make_folder(root / GROUP)
-    except FileAccessError:
-        raise
-    except OSError as error:
-        raise refused(f"{str(root)!r} must be a folder that can be made", error) from error
     lock = WriterLock(root)
     if (root / MANIFEST).exists():
         lock.release()
