@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from lowtide.quantizers import PhaseSteps
 _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
-_ONE_BIT = "    return !(u < 0.0f);"
+_POSITIVE = "Positive borders of the levels, in turns."
 
 
 def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
@@ -39,46 +38,20 @@ def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Pa
 
 def _phase_part(encoder: DrawnFeatures, names: dict[str, Any], favor: str) -> Part:
     """Return what encodes a row in float32, in the order of additions that decides every bit."""
-    quantizer = _step_quantizer(encoder)
-    layout = _hadamard_part(encoder, names)
-    offsets = (_drawn_offsets(encoder) if favor == "flash" else None) or _kept_offsets(encoder.offset)
-    rule_tables, rule = _rule(quantizer)
-    encode = filled(
-        "phase_encode.c",
-        **names,
-        width=len(quantizer.shifts),
-        shifts=", ".join(c_number(shift) for shift in quantizer.shifts),
-        start=offsets.start,
-        offset=offsets.one,
-    )
-    source = offsets.source + filled("turns.c") + rule + put_source(names) + encode
-    return Part(
-        (*layout.tables, *offsets.tables, *rule_tables),
-        layout.source + source,
-        layout.headers,
-        code_bytes=layout.code_bytes + 400 + offsets.code_bytes,
-        work_bytes=layout.work_bytes + offsets.work_bytes,
-    )
-
-
-def _step_quantizer(encoder: DrawnFeatures) -> PhaseSteps:
     quantizer = encoder.coded_by
     if not isinstance(quantizer, PhaseSteps):
         remedy = "Use 'lloyd_max', 'uniform' or 'phase'."
         raise fail("export_c", "the quantizer's levels must be steps of the phase", encoder.quantizer_spec, remedy)
-    return quantizer
+    layout = _hadamard_part(encoder, names)
+    offsets, start, one = (_drawn_offsets(encoder) if favor == "flash" else None) or _kept_offsets(encoder.offset)
+    tables, rule = _rule(quantizer)
+    shifts = {"width": len(quantizer.shifts), "shifts": ", ".join(map(c_number, quantizer.shifts))}
+    encode = filled("phase_encode.c", **names, **shifts, start=start, offset=one)
+    return layout + offsets + Part(tables, filled("turns.c") + rule + put_source(names) + encode, code_bytes=400)
 
 
-@dataclass(frozen=True)
-class _Offsets:
-    """The dither as C: a declaration within the encoder, and what gives that of frequency j, in their order."""
-
-    tables: tuple[Table, ...]
-    source: str
-    start: str
-    one: str
-    code_bytes: int = 0
-    work_bytes: int = 0
+# The dither as C, a declaration within the encoder, and what gives that of frequency j, in their order.
+_Offsets = tuple[Part, str, str]
 
 
 def _drawn_offsets(encoder: DrawnFeatures) -> _Offsets | None:
@@ -90,8 +63,8 @@ def _drawn_offsets(encoder: DrawnFeatures) -> _Offsets | None:
     again = np.random.Generator(stream).random(len(encoder.offset), dtype=np.float32)
     if not np.array_equal(again, encoder.offset):
         return None
-    start = f"\n    Dither dither = {{{state}, 0}};"
-    return _Offsets((), words + filled("dither.c"), start, "next_offset(&dither, j)", code_bytes=350, work_bytes=64)
+    part = Part((), words + filled("dither.c"), code_bytes=350, work_bytes=64)
+    return part, f"\n    Dither dither = {{{state}, 0}};", "next_offset(&dither, j)"
 
 
 def _kept_offsets(offset: NDArray[np.float32]) -> _Offsets:
@@ -100,8 +73,8 @@ def _kept_offsets(offset: NDArray[np.float32]) -> _Offsets:
     if np.array_equal(steps.astype(np.float32) * _STEP_24, offset):
         three = np.ascontiguousarray(steps.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3])
         table = Table("offsets", three, "Dither in turns, times 2^24, three bytes each.")
-        return _Offsets((table,), filled("offsets.c"), "", "offset_of(j)")
-    return _Offsets((Table("offsets", offset, "Dither in turns."),), "", "", "offsets[j]")
+        return Part((table,), filled("offsets.c")), "", "offset_of(j)"
+    return Part((Table("offsets", offset, "Dither in turns."),), ""), "", "offsets[j]"
 
 
 def _rule(quantizer: PhaseSteps) -> tuple[tuple[Table, ...], str]:
@@ -112,19 +85,16 @@ def _rule(quantizer: PhaseSteps) -> tuple[tuple[Table, ...], str]:
         compare = "<=" if even else ">="
         values = {"compare": compare, "border": c_number(borders[0]), "inside": table[1], "outside": table[0]}
         return (), part + filled("one_border.c", **values)
-    # Even quantizers count borders at or beyond the place, all but those before it.
-    by_count = table[::-1] if even else table
-    tables, result = [Table("borders", borders, "Borders of the levels, in turns.")], "levels[low]"
+    tables = [Table("borders", borders, "Borders of the levels, in turns.")]
+    result, through = "levels[low]", " and a table"
     if np.array_equal(table, np.arange(len(table))):
-        result = f"{len(borders)}u - low" if even else "low"
+        result, through = (f"{len(borders)}u - low" if even else "low"), ""
     else:
-        tables.append(Table("levels", np.ascontiguousarray(by_count), "Levels by the number of borders passed."))
-    words = {
-        "passed": "before" if even else "at or before",
-        "through": "" if result != "levels[low]" else " and a table",
-    }
-    compare = "<" if even else "<="
-    return tuple(tables), part + filled("borders.c", n_borders=len(borders), compare=compare, result=result, **words)
+        # Even quantizers count borders at or beyond the place, all but those before it.
+        by_count = np.ascontiguousarray(table[::-1] if even else table)
+        tables.append(Table("levels", by_count, "Levels by the number of borders passed."))
+    words = {"passed": "before", "compare": "<"} if even else {"passed": "at or before", "compare": "<="}
+    return tuple(tables), part + filled("borders.c", n_borders=len(borders), result=result, through=through, **words)
 
 
 def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
@@ -132,21 +102,13 @@ def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
     if encoder.store_norms:
         remedy = "A code is all that a device gives."
         raise fail("export_c", "a sketch must be without norms: store_norms=False", True, remedy)
-    layout = _hadamard_part(encoder, names)
     # Projections come in turns, so the borders do.
-    borders = (encoder.steps.borders / (2 * math.pi)).astype(np.float32)
-    tables, count = [*layout.tables], _ONE_BIT
-    if len(borders):
-        tables.append(Table("borders", borders, "Positive borders of the levels, in turns."))
-        count = filled("many_borders.c", n=len(borders))
+    borders = Table("borders", (encoder.steps.borders / (2 * math.pi)).astype(np.float32), _POSITIVE)
+    n = borders.values.size
+    count = filled("many_borders.c", n=n) if n else filled("sign.c")
     encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)
-    return Part(
-        tuple(tables),
-        layout.source + encode,
-        layout.headers,
-        code_bytes=layout.code_bytes + 700,
-        work_bytes=layout.work_bytes + 256,
-    )
+    part = Part((borders,) if n else (), encode, code_bytes=700, work_bytes=256)
+    return _hadamard_part(encoder, names) + part
 
 
 def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) -> Part:
@@ -160,7 +122,7 @@ def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) 
     signs = Table("signs", projection.arrays()["signs"], "Signs, 1 for minus: by block, S1, S2 and S3 of each.")
     shape = {"dimension": dimension, "n_blocks": n_blocks, "n_frequencies": projection.n_frequencies}
     source = filled("hadamard.c", **names, **shape, scale_of=scale_of)
-    return Part((signs, scale), source, frozenset({"float.h"}), code_bytes=400, work_bytes=4 * dimension + 128)
+    return Part((signs, scale), source, code_bytes=400, work_bytes=4 * dimension + 128)
 
 
 def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
@@ -175,8 +137,7 @@ def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
     if bits.max() - least < 1 << 24 and np.array_equal((steps << np.uint32(8)) + np.uint32(least), bits):
         table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
         return table, filled("scale_of.c", least=least)
-    table = Table("scales", scale, "Lengths of the frequencies.")
-    return table, "static float scale_of(uint32_t j)\n{\n    return scales[j];\n}\n"
+    return Table("scales", scale, "Lengths of the frequencies."), filled("scale_as_is.c")
 
 
 def _ternary_part(encoder: DrawnTernary, names: dict[str, Any], favor: str) -> Part:
@@ -188,12 +149,10 @@ def _ternary_part(encoder: DrawnTernary, names: dict[str, Any], favor: str) -> P
     drawn = encoder.projection
     if drawn.most_terms > _MOST_TERMS:
         raise fail("export_c", f"sums must have at most {_MOST_TERMS} terms of a sign", drawn.most_terms)
-    thresholds = _thresholds(encoder, largest * drawn.most_terms)
-    tables, sums, start, one_sum = _from_seed(encoder, names) if favor == "flash" else _from_lists(drawn, names)
-    encode = filled("ternary.c", **names, start=start, sum=one_sum, below=1 if encoder.even else 2)
-    source = sums + put_source(names) + encode
-    code_bytes = 600 if favor == "flash" else 280
-    return Part((*thresholds, *tables), source, frozenset(), code_bytes=code_bytes, work_bytes=128)
+    sums, start, one = _from_seed(encoder, names) if favor == "flash" else _from_lists(drawn, names)
+    encode = filled("ternary.c", **names, start=start, sum=one, below=1 if encoder.even else 2)
+    limits = Part(_thresholds(encoder, largest * drawn.most_terms), "")
+    return limits + sums + Part((), put_source(names) + encode, code_bytes=280, work_bytes=128)
 
 
 def _thresholds(encoder: DrawnTernary, reach: int) -> tuple[Table, Table]:
@@ -204,15 +163,15 @@ def _thresholds(encoder: DrawnTernary, reach: int) -> tuple[Table, Table]:
     return Table("upper", upper, "A sum above is a plus."), Table("lower", lower, "A sum below is a minus.")
 
 
-def _from_seed(encoder: DrawnTernary, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
-    """Return no table: the words that follow from the seed."""
+def _from_seed(encoder: DrawnTernary, names: dict[str, Any]) -> tuple[Part, str, str]:
+    """Return sums over words that follow from the seed, the declaration of where they are, and one sum."""
     words, state = _pcg64_source(np.random.PCG64(encoder.seed))
     sums = filled("seeded_sums.c", **names, half=round(encoder.projection.density * 2**31))
-    return (), words + sums, f"State state = {state};", "sum_of(x, &state)"
+    return Part((), words + sums, code_bytes=320), f"State state = {state};", "sum_of(x, &state)"
 
 
-def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[tuple[Table, ...], str, str, str]:
-    """Return lists of columns by output: those that are added, then those that are subtracted."""
+def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[Part, str, str]:
+    """Return the same of lists of columns by output: those that are added, then those that are subtracted."""
     signs = drawn.signs().tocsr()
     signs.sort_indices()
     output = np.repeat(np.arange(drawn.n_outputs), np.diff(signs.indptr))
@@ -224,7 +183,8 @@ def _from_lists(drawn: SparseTernaryProjection, names: dict[str, Any]) -> tuple[
         Table("columns", columns, "Columns of each sum: those added, then those subtracted."),
     )
     kind = "uint8_t" if columns.dtype == np.uint8 else "uint16_t"
-    return tables, filled("lists.c", **names, column_type=kind), f"const {kind} *next = columns;", "sum_of(x, j, &next)"
+    part = Part(tables, filled("lists.c", **names, column_type=kind))
+    return part, f"const {kind} *next = columns;", "sum_of(x, j, &next)"
 
 
 def _pcg64_source(stream: np.random.PCG64) -> tuple[str, str]:

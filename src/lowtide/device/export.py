@@ -89,9 +89,13 @@ class _Exported:
 
     encoder: DrawnEncoder
     decision: Decision | None = None
-    recipe: RecipeSource | None = None
     columns: RecipeSource | None = None
     scores: ScoreTables | None = None
+
+    @property
+    def recipe(self) -> RecipeSource | None:
+        """What makes features of columns; None where columns have at most names."""
+        return None if self.columns is None or self.columns.recipe.is_identity else self.columns
 
 
 def export_c(
@@ -161,14 +165,13 @@ def export_c(
     what = _exported(model, weights)
     names = _names(what, check_name(name), input)
     check_option("export_c", "favor", favor, ("flash", "time"))
-    parts = [encoder_part(what.encoder, names, favor)]
-    if what.recipe is not None:
-        parts.append(what.recipe.part(names))
-    if what.scores is not None:
-        parts.append(what.scores.part(names, favor))
-    scores = what.scores
-    # Encoding is done before scoring: their stacks are never there at once.
-    stack = max(sum(part.work_bytes for part in parts[: 1 if what.recipe is None else 2]), parts[-1].work_bytes)
+    scores, encoding = what.scores, encoder_part(what.encoder, names, favor)
+    parts = [encoding] if what.recipe is None else [encoding, what.recipe.part(names)]
+    stack = sum(part.work_bytes for part in parts)
+    if scores is not None:
+        parts.append(scores.part(names, favor))
+        # Encoding is done before scoring: their stacks are never there at once.
+        stack = max(stack, parts[-1].work_bytes)
     made = DeviceCode(
         name=name,
         header="",
@@ -192,28 +195,20 @@ def _exported(model: Any, weights: str | None) -> _Exported:
         check_is_fitted(model)
         what = _Exported(model.drawn_)
     else:
-        what = _of_decision(as_model(model).decision_, weights)
+        decision = as_model(model).decision_
+        if decision.encoder is None:
+            remedy = "Give their encoder as features when fitting."
+            raise fail("export_c", "a model fitted on Codes must know their encoder", "none", remedy)
+        recipe, names = decision.recipe, decision.columns
+        if recipe is None and names is not None:
+            recipe = Recipe.plain(names)
+        columns = None if recipe is None else RecipeSource(recipe)
+        scores = None if weights is None else ScoreTables.of(decision, weights)
+        what = _Exported(decision.encoder, decision, columns, scores)
     n_columns = max(what.encoder.n_features, 0 if what.decision is None else what.decision.n_features)
     if n_columns > _MOST_FEATURES:
         raise fail("export_c", f"rows must have at most {_MOST_FEATURES} columns", n_columns)
     return what
-
-
-def _of_decision(decision: Decision, weights: str | None) -> _Exported:
-    if decision.encoder is None:
-        remedy = "Give their encoder as features when fitting."
-        raise fail("export_c", "a model fitted on Codes must know their encoder", "none", remedy)
-    recipe, names = decision.recipe, decision.columns
-    if recipe is None and names is not None:
-        recipe = Recipe.plain(names)
-    columns = None if recipe is None else RecipeSource(recipe)
-    return _Exported(
-        encoder=decision.encoder,
-        decision=decision,
-        recipe=None if recipe is None or recipe.is_identity else columns,
-        columns=columns,
-        scores=None if weights is None else ScoreTables.of(decision, weights),
-    )
 
 
 def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
@@ -226,13 +221,10 @@ def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
     if is_ternary and recipe is not None:
         remedy = "Fit it on rows of integers, without a table."
         raise fail("export_c", "TernaryFeatures must have integers as input", "what a table is made into", remedy)
-    if not encoder.has_codes:
-        need = "a device codes rows: the encoder must have a coded side"
-        raise fail("export_c", need, "bits=None", "Fit with bits=1.")
-    template = encoder.template
-    if template is None:
+    if encoder.has_codes and encoder.template is None:
         need = "an encoder must need no more than sums and comparisons on a device"
         raise fail("export_c", need, "a continuous coded side", "Use a quantizer of levels.")
+    template = encoder.required_template
     row, size = ("x", "FEATURES") if recipe is None else ("row", "COLUMNS")
     code = f"uint8_t code[{name.upper()}_CODE_BYTES]"
     plain = f"int {name}_encode(const {_ROWS[input]} x[{name.upper()}_FEATURES], {code})"
@@ -264,10 +256,7 @@ def _agreement(what: _Exported, rows: Any) -> float | None:
 
 def _source(parts: list[Part], names: dict[str, Any], encoder: DrawnEncoder) -> str:
     """Return the .c file."""
-    headers = sorted(frozenset().union(*(part.headers for part in parts)))
-    preamble = "".join(f"#include <{header}>\n" for header in headers)
-    if "float.h" in headers:
-        preamble += filled("strict.c")
+    preamble = "" if isinstance(encoder, DrawnTernary) else filled("strict.c")
     identity = {"fingerprint": encoder.fingerprint, "side": encoder.side}
     values = {name: ", ".join(map(str, number)) for name, number in identity.items()}
     body = "".join(part.text() for part in parts)
@@ -290,43 +279,40 @@ def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
 def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     """Return the comment at the top: what it is, its columns, flash and RAM, how to build it, what it is equal to."""
     encoder, recipe, scores = what.encoder, what.recipe, what.scores
-    then = "" if scores is None else ", and a decision from the code"
-    rows = f"{encoder.n_features} numbers"
-    if recipe is not None:
-        rows = f"a table of {len(recipe.recipe.columns)} columns, {rows} each"
-    paragraphs = [
-        f"{made.name}: codes of rows of {rows}{then}. Made by lowtide {lowtide.__version__}; equal bit by bit to "
-        f"{encoder.kind}.encode of fingerprint {encoder.fingerprint.hex()}."
-    ]
+    columns = decision = ""
     if what.columns is not None and (recipe is not None or what.columns.recipe.named):
-        paragraphs.append(f"Columns: {what.columns.describe(names['row'], names['p'])}")
-    tables = ", ".join(f"{name} {size:,}" for name, size in made.tables.items())
-    paragraphs += [
-        f"Flash: {made.flash_bytes:,} bytes, tables {sum(made.tables.values()):,} ({tables}) and code at most "
-        f"{made.code_bytes:,} on a Cortex-M4 with its float unit and -Os.",
-        f"RAM: {made.ram_bytes:,} bytes besides the row: code, scores and stack. No heap, nothing static.",
-        _build(what),
-    ]
+        columns = f"Columns: {what.columns.describe(names['row'], names['p'])}"
     if scores is not None:
-        text = f"Decision: weights in {scores.kind}; rounding them moves a decision value by about {made.error:.2g}."
-        if made.agreement is not None:
-            text += f" On the rows it was tried on, {made.agreement:.2%} of the classes were those of the model itself."
-        paragraphs.append(text)
-    lines = [line for text in paragraphs for line in [*textwrap.wrap(text, _WIDTH), ""]]
+        decision = filled("decision.txt", kind=scores.kind, error=f"{made.error:.2g}")
+    if made.agreement is not None:
+        decision += filled("agreement.txt", share=f"{made.agreement:.2%}")
+    text = filled(
+        "comment.txt",
+        **names,
+        table="" if recipe is None else f"a table of {len(recipe.recipe.columns)} columns, ",
+        each="" if recipe is None else " each",
+        then="" if scores is None else ", and a decision from the code",
+        version=lowtide.__version__,
+        kind=encoder.kind,
+        fingerprint=encoder.fingerprint.hex(),
+        columns=columns,
+        flash=f"{made.flash_bytes:,}",
+        all_tables=f"{sum(made.tables.values()):,}",
+        tables=", ".join(f"{name} {size:,}" for name, size in made.tables.items()),
+        machine_code=f"{made.code_bytes:,}",
+        ram=f"{made.ram_bytes:,}",
+        build=_build(what),
+        decision=decision,
+    )
+    lines = [line for part in text.split("\n\n") if part.strip() for line in [*textwrap.wrap(part, _WIDTH), ""]]
     return "/* " + "\n".join(f"   {line}".rstrip() for line in lines[:-1]).lstrip() + " */"
 
 
 def _build(what: _Exported) -> str:
     """Return what a compiler must do."""
     if isinstance(what.encoder, DrawnTernary):
-        return "Build: any C99 compiler. Integers only: sums, differences and comparisons."
-    in_double = ["features are computed"] * (what.recipe is not None)
-    in_double += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
-    text = (
-        "Build: any C99 compiler, without libm. float must be IEEE binary32, computed as such and rounded to nearest, "
-        "with subnormal numbers: no -ffast-math, no flush to zero. Contraction to fused operations is harmless."
-    )
-    if not in_double:
-        return text
-    done = " and ".join(in_double).capitalize()
-    return f"{text} {done} in double: without hardware for it the compiler's library adds some 2 kB."
+        return filled("build_integers.txt")
+    done = ["features are computed"] * (what.recipe is not None)
+    done += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
+    in_double = filled("build_double.txt", done=" and ".join(done).capitalize()) if done else ""
+    return filled("build_floats.txt") + in_double

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
-from lowtide.tables import Categories, Indicator, Number, Recipe
+from lowtide.tables import Categories, Indicator, Number, Ordinal, Recipe
 
 # How a step reads in C, on its numbers for a feature.
 _STEPS = {
@@ -27,8 +27,6 @@ _STEPS = {
     "clip": "if (v == v && v - v != 0.0) return -1;\nif (v <= {0}) v = {0};\nif (v >= {1}) v = {1};",
 }
 _MOST_SHOWN = 20
-# Of ordinals: the number of an unknown category, that of a missing one, and whether a cell may be missing.
-_Style = tuple[float | None, float | None, bool]
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,6 @@ class RecipeSource:
         return Part(
             tuple(tables),
             filled("recipe.c", **names, sources=sources, steps=steps, read=read),
-            frozenset({"float.h"}),
             code_bytes=140 + 80 * n_pieces + sum(len(text.encode()) + 5 for text in texts),
             work_bytes=4 * self.recipe.n_features + 128,
         )
@@ -168,14 +165,14 @@ class RecipeSource:
             lines += f"    if ({' && '.join(guards)}) {{\n{line}\n    }}\n" if guards else f"{line}\n"
         return tables, lines
 
-    def _runs(self) -> tuple[list[list[int]], list[_Style]]:
+    def _runs(self) -> tuple[list[list[int]], list[str]]:
         """Return features that follow one another as (what they come from, from where on, how many), and ordinals.
 
         0 is a column; 1 and more the indicators of a list, from a category on; beyond are styles of ordinals, from a
         list on.
         """
         runs: list[list[int]] = []
-        styles: list[_Style] = []
+        styles: list[str] = []
         for source in self.recipe.sources:
             if isinstance(source, Number):
                 origin, at = 0, source.column
@@ -183,7 +180,7 @@ class RecipeSource:
                 origin, at = 1 + self._which.index(source.categories), source.index
             else:
                 at = self._which.index(source.categories)
-                style = (source.unknown, source.missing, _may_be_missing(self._lists[at]))
+                style = _style(source, self._lists[at])
                 if style not in styles:
                     styles.append(style)
                 origin = 1 + len(self._which) + styles.index(style)
@@ -197,7 +194,10 @@ class RecipeSource:
         """Return the lists of categories, as the numbers that rows hold."""
         if not self._lists:
             return []
-        values = [[self._held(known.column, v) for v in known.values if v is not None] for known in self._lists]
+        values = [
+            [self._texts[c.column].index(v) if isinstance(v, str) else float(v) for v in c.values if v is not None]
+            for c in self._lists
+        ]
         missing = [_missing_place(known) for known in self._lists]
         tables = [
             Table("category_columns", narrowed([c.column for c in self._lists]), "The column of each list."),
@@ -213,11 +213,7 @@ class RecipeSource:
             tables.append(Table("text_starts", _ends(self._texts.values()), "Where the texts of each start."))
         return tables
 
-    def _held(self, column: int, value: Any) -> float:
-        """Return what a row holds for a category."""
-        return self._texts[column].index(value) if isinstance(value, str) else float(value)
-
-    def _sources(self, names: dict[str, Any], styles: list[_Style]) -> str:
+    def _sources(self, names: dict[str, Any], styles: list[str]) -> str:
         """Return the functions that read a row."""
         n_lists, text = len(self._lists), ""
         lines = ["    if (from == 0) return (double)row[i];"]
@@ -228,7 +224,7 @@ class RecipeSource:
             cell = "(double)row[category_columns[from - 1]]"
             lines.append(f"    if (from <= {n_lists}) return indicator({cell}, from - 1, i);")
         if styles:
-            cases = [f"    case {i}: return {_style(style)};" for i, style in enumerate(styles)]
+            cases = [f"    case {i}: return {style};" for i, style in enumerate(styles)]
             text += filled("ordinal.c", **names, styles="\n".join(cases).replace(f"case {len(cases) - 1}:", "default:"))
             lines.append(f"    return ordinal((double)row[category_columns[i]], from - {n_lists + 1}, i);")
         # The last is all that is left.
@@ -236,16 +232,8 @@ class RecipeSource:
         if self._texts:
             texts = [c_string(text) for column in self._texts.values() for text in column]
             listed = ",\n    ".join(texts)
-            text += f"\nstatic const char *const texts[{len(texts)}] = {{\n    {listed},\n}};\n"
-            text += filled("category.c", **names, n_columns=len(self._texts))
-        head = f"static double source(const {names['row_type']} *row, uint32_t from, uint32_t i)"
-        body = "\n".join(["    (void)from;"] * (len(lines) == 1) + lines)
-        return f"{text}\n{head}\n{{\n{body}\n}}\n"
-
-
-def _may_be_missing(known: Categories) -> bool:
-    """Whether a cell may still hold nothing when it is compared."""
-    return not known.as_text and known.missing is None
+            text += filled("category.c", **names, n_columns=len(self._texts), n_texts=len(texts), texts=listed)
+        return text + filled("one_source.c", **names, body="\n".join(["    (void)from;"] * (len(lines) == 1) + lines))
 
 
 def _missing_place(known: Categories) -> int:
@@ -254,11 +242,12 @@ def _missing_place(known: Categories) -> int:
     return known.values.index(value) + 1 if value in known.values else 0
 
 
-def _style(style: _Style) -> str:
+def _style(source: Ordinal, known: Categories) -> str:
     """Return the number of a place in C."""
-    unknown, missing, may_be_missing = style
-    other = "(cell - cell) / (cell - cell)" if unknown is None else c_number(np.float64(unknown))
-    gone = "cell" if missing is None else c_number(np.float64(missing))
+    other = "(cell - cell) / (cell - cell)" if source.unknown is None else c_number(np.float64(source.unknown))
+    gone = "cell" if source.missing is None else c_number(np.float64(source.missing))
+    # Whether a cell may still hold nothing when it is compared.
+    may_be_missing = not known.as_text and known.missing is None
     return (f"cell != cell ? {gone} : " if may_be_missing else "") + f"at < 0 ? {other} : (double)at"
 
 

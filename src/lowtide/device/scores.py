@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 from lowtide._checks import fail
 from lowtide.codes import Codes, stored_bits
 from lowtide.device.text import Part, Table, c_number, c_string, filled, get_source
-from lowtide.device.weights import RoundedWeights, WeightCode, round_weights, weight_code
+from lowtide.device.weights import RoundedWeights, round_weights, weight_code
 from lowtide.learners import ArgMax, Decision, Rule, Sign, Values, Votes
 
-_VISIT_SET_BIT = """        if ((code[j >> 3] >> (j & 7)) & 1) add(&at, scores, 1);
-        else at += COLUMNS;"""
-_VISIT_BIT = "        add(&at, scores, (code[j >> 3] >> (j & 7)) & 1);"
-_VISIT_LEVEL = "        add(&at, scores, values[get(code, j)]);"
-_VISIT_PAIR = """        const uint32_t entry = 2 * get(code, j);
-        add(&at, scores, values[entry]);
-        add(&at, scores, values[entry + 1]);"""
 # What a device answers by each rule: in words, with one score, and with several.
 _ANSWERS: dict[type[Rule], tuple[str, str, str]] = {
     ArgMax: ("the class of a code, an index of {p}_classes", "scores[0] > 0", "argmax.c"),
@@ -106,17 +99,25 @@ class ScoreTables:
 
     def part(self, names: dict[str, Any], favor: str) -> Part:
         """Return the tables and functions in C, for `names` that every template knows."""
-        kept = weight_code(self.rounded, self.kind, favor)
-        tables = [*kept.tables, Table("bias", self.rounded.bias, "What scores start from.")]
-        if not self._adds_bits:
-            tables.append(Table("values", self.rounded.values, "Values of the levels."))
-        source = self._scores_source(names, kept) + self._decide_source(names)
+        tables, next_weight, may_skip = weight_code(self.rounded, self.kind, favor)
+        tables += (Table("bias", self.rounded.bias, "What scores start from."),)
+        if self.rounded.values.shape == (2,):
+            # A score is a sum over set bits, without a multiplication.
+            get, visit = "", "visit_set_bit.c" if may_skip else "visit_bit.c"
+        else:
+            tables += (Table("values", self.rounded.values, "Values of the levels."),)
+            get, visit = get_source(stored_bits(self.bits)), f"visit_{self.rounded.values.ndim}.c"
+        columns, last = len(self.rounded.bias), ""
+        if self.reference is not None:
+            last = filled("last.c" if self.reference == columns else "reference.c", reference=self.reference)
+        words = {"columns": columns, "score_type": self._score_type, "next_weight": next_weight}
+        source = get + filled("scores.c", **names, **words, visit=filled(visit), last=last)
         # Each label is a pointer and its text.
         labels = [] if self.classes is None else [len(str(label).encode()) + 5 for label in self.classes.tolist()]
         voting = isinstance(self.rule, Votes)
         code_bytes = 260 + 100 * voting + sum(labels)
         work_bytes = 4 * self.n_scores + 96 + 4 * len(labels) * voting
-        return Part(tuple(tables), source, frozenset(), code_bytes, work_bytes)
+        return Part(tables, source + self._decide_source(names), code_bytes, work_bytes)
 
     def header(self, names: dict[str, Any]) -> str:
         """Return the declarations in C, for `names` that every template knows."""
@@ -133,27 +134,8 @@ class ScoreTables:
         return text
 
     @property
-    def _adds_bits(self) -> bool:
-        """Whether a score is a sum over set bits, without a multiplication."""
-        return self.rounded.values.shape == (2,)
-
-    @property
     def _score_type(self) -> str:
         return "float" if self.kind == "float16" else "int32_t"
-
-    def _scores_source(self, names: dict[str, Any], kept: WeightCode) -> str:
-        get = "" if self._adds_bits else get_source(stored_bits(self.bits))
-        if self._adds_bits:
-            visit = _VISIT_SET_BIT if kept.may_skip else _VISIT_BIT
-        else:
-            visit = _VISIT_PAIR if self.rounded.values.ndim == 2 else _VISIT_LEVEL
-        columns, last = len(self.rounded.bias), ""
-        if self.reference == columns:
-            last = "\n    scores[COLUMNS] = 0;"
-        elif self.reference is not None:
-            last = filled("reference.c", reference=self.reference).rstrip("\n")
-        shape = {"columns": columns, "score_type": self._score_type}
-        return get + filled("scores.c", **names, **shape, next_weight=kept.source, visit=visit, last=last)
 
     def _decide_source(self, names: dict[str, Any]) -> str:
         if isinstance(self.rule, Values):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from string import Template
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,9 @@ class Table:
     def declaration(self) -> str:
         """Return the definition in C, with a comment above."""
         kind = _C_TYPES[self.values.dtype.str[1:]]
-        texts = [c_number(v) for v in self.values.ravel()]
-        return f"\n/* {self.what} */\nstatic const {kind} {self.name}[{self.values.size}] = {{\n{_lines(texts)}\n}};\n"
+        words = ", ".join(map(c_number, self.values.ravel())) + ","
+        texts = fill(words, _LINE, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+        return f"\n/* {self.what} */\nstatic const {kind} {self.name}[{self.values.size}] = {{\n{texts}\n}};\n"
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,13 @@ class Part:
 
     tables: tuple[Table, ...]
     source: str
-    headers: frozenset[str]  # standard ones that it needs
-    code_bytes: int  # machine code on a Cortex-M4 with -Os, rounded up
-    work_bytes: int  # stack
+    code_bytes: int = 0  # machine code on a Cortex-M4 with -Os, rounded up
+    work_bytes: int = 0  # stack
+
+    def __add__(self, other: Part) -> Part:
+        """Return both, one after the other."""
+        sizes = self.code_bytes + other.code_bytes, self.work_bytes + other.work_bytes
+        return Part(self.tables + other.tables, self.source + other.source, *sizes)
 
     def text(self) -> str:
         """Return tables, then code."""
@@ -159,14 +165,3 @@ def get_source(bits: int) -> str:
 @cache
 def _template(name: str) -> Template:
     return Template(resources.files("lowtide.device").joinpath("templates", name).read_text(encoding="utf-8"))
-
-
-def _lines(texts: list[str]) -> str:
-    """Return comma-separated texts in lines of bounded length."""
-    lines, line = [], "   "
-    for text in texts:
-        if len(line) + len(text) + 2 > _LINE:
-            lines.append(line)
-            line = "   "
-        line += f" {text},"
-    return "\n".join([*lines, line])

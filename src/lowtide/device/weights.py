@@ -27,24 +27,13 @@ _CUTS = np.linspace(0.3, 1.0, 36)
 
 @dataclass(frozen=True)
 class RoundedWeights:
-    """Scores unit (sum_f values[level] weights[f, c] + bias[c]), all but the unit in small numbers.
+    """Scores unit (sum_f values[level] weights[f, c] + bias[c]), all but the unit in small numbers."""
 
-    Attributes
-    ----------
-    weights : ndarray (n_features, n_columns), int8, or float16
-    values : ndarray (2^bits,) or (2^bits, 2), int16, or float32
-        The codebook; 0 and 1 for one bit, so that a score is a sum over the bits that are set.
-    bias : ndarray (n_columns,), int32, or float32
-    unit : float
-    error : float
-        Standard deviation of what rounding moves a decision value by, over codes of independent levels.
-    """
-
-    weights: NDArray[Any]
-    values: NDArray[Any]
-    bias: NDArray[Any]
+    weights: NDArray[Any]  # (n_features, n_columns), int8, or float16
+    values: NDArray[Any]  # the codebook, int16 or float32; 0 and 1 for one bit: a sum over the bits that are set
+    bias: NDArray[Any]  # (n_columns,), int32, or float32
     unit: float
-    error: float
+    error: float  # standard deviation of what rounding moves a decision value by, over codes of independent levels
 
 
 def round_weights(W: Floats, intercept: Floats, codebook: NDArray[Any], kind: str) -> RoundedWeights:
@@ -106,54 +95,45 @@ def _best_step(W: Floats, most: int) -> float:
 
 def _mean_score(W: Floats, book: Floats) -> Floats:
     """Return the mean of a column's score when every level is as likely as another."""
-    width = 1 if book.ndim == 1 else book.shape[1]
-    return np.asarray(np.tile(book.reshape(-1, width).mean(axis=0), len(W) // width) @ W)
+    return np.asarray(_for_each_row(book.mean(axis=0), W) @ W)
 
 
 def _error(W: Floats, rounded: Floats, book: Floats, values: Floats) -> float:
     """Return the standard deviation of what rounding does to a score when every level is as likely as another."""
-    width = 1 if book.ndim == 1 else book.shape[1]
-    squares = np.var(book.reshape(-1, width), axis=0)
-    lost = np.mean((book - values).reshape(-1, width) ** 2, axis=0)
-    per_feature = (W - rounded) ** 2 * np.tile(squares, len(W) // width)[:, None]
-    per_feature += W**2 * np.tile(lost, len(W) // width)[:, None]
+    squares, lost = np.var(book, axis=0), np.mean((book - values) ** 2, axis=0)
+    per_feature = (W - rounded) ** 2 * _for_each_row(squares, W)[:, None]
+    per_feature += W**2 * _for_each_row(lost, W)[:, None]
     return float(np.sqrt(per_feature.sum(axis=0).max()))
 
 
-@dataclass(frozen=True)
-class WeightCode:
-    """Tables, and a function `next_weight` that reads from a place and moves it."""
-
-    tables: tuple[Table, ...]
-    source: str
-    may_skip: bool  # the place is a number of weights: some can be passed over unread
+def _for_each_row(of_level: Any, W: Floats) -> Floats:
+    """Return what holds for the one or two values of a level, for each row of W."""
+    return np.tile(of_level, len(W) // np.size(of_level))
 
 
-def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> WeightCode:
-    """Return weights side by side, or, to save flash, under a prefix code when that is shorter."""
+def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> tuple[tuple[Table, ...], str, bool]:
+    """Return tables and a function `next_weight` in C that reads from a place and moves it.
+
+    Weights stand side by side, so that some can be passed over unread, which is the last that is returned; or, to save
+    flash, under a prefix code where that is shorter.
+    """
     weights, what = rounded.weights, f"Weights, {len(rounded.bias)} a feature"
     if kind == "float16":
-        table = Table("weights", weights.view(np.uint16), f"{what}, IEEE binary16.")
-        return WeightCode((table,), filled("half.c"), may_skip=True)
-    if kind == "int8":
-        plain = WeightCode((Table("weights", weights, f"{what}."),), filled("bytes.c"), may_skip=True)
-    else:
+        return (Table("weights", weights.view(np.uint16), f"{what}, IEEE binary16."),), filled("half.c"), True
+    table, source = Table("weights", weights, f"{what}."), filled("bytes.c")
+    if kind != "int8":
         bits = WEIGHTS[kind]
         table = Table("weights", pack_fields(weights, bits), f"{what}, {bits} bits each.")
-        shape = {"weight_bits": bits, "weight_mask": (1 << bits) - 1, "weight_sign": 1 << (bits - 1)}
-        plain = WeightCode((table,), filled("fields.c", **shape), may_skip=True)
+        source = filled("fields.c", weight_bits=bits, weight_mask=(1 << bits) - 1, weight_sign=1 << (bits - 1))
     if favor == "time":
-        return plain
+        return (table,), source, True
     coded = PrefixCoded.of(weights)
-    return _under_prefix_code(coded, what) if coded.nbytes < plain.tables[0].nbytes else plain
-
-
-def _under_prefix_code(coded: PrefixCoded, what: str) -> WeightCode:
+    if coded.nbytes >= table.nbytes:
+        return (table,), source, True
     packed = Table("weights", coded.packed, f"{what}, under a prefix code.")
-    tables = (packed, Table("words", coded.words, "Words of the code, by the bits that follow."))
+    words = Table("words", coded.words, "Words of the code, by the bits that follow.")
     masks = {"word_mask": (1 << LONGEST) - 1, "low_mask": (1 << coded.low) - 1}
-    source = filled("prefix.c", longest=LONGEST, low=coded.low, offset=coded.offset, **masks)
-    return WeightCode(tables, source, may_skip=False)
+    return (packed, words), filled("prefix.c", longest=LONGEST, low=coded.low, offset=coded.offset, **masks), False
 
 
 @dataclass(frozen=True)
@@ -162,23 +142,12 @@ class PrefixCoded:
 
     Near zero the low bits of a bell-shaped law are as good as uniform: to give only the high bits words of their own
     loses little and keeps the table small.
-
-    Attributes
-    ----------
-    packed : ndarray of uint8
-        Little bit order, and two bytes more that a reader may touch.
-    words : ndarray (2^LONGEST,), uint8
-        By the next bits: 8 times the high bits of the integer less the offset, and the length of the word.
-    low : int
-        Low bits that follow a word.
-    offset : int
-        What has to be taken off.
     """
 
-    packed: NDArray[np.uint8]
-    words: NDArray[np.uint8]
-    low: int
-    offset: int
+    packed: NDArray[np.uint8]  # little bit order, and two bytes more that a reader may touch
+    words: NDArray[np.uint8]  # (2^LONGEST,) by the next bits: 8 times the high bits, and the length of the word
+    low: int  # bits that follow a word
+    offset: int  # what has to be taken off
 
     @classmethod
     def of(cls, values: NDArray[np.int8]) -> Self:

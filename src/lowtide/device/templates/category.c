@@ -1,4 +1,8 @@
 
+static const char *const texts[${n_texts}] = {
+    ${texts},
+};
+
 int ${p}_category(uint32_t column, const char *text)
 {
     uint32_t t, i;

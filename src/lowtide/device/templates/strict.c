@@ -1,3 +1,4 @@
+#include <float.h>
 
 #if FLT_EVAL_METHOD != 0
 #error "float must be computed as float: on 32-bit x86 compile with -msse2 -mfpmath=sse"

@@ -1,0 +1,2 @@
+
+    scores[COLUMNS] = 0;

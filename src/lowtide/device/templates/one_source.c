@@ -1,0 +1,5 @@
+
+static double source(const ${row_type} *row, uint32_t from, uint32_t i)
+{
+${body}
+}

@@ -1,0 +1,4 @@
+static float scale_of(uint32_t j)
+{
+    return scales[j];
+}

@@ -1,0 +1,1 @@
+        add(&at, scores, values[get(code, j)]);

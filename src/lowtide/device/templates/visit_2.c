@@ -1,0 +1,3 @@
+        const uint32_t entry = 2 * get(code, j);
+        add(&at, scores, values[entry]);
+        add(&at, scores, values[entry + 1]);

@@ -1,0 +1,1 @@
+        add(&at, scores, (code[j >> 3] >> (j & 7)) & 1);
