@@ -20,16 +20,13 @@ from lowtide.encoders.encoder import (
     count_levels,
     fingerprint,
     kept_offset,
+    kept_sizes,
     prefixed,
     resolve_quantizer,
 )
-from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
+from lowtide.encoders.estimation import LaidBlock, Pair, Side, feature_pair
 from lowtide.encoders.random_features import DrawnFourier
-from lowtide.encoders.rows import (
-    dense_rows,
-    some_rows,
-    warn_when_phases_lose_their_fraction,
-)
+from lowtide.encoders.rows import dense_rows, some_rows, warn_when_phases_lose_their_fraction
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
 from lowtide.maps import CosSin
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
@@ -181,14 +178,10 @@ class DrawnAsymmetric(DrawnFourier):
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of the left and the right side say of their product."""
-        rules = {"full": Rule(CosSin()), "codes": Rule(CosSin(), self.quantizer_spec, self.quantizer)}
-        left, right = (rules[side] for side in sides)
-        parts = tuple(
-            LaidBlock(block, projection.blocks, n)
-            for block, projection, n in zip(self.blocks, self.projections, self.block_columns)
-        )
-        exact = self.kernel.gram if "full" in sides else None
-        return feature_pair(parts, left, right, self.n_features, exact, closed_form=self.kernel.closed_form)
+        laid = zip(self.blocks, (projection.blocks for projection in self.projections), self.block_columns)
+        parts = tuple(LaidBlock(*part) for part in laid)
+        rules, exact = self.rules_of(CosSin(), sides), self.kernel.gram if "full" in sides else None
+        return feature_pair(parts, rules, self.n_features, exact, closed_form=self.kernel.closed_form)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the layout of each block, the dither, and the left side's phases."""
@@ -196,7 +189,7 @@ class DrawnAsymmetric(DrawnFourier):
             "kernel": KERNELS.to_config(self.kernel),
             "form": self.form,
             "projection": PROJECTIONS.to_config(self.layout),
-            "quantizer": None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec),
+            "quantizer": self.quantizer_config,
             "n_frequencies": list(self.n_frequencies),
             "n_components": self.n_components,
             "n_features": self.n_features,
@@ -204,45 +197,28 @@ class DrawnAsymmetric(DrawnFourier):
         arrays = {"offset": self.offset, "left_offset": self.left_offset}
         for i, projection in enumerate(self.projections):
             arrays |= prefixed(f"block{i}.projection", projection.arrays())
-        drawn = {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
-        return spec, arrays | drawn
+        return spec, arrays | self.quantizer_arrays
 
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
         """Return the blocks that were described."""
-        owner = cls.kind
-        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
+        owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         counts = [check_integer(owner, "n_frequencies", count, 1) for count in spec["n_frequencies"]]
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset, left = (kept_offset(owner, arrays[name], sum(counts)) for name in ("offset", "left_offset"))
         kernel, layout = KERNELS.from_config(spec["kernel"]), PROJECTIONS.from_config(spec["projection"])
         form = check_option(owner, "form", spec["form"], ("blocks", "phase"))
         blocks = measure_blocks(kernel, n_features, form)
-        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
         if len(counts) != len(blocks) or n_components not in (2 * sum(counts), 2 * sum(counts) - 1):
             need = f"n_frequencies must be {len(blocks)} counts for {n_components} components"
             raise fail(owner, need, counts)
-        projections = [
-            block_layout(block, layout).restore(
-                block.frequencies, n_features, count, arrays_of(f"block{i}.projection", arrays)
-            )
-            for i, (block, count) in enumerate(zip(blocks, counts))
-        ]
-        quantizer = None if spec["quantizer"] is None else QUANTIZERS.from_config(spec["quantizer"])
-        drawn = None if quantizer is None else quantizer.restore(CosSin(), arrays_of("quantizer", arrays))
-        count_levels(owner, quantizer, drawn, CosSin(), n_components)
-        return cls(
-            kernel=kernel,
-            form=form,
-            layout=layout,
-            projections=tuple(projections),
-            offset=offset,
-            left_offset=left,
-            quantizer_spec=quantizer,
-            quantizer=drawn,
-            n_components=n_components,
-            n_features=n_features,
+        kept = (arrays_of(f"block{i}.projection", arrays) for i in range(len(blocks)))
+        projections = tuple(
+            block_layout(block, layout).restore(block.frequencies, n_features, count, own)
+            for block, count, own in zip(blocks, counts, kept)
         )
+        quantizers = cls.kept_quantizer(spec, arrays, CosSin(), n_components)
+        return cls(kernel, form, layout, projections, offset, left, *quantizers, n_components, n_features)
 
 
 @dataclass(eq=False, repr=False)
@@ -365,18 +341,9 @@ class AsymmetricFeatures(Encoder):
         )
         offset = for_dither.random(sum(counts), dtype=np.float32)
         turns = [block.phases(projection.weights()) for block, projection in zip(blocks, projections)]
-        self.drawn_ = DrawnAsymmetric(
-            kernel=kernel,
-            form=form,
-            layout=copy(layout),
-            projections=projections,
-            offset=offset,
-            left_offset=_fraction(np.concatenate(turns) + offset.astype(np.float64)),
-            quantizer_spec=quantizer,
-            quantizer=drawn_quantizer,
-            n_components=n_columns,
-            n_features=rows.shape[1],
-        )
+        left = _fraction(np.concatenate(turns) + offset.astype(np.float64))
+        parts = (kernel, form, copy(layout), projections, offset, left, quantizer, drawn_quantizer)
+        self.drawn_ = DrawnAsymmetric(*parts, n_columns, rows.shape[1])
         warn_when_phases_lose_their_fraction(self.drawn_.phases(some_rows(rows, 64)))
         return self
 
@@ -424,10 +391,6 @@ class AsymmetricFeatures(Encoder):
         """
         rows = self.check_rows(X)
         return self.drawn_.embed(rows)
-
-    @property
-    def _right_side(self) -> bytes:
-        return self.drawn_.side_right
 
 
 def _fraction(turns: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
 from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
@@ -64,6 +64,11 @@ class DrawnEncoder(ABC):
     @abstractmethod
     def side(self) -> bytes:
         """Identity of the rule that makes levels of phases, 16 bytes; zeros where there is no coded side."""
+
+    @property
+    def side_right(self) -> bytes:
+        """Identity of the codes that may stand right in a product, where those have a rule of their own."""
+        return self.side
 
     @property
     @abstractmethod
@@ -396,12 +401,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
         if "codes" in (left, right) and not drawn.has_codes:
             raise fail(owner, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self._operand(X, drawn.side), self._operand(Y, self._right_side), (left, right)
-
-    @property
-    def _right_side(self) -> bytes:
-        """Identity of the codes that may stand right."""
-        return self.drawn_.side
+        return self._operand(X, drawn.side), self._operand(Y, drawn.side_right), (left, right)
 
     def _operand(self, X: Any, side: bytes) -> Any:
         if not isinstance(X, Codes):
@@ -468,6 +468,17 @@ def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[n
     if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
         raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
     return np.array(kept)
+
+
+def kept_sizes(owner: str, spec: dict[str, Any]) -> tuple[int, int]:
+    """Return the kept numbers of columns in and of components, or refuse them."""
+    n_features, n_components = (check_integer(owner, name, spec[name], 1) for name in ("n_features", "n_components"))
+    return n_features, n_components
+
+
+def kept_gamma(owner: str, spec: dict[str, Any]) -> float | None:
+    """Return the kept gamma, None where there was none, or refuse it."""
+    return None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"])
 
 
 def prefixed(part: str, arrays: Arrays) -> Arrays:

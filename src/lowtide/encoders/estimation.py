@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,25 +37,14 @@ _CHUNK = 1 << 23
 
 @dataclass(frozen=True)
 class Pair:
-    """What the moments of two sides say of their product P.
+    """What the moments of two sides say of their product P."""
 
-    Attributes
-    ----------
-    mean : function of validated rows X, Y
-        E P, float64 (n, n_y).
-    variance : function of validated rows X, Y; None where it has no closed form
-    variance_seen : function of left, right and the estimates K; None where only the rows tell
-        The variance from what the two sides themselves show, for codes whose rows are not there.
-    value_at_zero : function of nothing
-        E P at x = y.
-    distance : function of estimates; None where the mean is no function of a distance
-    """
-
-    mean: Callable[[Any, Any], Floats]
-    variance: Callable[[Any, Any], Floats] | None
+    mean: Callable[[Any, Any], Floats]  # E P of validated rows X, Y, (n, n_y)
+    variance: Callable[[Any, Any], Floats] | None  # of the same; None where it has no closed form
+    # From left, right and the estimates K, for codes whose rows are not there; None where only the rows tell.
     variance_seen: Callable[[Any, Any, NDArray[Any]], Floats] | None
-    value_at_zero: Callable[[], float]
-    distance: Callable[[ArrayLike], Floats] | None = None
+    value_at_zero: Callable[[], float]  # E P at x = y
+    distance: Callable[[ArrayLike], Floats] | None = None  # of estimates; None where the mean is no function of it
 
 
 def kernel_estimate(
@@ -142,8 +131,8 @@ class LaidBlock(NamedTuple):
     @property
     def kernel(self) -> Kernel | None:
         """The symmetric kernel that the block is, moved by a shift and turned by a sign; None for other laws."""
-        known = isinstance(self.block.frequencies, Kernel) and self.block.turn in (0.0, 0.5)
-        return self.block.frequencies if known and isinstance(self.block.frequencies, Kernel) else None
+        law = self.block.frequencies
+        return law if isinstance(law, Kernel) and self.block.turn in (0.0, 0.5) else None
 
     @property
     def is_plain(self) -> bool:
@@ -153,65 +142,48 @@ class LaidBlock(NamedTuple):
 
 def feature_pair(
     parts: tuple[LaidBlock, ...],
-    left: Rule,
-    right: Rule,
+    rules: tuple[Rule, Rule],
     n_features: int,
     exact: Callable[[Any, Any], Floats] | None = None,
     closed_form: bool = True,
 ) -> Pair:
-    """Return the pair of two rules on the frequencies of some parts.
+    """Return the pair of two rules on the frequencies of some parts, whose kernels add up.
 
-    Parameters
-    ----------
-    parts : tuple of LaidBlock
-        The kernel is the sum of their kernels.
-    left, right : Rule
-    n_features : int
-        Columns of a row.
-    exact : function of X and Y, optional
-        The mean, where one side is full and the product is unbiased for a kernel that is known better.
-    closed_form : bool, default=True
-        Whether the characteristic function of the blocks is known; without it the sides themselves must show the error.
+    `exact` is the mean, where one side is full and the product is unbiased for a kernel that is known better. Where the
+    characteristic function of the blocks is not known in closed form the sides themselves must show the error.
     """
+    is_plain = len(parts) == 1 and parts[0].is_plain
 
-    def moments(X: Any, Y: Any) -> list[tuple[Floats, Floats]]:
-        left_rows, right_rows = (X, Y) if _is_plain(parts) else (dense_rows(X), dense_rows(Y))
-        return [_part_moments(part, left, right, left_rows, right_rows) for part in parts]
+    def moments(X: Any, Y: Any) -> tuple[Floats, Floats]:
+        rows = (X, Y) if is_plain else (dense_rows(X), dense_rows(Y))
+        means, variances = zip(*(_part_moments(part, rules, *rows) for part in parts))
+        return np.asarray(sum(means)), np.asarray(sum(variances))
 
     def mean(X: Any, Y: Any) -> Floats:
-        if exact is None and not closed_form:
+        if exact is not None:
+            return exact(X, Y)
+        if not closed_form:
             need, got = "expected_kernel needs a kernel in closed form", "another with codes on both sides"
             raise fail("AsymmetricFeatures", need, got, "Keep a side full.")
-        return exact(X, Y) if exact is not None else _total(mean for mean, _ in moments(X, Y))
+        return moments(X, Y)[0]
 
     def variance(X: Any, Y: Any) -> Floats:
-        return _total(variance for _, variance in moments(X, Y))
+        return moments(X, Y)[1]
 
-    def at_zero() -> float:
+    if not is_plain:
         origin = np.zeros((1, n_features))
-        return float(mean(origin, origin)[0, 0])
-
-    if not _is_plain(parts):
-        spread = _spread_over_frequencies(tuple(part.n_columns for part in parts))
-        return Pair(mean, variance if closed_form else None, spread, at_zero)
-    curves = _curves_of(parts[0], left, right, n_features)
+        seen = partial(_spread_over_frequencies, [part.n_columns for part in parts])
+        return Pair(mean, variance if closed_form else None, seen, lambda: float(mean(origin, origin)[0, 0]))
+    mean_curve, variance_curve = _curves(parts[0], rules, n_features)
 
     def at_estimate(_left: Any, _right: Any, K: NDArray[Any]) -> Floats:
         # Too far to tell counts as infinitely far.
-        return curves.variance(np.nan_to_num(curves.mean.inverse(K), nan=np.inf))
+        return variance_curve(np.nan_to_num(mean_curve.inverse(K), nan=np.inf))
 
-    return Pair(mean, variance, at_estimate, lambda: float(curves.mean(0.0)), curves.mean.inverse)
-
-
-def _is_plain(parts: tuple[LaidBlock, ...]) -> bool:
-    return len(parts) == 1 and parts[0].is_plain
+    return Pair(mean, variance, at_estimate, lambda: float(mean_curve(0.0)), mean_curve.inverse)
 
 
-def _total(terms: Any) -> Floats:
-    return np.asarray(sum(terms))
-
-
-def _part_moments(part: LaidBlock, left: Rule, right: Rule, X: Any, Y: Any) -> tuple[Floats, Floats]:
+def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> tuple[Floats, Floats]:
     """Return mean and variance of a part's product for every pair of rows, (n, n_y) each.
 
     A block whose frequencies are those of a symmetric kernel is an estimate of that kernel; the layout's covariance
@@ -220,49 +192,44 @@ def _part_moments(part: LaidBlock, left: Rule, right: Rule, X: Any, Y: Any) -> t
     """
     block, kernel = part.block, part.kernel
     if kernel is not None:
-        curves = _curves_of(part, left, right, X.shape[1])
+        mean, variance = _curves(part, rules, X.shape[1])
         distance = distances(X if block.shift is None else X + block.shift, Y, kernel.norm)
         sign = 1.0 if block.turn == 0.0 else -1.0
-        return sign * block.mass * curves.mean(distance), block.mass**2 * np.maximum(curves.variance(distance), 0.0)
+        return sign * block.mass * mean(distance), block.mass**2 * np.maximum(variance(distance), 0.0)
     step = max(1, _CHUNK // max(1, Y.size))
-    pieces = [
-        _by_harmonics(block, left.moments(), right.moments(), part.n_columns, X[i : i + step, None] - Y[None])
-        for i in range(0, len(X), step)
-    ]
+    groups = _groups(rules, part.n_columns)
+    pieces = [_by_harmonics(part, groups, X[i : i + step, None] - Y[None]) for i in range(0, len(X), step)]
     empty = np.zeros((0, len(Y)))
     means, variances = zip(*pieces) if pieces else ((empty,), (empty,))
     return np.concatenate(means), np.concatenate(variances)
 
 
-class _Curves(NamedTuple):
-    """An estimate's mean and variance, tabulated over distance."""
-
-    mean: Curve
-    variance: Curve
-
-
-def _curves_of(part: LaidBlock, left: Rule, right: Rule, n_features: int) -> _Curves:
+def _curves(part: LaidBlock, rules: tuple[Rule, Rule], n_features: int) -> tuple[Curve, Curve]:
+    """Return mean and variance of a symmetric kernel's part, tabulated over distance."""
     assert part.kernel is not None
-    return _pair_curves(part.kernel, part.layout, left, right, part.n_columns, n_features)
+    return _pair_curves(part.kernel, part.layout, rules, part.n_columns, n_features)
 
 
 @lru_cache(maxsize=64)
 def _pair_curves(
-    kernel: Kernel, blocks: Blocks, left: Rule, right: Rule, n_components: int, n_features: int
-) -> _Curves:
+    kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
+) -> tuple[Curve, Curve]:
     """Tabulate the estimate (2/m) sum_j sum_i f_i(x) g_i(y) over frequencies j and their components i.
 
     Frequencies of one block are orthogonal, so beside the variance of each there is the covariance of pairs within a
     block: exact for Haar blocks; a Hadamard block has up to 11% more variance when rows are padded from a few columns.
     """
-    groups = _groups(left.moments(), right.moments(), left.feature_map.width, n_components)
+    groups = _groups(rules, n_components)
     factor = 2.0 / n_components
 
     def mean(s: Floats) -> Floats:
         return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
 
-    shares = np.concatenate([np.full(count, factor * _first_harmonic(pair)) for pair, count in groups])
-    pairs = _pairs_within_blocks(shares, blocks)
+    # The coefficient of kappa(s) in the mean of each frequency's product; its products with others of the same block.
+    firsts = [float(2.0 * np.vdot(pair.right.mean[:, 1], pair.left.mean[:, 1]).real) for pair, _ in groups]
+    shares = np.repeat(factor * np.array(firsts), [count for _, count in groups])
+    starts = np.cumsum((0, *blocks.sizes))[:-1]
+    pairs = float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
     amplitudes = groups[0][0].amplitudes
     harmonics = np.where(np.abs(amplitudes) > _SMALLEST_HARMONIC, amplitudes, 0.0)
 
@@ -271,38 +238,26 @@ def _pair_curves(
         return own + pairs * covariance(kernel, blocks, s, harmonics)
 
     unit, _ = kernel_reach(kernel, n_features)
-    return _Curves(Curve(mean, unit), Curve(variance, unit))
+    return Curve(mean, unit), Curve(variance, unit)
 
 
-def _groups(left: Moments, right: Moments, width: int, n_components: int) -> list[tuple[PairMoments, int]]:
+def _groups(rules: tuple[Rule, Rule], n_components: int) -> list[tuple[PairMoments, int]]:
     """Return whole frequencies and, when the last sine was dropped, the one that is used in part."""
-    whole, rest = divmod(n_components, width)
+    left, right = (rule.moments() for rule in rules)
+    whole, rest = divmod(n_components, rules[0].feature_map.width)
     groups = [(PairMoments(left, right), whole)] if whole else []
     if rest:
         groups.append((PairMoments(left.first(rest), right.first(rest)), 1))
     return groups
 
 
-def _first_harmonic(pair: PairMoments) -> float:
-    """Return the coefficient of kappa(s) in the mean of one frequency's product."""
-    return float(2.0 * np.vdot(pair.right.mean[:, 1], pair.left.mean[:, 1]).real)
-
-
-def _pairs_within_blocks(shares: Floats, blocks: Blocks) -> float:
-    """Return the sum over blocks of (sum of shares)^2 - (sum of their squares)."""
-    starts = np.cumsum((0, *blocks.sizes))[:-1]
-    return float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
-
-
-def _by_harmonics(
-    block: MeasureBlock, left: Moments, right: Moments, n_components: int, difference: Floats
-) -> tuple[Floats, Floats]:
+def _by_harmonics(part: LaidBlock, groups: list[tuple[PairMoments, int]], difference: Floats) -> tuple[Floats, Floats]:
     """Return mean and variance of independent frequencies at differences (..., n_features)."""
-    factor = 2.0 * block.mass / n_components
+    factor = 2.0 * part.block.mass / part.n_columns
     delta = difference.reshape(-1, difference.shape[-1])
     mean, variance = np.zeros(len(delta)), np.zeros(len(delta))
-    for pair, count in _groups(left, right, 2, n_components):
-        first, second = _pair_sums(block, pair, delta)
+    for pair, count in groups:
+        first, second = _pair_sums(part.block, pair, delta)
         mean += factor * count * first
         variance += factor**2 * count * np.maximum(second - first**2, 0.0)
     return mean.reshape(difference.shape[:-1]), variance.reshape(difference.shape[:-1])
@@ -337,25 +292,18 @@ def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[F
     return sums[0], sums[1]
 
 
-def _spread_over_frequencies(columns: tuple[int, ...]) -> Callable[[Any, Any, NDArray[Any]], Floats]:
+def _spread_over_frequencies(columns: list[int], left: Any, right: Any, _K: NDArray[Any]) -> Floats:
     """Return the variance that the spread of a product over its frequencies shows, taken as independent.
 
     With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2.
     """
-
-    def variance(left: Any, right: Any, _K: NDArray[Any]) -> Floats:
-        arrays = [np.asarray(side, dtype=np.float64) for side in (left, right)]
-        total = np.zeros((len(arrays[0]), len(arrays[1])))
-        start = 0
-        for n in columns:
-            L, R = (array[:, start : start + n] for array in arrays)
-            count = -(-n // 2)
-            square = _squares(L) @ _squares(R).T
-            total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
-            start += n
-        return total
-
-    return variance
+    total = np.zeros((len(left), len(right)))
+    ends = np.cumsum(columns)[:-1]
+    for L, R in zip(*(np.split(np.asarray(side, dtype=np.float64), ends, axis=1) for side in (left, right))):
+        count = -(-L.shape[1] // 2)
+        square = _squares(L) @ _squares(R).T
+        total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
+    return total
 
 
 def _squares(F: Floats) -> Floats:

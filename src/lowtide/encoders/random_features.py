@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes
 from lowtide.encoders.encoder import (
     NO_SIDE,
@@ -20,7 +20,9 @@ from lowtide.encoders.encoder import (
     arrays_of,
     count_levels,
     fingerprint,
+    kept_gamma,
     kept_offset,
+    kept_sizes,
     prefixed,
     resolve_quantizer,
 )
@@ -68,12 +70,39 @@ class DrawnFourier(DrawnEncoder):
             raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
         return self.quantizer
 
+    def rules_of(self, feature_map: FeatureMap, sides: tuple[Side, Side]) -> tuple[Rule, Rule]:
+        """Return the rules that make two sides of phases."""
+        rules = {"full": Rule(feature_map), "codes": Rule(feature_map, self.quantizer_spec, self.quantizer)}
+        return rules[sides[0]], rules[sides[1]]
+
+    @property
+    def quantizer_config(self) -> dict[str, Any] | None:
+        """The quantizer, ready for JSON."""
+        return None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec)
+
+    @property
+    def quantizer_arrays(self) -> Arrays:
+        """What was drawn for the quantizer, under names of its own."""
+        return {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
+
+    @classmethod
+    def kept_quantizer(
+        cls, spec: dict[str, Any], arrays: Arrays, feature_map: FeatureMap, n_components: int
+    ) -> tuple[Quantizer | None, DrawnQuantizer | None]:
+        """Return the quantizer that was kept and what was drawn for it, or None and None for no coded side."""
+        if spec["quantizer"] is None:
+            return None, None
+        quantizer = QUANTIZERS.from_config(spec["quantizer"])
+        drawn = quantizer.restore(feature_map, arrays_of("quantizer", arrays))
+        count_levels(cls.kind, quantizer, drawn, feature_map, n_components)
+        return quantizer, drawn
+
     def identity_of(self, **more: Any) -> bytes:
         """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
         if self.quantizer is None:
             return NO_SIDE
         drawn = self.quantizer
-        arrays = {f"{i}": np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
+        arrays = {str(i): np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
         return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
@@ -146,13 +175,9 @@ class DrawnFeatures(DrawnFourier):
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product."""
-        rules = {
-            "full": Rule(self.feature_map),
-            "codes": Rule(self.feature_map, self.quantizer_spec, self.quantizer),
-        }
         (block,) = self.kernel.measures(self.n_features)
         part = LaidBlock(block, self.projection.blocks, self.n_components)
-        return feature_pair((part,), rules[sides[0]], rules[sides[1]], self.n_features)
+        return feature_pair((part,), self.rules_of(self.feature_map, sides), self.n_features)
 
     @property
     def random_weights(self) -> NDArray[np.float32]:
@@ -176,42 +201,27 @@ class DrawnFeatures(DrawnFourier):
             "gamma": self.gamma,
             "projection": PROJECTIONS.to_config(self.layout),
             "feature_map": FEATURE_MAPS.to_config(self.feature_map),
-            "quantizer": None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec),
+            "quantizer": self.quantizer_config,
             "n_components": self.n_components,
             "n_features": self.n_features,
             "seed": self.seed,
         }
-        drawn = {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
-        return spec, {"offset": self.offset, **prefixed("projection", self.projection.arrays()), **drawn}
+        drawn = prefixed("projection", self.projection.arrays()) | self.quantizer_arrays
+        return spec, {"offset": self.offset, **drawn}
 
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
         """Return the features that were described."""
-        owner = cls.kind
-        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
-        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
-        kernel = SYMMETRIC.from_config(spec["kernel"])
-        feature_map = FEATURE_MAPS.from_config(spec["feature_map"])
-        quantizer = None if spec["quantizer"] is None else QUANTIZERS.from_config(spec["quantizer"])
-        drawn = None if quantizer is None else quantizer.restore(feature_map, arrays_of("quantizer", arrays))
-        count_levels(owner, quantizer, drawn, feature_map, n_components)
+        owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
+        kernel, feature_map = SYMMETRIC.from_config(spec["kernel"]), FEATURE_MAPS.from_config(spec["feature_map"])
+        quantizers = cls.kept_quantizer(spec, arrays, feature_map, n_components)
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset = kept_offset(owner, arrays["offset"], feature_map.n_frequencies(n_components))
-        layout = PROJECTIONS.from_config(spec["projection"])
+        layout, gamma = PROJECTIONS.from_config(spec["projection"]), kept_gamma(owner, spec)
         projection = layout.restore(kernel, n_features, len(offset), arrays_of("projection", arrays))
-        return cls(
-            kernel=kernel,
-            gamma=None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"]),
-            layout=layout,
-            projection=projection,
-            offset=offset,
-            feature_map=feature_map,
-            quantizer_spec=quantizer,
-            quantizer=drawn,
-            n_components=n_components,
-            n_features=n_features,
-            seed=None if spec["seed"] is None else check_integer(owner, "seed", spec["seed"], 0, 2**63),
-        )
+        seed = None if spec["seed"] is None else check_integer(owner, "seed", spec["seed"], 0, 2**63)
+        drawn = (kernel, gamma, layout, projection, offset, feature_map, *quantizers)
+        return cls(*drawn, n_components, n_features, seed)
 
 
 @dataclass(eq=False, repr=False)
@@ -316,19 +326,9 @@ class RandomFeatures(Encoder):
         n_frequencies = feature_map.n_frequencies(n_components)
         layout = PROJECTIONS.resolve(self.projection)
         projection = layout.draw(kernel, rows.shape[1], n_frequencies, for_projection)
-        self.drawn_ = DrawnFeatures(
-            kernel=kernel,
-            gamma=gamma,
-            layout=copy(layout),
-            projection=projection,
-            offset=for_dither.random(n_frequencies, dtype=np.float32),
-            feature_map=copy(feature_map),
-            quantizer_spec=quantizer,
-            quantizer=drawn,
-            n_components=n_components,
-            n_features=rows.shape[1],
-            seed=seed,
-        )
+        offset = for_dither.random(n_frequencies, dtype=np.float32)
+        parts = (kernel, gamma, copy(layout), projection, offset, copy(feature_map), quantizer, drawn)
+        self.drawn_ = DrawnFeatures(*parts, n_components, rows.shape[1], seed)
         warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), projection))
         return self
 

@@ -20,14 +20,18 @@ from lowtide.encoders.codebooks import (
     scaled_kernel,
     warn_of_bias,
 )
-from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, prefixed
-from lowtide.encoders.estimation import Pair, Side, product
-from lowtide.encoders.rows import (
-    dense_rows,
-    fourier_rows,
-    linear_rows,
-    sketch_rows,
+from lowtide.encoders.encoder import (
+    Arrays,
+    DrawnEncoder,
+    Encoder,
+    arrays_of,
+    fingerprint,
+    kept_gamma,
+    kept_sizes,
+    prefixed,
 )
+from lowtide.encoders.estimation import Pair, Side, product
+from lowtide.encoders.rows import dense_rows, fourier_rows, linear_rows, sketch_rows
 from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import LineSteps, normal_steps
@@ -157,18 +161,11 @@ class DrawnSketch(DrawnEncoder):
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
         """Return the sketch that was described."""
-        owner = cls.kind
-        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
-        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
+        owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         layout = PROJECTIONS.from_config(spec["projection"])
-        return cls(
-            layout=layout,
-            projection=layout.restore(Gaussian(), n_features, n_components, arrays_of("projection", arrays)),
-            steps=normal_steps(check_integer(owner, "bits", spec["bits"], 1, 8)),
-            gamma=None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"]),
-            store_norms=bool(spec["store_norms"]),
-            n_features=n_features,
-        )
+        projection = layout.restore(Gaussian(), n_features, n_components, arrays_of("projection", arrays))
+        steps = normal_steps(check_integer(owner, "bits", spec["bits"], 1, 8))
+        return cls(layout, projection, steps, kept_gamma(owner, spec), bool(spec["store_norms"]), n_features)
 
 
 @dataclass(eq=False, repr=False)
@@ -263,14 +260,8 @@ class Sketch(Encoder):
         (child,) = np.random.SeedSequence(seed).spawn(1)
         layout = PROJECTIONS.resolve(self.projection)
         rng = np.random.Generator(np.random.PCG64(child))
-        self.drawn_ = DrawnSketch(
-            layout=layout,
-            projection=layout.draw(Gaussian(), rows.shape[1], n_components, rng),
-            steps=normal_steps(bits),
-            gamma=gamma,
-            store_norms=bool(self.store_norms),
-            n_features=rows.shape[1],
-        )
+        projection = layout.draw(Gaussian(), rows.shape[1], n_components, rng)
+        self.drawn_ = DrawnSketch(layout, projection, normal_steps(bits), gamma, bool(self.store_norms), rows.shape[1])
         return self
 
     def with_gamma(self, gamma: float) -> Sketch:

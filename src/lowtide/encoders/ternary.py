@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.codes import Codes
-from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint
+from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint, kept_gamma, kept_sizes
 from lowtide.encoders.estimation import Pair, Side
-from lowtide.encoders.rows import (
-    check_weight,
-    dense_rows,
-)
+from lowtide.encoders.rows import check_weight, dense_rows
 from lowtide.encoders.trits import Spread, Thresholds, trit_rows
 from lowtide.errors import LayoutWarning
 from lowtide.kernels import resolve_gamma
@@ -157,9 +154,7 @@ class DrawnTernary(DrawnEncoder):
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
         """Return the features that were described; W is made again from raw words of the seed."""
-        owner = cls.kind
-        n_features = check_integer(owner, "n_features", spec["n_features"], 1)
-        n_components = check_integer(owner, "n_components", spec["n_components"], 1)
+        owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         target, tau = TARGETS.from_config(spec["target"]), check_positive(owner, "tau", spec["tau"])
         sparsity = check_interval(owner, "sparsity", spec["sparsity"], 0.0, 0.999)
         seed = check_integer(owner, "seed", spec["seed"], 0, 2**63)
@@ -172,18 +167,9 @@ class DrawnTernary(DrawnEncoder):
             raise fail(owner, "the mean, and thresholds where those of the map are, must be finite", "others")
         case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
         match = replace(match_moments(target, tau), case=case, map=sigma, moments=sigma.moments(tau))
-        return cls(
-            target=target,
-            gamma=None if spec["gamma"] is None else check_positive(owner, "gamma", spec["gamma"]),
-            match=match,
-            tau=tau,
-            mean=mean,
-            sparsity=sparsity,
-            seed=seed,
-            projection=SparseTernary(sparsity).draw(n_features, n_components, seed),
-            thresholds=thresholds,
-            n_features=n_features,
-        )
+        projection = SparseTernary(sparsity).draw(n_features, n_components, seed)
+        solved = (target, kept_gamma(owner, spec), match, tau, mean)
+        return cls(*solved, sparsity, seed, projection, thresholds, n_features)
 
 
 @dataclass(eq=False, repr=False)
@@ -297,18 +283,9 @@ class TernaryFeatures(Encoder):
         tau = float(f"{scale**2 * spread.per_row:.10g}") or 1.0
         match = self._solve(target, tau)
         projection = SparseTernary(sparsity).draw(rows.shape[1], n_components, seed)
-        self.drawn_ = DrawnTernary(
-            target=target,
-            gamma=gamma,
-            match=match,
-            tau=tau,
-            mean=mean,
-            sparsity=sparsity,
-            seed=seed,
-            projection=projection,
-            thresholds=Thresholds.of(match.map, projection, mean, scale),
-            n_features=rows.shape[1],
-        )
+        thresholds = Thresholds.of(match.map, projection, mean, scale)
+        solved = (target, gamma, match, tau, mean)
+        self.drawn_ = DrawnTernary(*solved, sparsity, seed, projection, thresholds, rows.shape[1])
         return self
 
     def kernel_estimate(
