@@ -176,7 +176,7 @@ def export_c(
         name=name,
         header="",
         source=_source(parts, names, what.encoder),
-        tables={table.name: table.nbytes for part in parts for table in part.tables},
+        tables={table.name: table.values.nbytes for part in parts for table in part.tables},
         code_bytes=_IDENTITY_BYTES + sum(part.code_bytes for part in parts),
         ram_bytes=names["code_bytes"] + 4 * (scores.n_scores if scores else 0) + stack,
         error=None if scores is None else scores.rounded.error,
@@ -269,7 +269,7 @@ def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     if what.recipe is not None:
         columns = f"#define {names['P']}_COLUMNS {len(what.recipe.recipe.columns)}\n"
         refusal = ", or -2 for one\n   with a category that is not known" if what.recipe.refuses_unknown else ""
-        more = filled("category.h", **names) if what.recipe.has_texts else ""
+        more = filled("category.h", **names) if what.recipe.texts else ""
     encode = filled("encode.h", **names, refusal=refusal) + more
     decision = "" if what.scores is None else what.scores.header(names)
     comment = _comment(made, names, what)

@@ -57,11 +57,6 @@ class RecipeSource:
         """Whether a category that is not known makes an error."""
         return any(known.unknown == "error" for known in self._lists)
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether a column holds texts."""
-        return bool(self._texts)
-
     def describe(self, row: str, prefix: str) -> str:
         """Return what each column of a row is, for a comment, given the names of the row and of the functions."""
         parts = []
@@ -86,7 +81,7 @@ class RecipeSource:
             tables = [Table("runs", narrowed(runs), "What features come from, from where on, how many."), *tables]
             tables += self._list_tables()
             sources = self._sources(names, styles)
-        texts = [text for column in self._texts.values() for text in column]
+        texts = [text for column in self.texts.values() for text in column]
         n_pieces = len(self.recipe.steps) + (3 if sources else 0) + (1 if texts else 0)
         return Part(
             tuple(tables),
@@ -115,7 +110,7 @@ class RecipeSource:
         return {c.column for c in self._lists if not any(isinstance(value, str) for value in c.values)}
 
     @cached_property
-    def _texts(self) -> dict[int, list[str]]:
+    def texts(self) -> dict[int, list[str]]:
         """The texts of each column that holds some: a row has their places."""
         found: dict[int, dict[str, None]] = {}
         for known in self._lists:
@@ -128,8 +123,8 @@ class RecipeSource:
         """Return what a column holds, in words."""
         lists = [known for known in self._lists if known.column == column]
         gone = " or NaN" if all(c.unknown == "ignore" or _missing_place(c) for c in lists) else ""
-        if column in self._texts:
-            listed = _shown([c_comment(text) for text in self._texts[column]])
+        if column in self.texts:
+            listed = _shown([c_comment(text) for text in self.texts[column]])
             return f"{prefix}_category({column}, text), text one of {listed}{gone and ';' + gone}"
         if lists:
             return f"one of {_shown([f'{float(v):g}' for c in lists for v in c.values if v is not None])}{gone}"
@@ -195,7 +190,7 @@ class RecipeSource:
         if not self._lists:
             return []
         values = [
-            [self._texts[c.column].index(v) if isinstance(v, str) else float(v) for v in c.values if v is not None]
+            [self.texts[c.column].index(v) if isinstance(v, str) else float(v) for v in c.values if v is not None]
             for c in self._lists
         ]
         missing = [_missing_place(known) for known in self._lists]
@@ -208,9 +203,9 @@ class RecipeSource:
         if self.refuses_unknown:
             strict = narrowed([c.unknown == "error" for c in self._lists])
             tables.append(Table("category_strict", strict, "Whether all others are refused."))
-        if self._texts:
-            tables.append(Table("text_columns", narrowed(list(self._texts)), "Columns of texts."))
-            tables.append(Table("text_starts", _ends(self._texts.values()), "Where the texts of each start."))
+        if self.texts:
+            tables.append(Table("text_columns", narrowed(list(self.texts)), "Columns of texts."))
+            tables.append(Table("text_starts", _ends(self.texts.values()), "Where the texts of each start."))
         return tables
 
     def _sources(self, names: dict[str, Any], styles: list[str]) -> str:
@@ -229,10 +224,10 @@ class RecipeSource:
             lines.append(f"    return ordinal((double)row[category_columns[i]], from - {n_lists + 1}, i);")
         # The last is all that is left.
         lines[-1] = "    return" + lines[-1].partition("return")[2]
-        if self._texts:
-            texts = [c_string(text) for column in self._texts.values() for text in column]
+        if self.texts:
+            texts = [c_string(text) for column in self.texts.values() for text in column]
             listed = ",\n    ".join(texts)
-            text += filled("category.c", **names, n_columns=len(self._texts), n_texts=len(texts), texts=listed)
+            text += filled("category.c", **names, n_columns=len(self.texts), n_texts=len(texts), texts=listed)
         return text + filled("one_source.c", **names, body="\n".join(["    (void)from;"] * (len(lines) == 1) + lines))
 
 

@@ -33,11 +33,6 @@ class Table:
     values: NDArray[Any]
     what: str
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes in flash."""
-        return int(self.values.nbytes)
-
     def declaration(self) -> str:
         """Return the definition in C, with a comment above."""
         kind = _C_TYPES[self.values.dtype.str[1:]]

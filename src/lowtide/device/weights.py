@@ -128,7 +128,7 @@ def weight_code(rounded: RoundedWeights, kind: str, favor: str) -> tuple[tuple[T
     if favor == "time":
         return (table,), source, True
     coded = PrefixCoded.of(weights)
-    if coded.nbytes >= table.nbytes:
+    if coded.nbytes >= table.values.nbytes:
         return (table,), source, True
     packed = Table("weights", coded.packed, f"{what}, under a prefix code.")
     words = Table("words", coded.words, "Words of the code, by the bits that follow.")

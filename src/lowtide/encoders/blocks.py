@@ -81,14 +81,13 @@ class SideBySide:
         return cls(tuple(merged), tuple(columns))
 
     def _offsets(self, offset: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        return np.split(offset, np.cumsum([p.n_frequencies for p in self.projections])[:-1])
+        parts = np.split(offset, np.cumsum([p.n_frequencies for p in self.projections])[:-1])
+        return [np.ascontiguousarray(part) for part in parts]
 
     def features(self, rows: Any, offset: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return cosine and sine of every phase times the scale of its column, float32 (n, n_features_out)."""
-        pieces = []
-        for projection, own, n in zip(self.projections, self._offsets(offset), self.n_columns):
-            piece = feature_rows(rows, projection, np.ascontiguousarray(own), _SHIFTS, n)
-            pieces.append(piece)
+        parts = zip(self.projections, self._offsets(offset), self.n_columns)
+        pieces = [feature_rows(rows, projection, own, _SHIFTS, n) for projection, own, n in parts]
         amplitude = np.repeat(np.sqrt(2.0 / np.array(self.n_columns)), self.n_columns)
         out = pieces[0] if len(pieces) == 1 else np.hstack(pieces)
         out *= (scale / amplitude).astype(np.float32)
@@ -99,11 +98,10 @@ class SideBySide:
     ) -> NDArray[np.uint8]:
         """Return packed levels of every phase, uint8 (n, row bytes)."""
         levels, bits = [n // per_level for n in self.n_columns], quantizer.bits or 1
+        parts = zip(self.projections, self._offsets(offset), levels)
         packed = [
-            encode_rows(
-                rows, projection, np.ascontiguousarray(own), quantizer, (n, stored_bits(bits), row_bytes(n, bits))
-            )
-            for projection, own, n in zip(self.projections, self._offsets(offset), levels)
+            encode_rows(rows, projection, own, quantizer, (n, stored_bits(bits), row_bytes(n, bits)))
+            for projection, own, n in parts
         ]
         return packed[0] if len(packed) == 1 else _joined(packed, levels, bits)
 

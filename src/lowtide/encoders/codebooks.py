@@ -188,15 +188,7 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> N
 
 
 class CosineCurve:
-    """Mean m(rho) and standard error of a product of two sides, over the cosine, and the inverse of the mean.
-
-    Parameters
-    ----------
-    bits : int
-    blocks : Blocks
-        How the projections depend on each other.
-    sides : pair of {"codes", "full"}
-    """
+    """Mean m(rho) and standard error of a product of two sides, over the cosine, and the inverse of the mean."""
 
     def __init__(self, bits: int, blocks: Blocks, sides: tuple[str, str]) -> None:
         self.sides = sides
@@ -230,9 +222,7 @@ def cosine_curve(bits: int, blocks: Blocks, sides: tuple[str, str]) -> CosineCur
 def scaled_kernel(left: Codes, right: Codes, gamma: float, return_std: bool) -> Any:
     """Return the estimate of exp(-gamma |x-y|^2) for rows times their norms, and its sample standard error on request.
 
-    Notes
-    -----
-    Called from a method of the sketch: warnings point at that method's caller.
+    It is called from a method of the sketch: warnings point at that method's caller.
     """
     if left.norms is None or right.norms is None:
         remedy = "Encode with Sketch(store_norms=True), or give raw rows."

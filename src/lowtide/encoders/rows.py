@@ -28,28 +28,19 @@ _LARGEST_TURN = 2.0**19
 
 
 def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Yield (rows, block) with the block C-contiguous float32.
+    """Yield (rows, block) of a validated array or CSR matrix (n, d), with the block C-contiguous float32.
 
-    Parameters
-    ----------
-    X : array or CSR matrix (n, d), validated
-    n_columns : int, default=0
-        Columns of what a caller makes of a block; blocks keep it below 32 MB. With 0 an array that is float32 already
-        comes as one block, without a copy.
+    What a caller makes of a block in `n_columns` stays below 32 MB. With 0 an array that is float32 already comes as
+    one block, without a copy.
     """
     n, d = X.shape
     if n_columns == 0 and isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
         yield slice(0, n), X
         return
-    step = _block_rows(max(d, n_columns))
+    step = max(1, _BLOCK_BYTES // (4 * max(1, d, n_columns)))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         yield rows, _to_float32(X[rows])
-
-
-def _block_rows(n_columns: int) -> int:
-    """Return how many rows of float32 columns fit a block."""
-    return max(1, _BLOCK_BYTES // (4 * max(1, n_columns)))
 
 
 def _to_float32(block: Any) -> NDArray[np.float32]:
@@ -69,6 +60,15 @@ def dense_rows(rows: Any) -> NDArray[np.float64]:
 def not_finite() -> ParameterError:
     """Return the error for rows with missing or infinite values."""
     return ParameterError("Input X contains NaN or infinity. Replace or drop these values first.")
+
+
+def out_of_range(largest: float) -> ParameterError:
+    """Return the error for rows of values up to this, which float32 does not hold when projected."""
+    if not math.isfinite(largest):
+        return not_finite()
+    return ParameterError(
+        f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
+    )
 
 
 def check_weight(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -194,12 +194,7 @@ def _run(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnP
     try:
         op(block, projection.layout, projection.scale, *arguments)
     except OverflowError as error:
-        largest = float(np.abs(block).max())
-        if not np.isfinite(largest):
-            raise not_finite() from error
-        raise ParameterError(
-            f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
-        ) from error
+        raise out_of_range(float(np.abs(block).max())) from error
 
 
 def some_rows(X: Any, n: int) -> Any:

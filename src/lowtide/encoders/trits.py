@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.codes import row_bytes
-from lowtide.encoders.rows import float32_blocks, not_finite
-from lowtide.errors import ParameterError
+from lowtide.encoders.rows import dense_rows, float32_blocks, out_of_range
 from lowtide.projections import SparseTernaryProjection
 from lowtide.theory import TernaryMap
 
@@ -60,12 +57,15 @@ class Spread:
     def of(cls, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Self:
         """Return that of the rows of an array or CSR matrix (n, n_features), block by block in float64."""
         total = cls(0.0, np.zeros(X.shape[1]), 0.0)
-        for rows, weight in _weighted_blocks(X, sample_weight):
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            rows = dense_rows(X[block])
+            weight = np.ones(len(rows)) if sample_weight is None else sample_weight[block]
             size = float(weight.sum())
             if size > 0:
                 mean = weight @ rows / size
-                rows -= mean
-                total = total.merge(cls(size, mean, float(weight @ np.einsum("ij,ij->i", rows, rows))))
+                apart = rows - mean
+                total = total.merge(cls(size, mean, float(weight @ np.einsum("ij,ij->i", apart, apart))))
         return total
 
     def merge(self, other: Self) -> Self:
@@ -83,16 +83,6 @@ class Spread:
     def per_row(self) -> float:
         """Mean squared distance of a row from the mean."""
         return self.square / self.weight if self.weight > 0 else 0.0
-
-
-def _weighted_blocks(
-    X: Any, sample_weight: NDArray[np.float64] | None
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield rows as float64 of their own, with their weights."""
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        block = X[start : start + _BLOCK_ROWS]
-        rows = np.array(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        yield rows, np.ones(len(rows)) if sample_weight is None else sample_weight[start : start + _BLOCK_ROWS]
 
 
 @dataclass(frozen=True)
@@ -153,32 +143,17 @@ def trit_rows(X: Any, projection: SparseTernaryProjection, thresholds: Threshold
     trits depend on the row alone.
     """
     out = np.empty((X.shape[0], row_bytes(projection.n_outputs, 2)), dtype=np.uint8)
-    for rows, block, (upper, lower) in _typed_blocks(X, projection, thresholds):
-        _core.ternary_encode(
-            block, projection.lists, projection.starts, projection.chunk, upper, lower, even, out[rows]
-        )
-    return out
-
-
-def _typed_blocks(
-    X: Any, projection: SparseTernaryProjection, thresholds: Thresholds
-) -> Iterator[tuple[slice, NDArray[Any], Pair]]:
-    """Yield (rows, block, thresholds) of types that the op takes."""
+    lists = projection.lists, projection.starts, projection.chunk
     dtype = _EXACT.get(X.dtype.type) if isinstance(X, np.ndarray) else None
     if dtype is not None and projection.most_terms <= _MOST_TERMS:
-        yield slice(0, len(X)), np.ascontiguousarray(X, dtype=dtype), thresholds.for_integers
-        return
+        upper, lower = thresholds.for_integers
+        _core.ternary_encode(np.ascontiguousarray(X, dtype=dtype), *lists, upper, lower, even, out)
+        return out
+    upper, lower = thresholds.for_floats
     for rows, block in float32_blocks(X):
-        _check_sums(block, projection.most_terms)
-        yield rows, block, thresholds.for_floats
-
-
-def _check_sums(block: NDArray[np.float32], most_terms: int) -> None:
-    """Refuse rows that are not finite, or whose sums might not be."""
-    largest = max(float(block.max()), -float(block.min())) if block.size else 0.0
-    if not np.isfinite(largest):
-        raise not_finite()
-    if largest * max(1, most_terms) > float(np.finfo(np.float32).max):
-        raise ParameterError(
-            f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
-        )
+        largest = max(float(block.max()), -float(block.min())) if block.size else 0.0
+        # Also refused where a value is missing, which compares as false.
+        if not largest * max(1, projection.most_terms) <= float(np.finfo(np.float32).max):
+            raise out_of_range(largest)
+        _core.ternary_encode(block, *lists, upper, lower, even, out[rows])
+    return out
