@@ -16,7 +16,7 @@ from store.samples import LAYOUT, filled, fitted, rows
 
 import lowtide as lt
 from lowtide.errors import FileAccessError
-from lowtide.store import folder, writing
+from lowtide.store import writing
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -160,7 +160,7 @@ def test_lock_needs_no_room_on_the_disk(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(folder.os, "pwrite", full)
+    monkeypatch.setattr(writing.os, "pwrite", full)
     with (
         lt.CodeStore.open(tmp_path / "s.zarr", "a"),
         pytest.raises(FileAccessError, match="process unknown has it"),

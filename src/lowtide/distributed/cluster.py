@@ -62,7 +62,6 @@ def merged(client: Client, sums: list[Any], *, large: bool = False) -> Any:
     """Return the sum of all, added on the workers until few are left; of large ones a single one comes to this process.
 
     The order depends on the number of sums alone: one that is lost with its worker and made again changes nothing.
-    Several `large` ones are never in one process.
     """
     fan_in, here = (_LARGE_FAN_IN, 1) if large else (_FAN_IN, _FAN_IN)
     while len(sums) > here:

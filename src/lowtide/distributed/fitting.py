@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -92,10 +91,16 @@ def fit(model: Model, X: Any, y: Any = None, sample_weight: Any = None, *, clien
         raise fail("fit", f"model must be one of {names}", type(model).__name__)
     if getattr(model, "train_on", None) == "full":
         raise fail("fit", "train_on must be 'codes' on a cluster", "full", "Fit in one process, or leave it out.")
+    name = _ENCODER_OF[type(model)]
+    given = getattr(model, name)
     with connected(client) as opened:
         rows = _rows(opened, model, X, y, sample_weight)
-        with _encoding_with(model, rows.encoder):
+        try:
+            if given is not None and rows.encoder is not None and not isinstance(given, FrozenEstimator):
+                setattr(model, name, rows.encoder)  # the fitted one, for as long as the rows are its codes
             model.fit(rows)
+        finally:
+            setattr(model, name, given)
     return model
 
 
@@ -130,19 +135,6 @@ def _some(rows: Any, n_rows: int) -> Any:
     """Return at most n_rows of a partition, evenly spaced."""
     step = max(1, -(-len(rows) // n_rows))
     return rows.iloc[::step] if hasattr(rows, "iloc") else rows[::step]
-
-
-@contextmanager
-def _encoding_with(model: Any, encoder: Any) -> Iterator[None]:
-    """Let the model take a fitted encoder for the one that it was given."""
-    name = _ENCODER_OF[type(model)]
-    given = getattr(model, name)
-    if given is not None and encoder is not None and not isinstance(given, FrozenEstimator):
-        setattr(model, name, encoder)
-    try:
-        yield
-    finally:
-        setattr(model, name, given)
 
 
 @dataclass(frozen=True)
@@ -255,11 +247,7 @@ class RemoteProblem:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        return sum(self._sizes), self._extents[0].shape[1]
-
-    @property
-    def _sizes(self) -> list[int]:
-        return [extent.shape[0] for extent in self._extents]
+        return sum(extent.shape[0] for extent in self._extents), self._extents[0].shape[1]
 
     @property
     def n_targets(self) -> int:
@@ -330,10 +318,7 @@ class RemoteProblem:
         return list(self.client.map(task, self.parts, *repeated, pure=False))
 
     def _shared(self, arguments: tuple[Any, ...]) -> Any:
-        """Return arguments for every part: with each task if that is little, else as one object on the cluster.
-
-        Either way the scheduler has them, so they are not lost with a worker.
-        """
+        """Return arguments for every part: with each task if little, else as one object; no worker takes them along."""
         n_bytes = sum(argument.nbytes for argument in arguments if isinstance(argument, np.ndarray))
         if n_bytes * len(self.parts) <= _LARGE:
             return arguments
@@ -341,7 +326,7 @@ class RemoteProblem:
 
     def _taken(self, rows: Array | slice, task: Callable[..., Any]) -> list[Future]:
         """Submit task(part, rows of the part) for every part."""
-        borders = np.cumsum([0, *self._sizes])
+        borders = np.cumsum([0, *(extent.shape[0] for extent in self._extents)])
         positions = np.arange(borders[-1])[rows] if isinstance(rows, slice) else np.asarray(rows)
         cuts = np.searchsorted(positions, borders)
         return [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.errors import FileFormatError
-from lowtide.store.layout import CODES, DTYPES
+from lowtide.store.layout import CODES, DTYPES, GROUP
 
 # The lengths of the rows, where codes have them.
 NORMS = "norms"
@@ -20,7 +20,7 @@ MOST_CATEGORIES = 1 << 20
 _OWNER = "CodeStore"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 # Folders of a store that are not columns.
-_RESERVED = (CODES, "lowtide", "zarr")
+_RESERVED = (CODES, GROUP, "zarr")
 
 
 @dataclass(frozen=True)

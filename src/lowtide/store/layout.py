@@ -23,11 +23,17 @@ from numpy.typing import NDArray
 from lowtide.checksum import crc32c
 
 CODES = "codes"
+# Files of lowtide's own are in a group of their own, where Zarr readers do not stumble over them.
+GROUP = "lowtide"
+MANIFEST = f"{GROUP}/manifest.json"
+ENCODER = f"{GROUP}/encoder.lowtide"
+LOCK = f"{GROUP}/lock"
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 }
 SUM_BYTES = 4
+LARGEST_TEXT = 1 << 28
 LARGEST_CHUNK = 1 << 40
 # Rows of every chunk begin at a multiple of this: of 8 for the ops, of 64 for the processor.
 _ALIGNMENT = 64

@@ -27,7 +27,7 @@ from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.spec import Part, State, take_parts
 from lowtide.store.columns import NORMS, Column
-from lowtide.store.layout import CODES, LARGEST_CHUNK, StoredArray, zarr_document
+from lowtide.store.layout import CODES, GROUP, LARGEST_CHUNK, MANIFEST, StoredArray, zarr_document
 
 FORMAT = 2
 _VERSION = 1
@@ -82,8 +82,8 @@ class Manifest:
         for name, column in self.columns.items():
             about[name] = {} if column.categories is None else {"categories": list(column.categories)}
         return {
-            "zarr.json": zarr_document("group", attributes={"lowtide": {"manifest": "lowtide/manifest.json"}}),
-            "lowtide/zarr.json": zarr_document("group", attributes={}),
+            "zarr.json": zarr_document("group", attributes={"lowtide": {"manifest": MANIFEST}}),
+            f"{GROUP}/zarr.json": zarr_document("group", attributes={}),
             **{f"{name}/zarr.json": each.document(self.n_rows, about[name]) for name, each in self.arrays.items()},
         }
 

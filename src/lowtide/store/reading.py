@@ -1,29 +1,86 @@
-"""Rows are read from memory-mapped shards, each chunk once its checksum has been found right."""
+"""Regular files alone are read, whatever a link says; rows from memory-mapped shards, once their checksum is right."""
 
 from __future__ import annotations
 
 import json
 import mmap
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
 from lowtide.codes import check_padding, stored_bits
-from lowtide.errors import CodeLayoutError, FileFormatError
-from lowtide.store.folder import open_inside, read_inside
-from lowtide.store.layout import CODES, DTYPES, SUM_BYTES, StoredArray
+from lowtide.encoders import Encoder
+from lowtide.errors import CodeLayoutError, FileAccessError, FileFormatError
+from lowtide.persist import describe, load, refused
+from lowtide.store.layout import CODES, DTYPES, ENCODER, LARGEST_TEXT, MANIFEST, SUM_BYTES, StoredArray
 from lowtide.store.manifest import Manifest
 
 # Mapped pages count as the process's own memory: four shards of 32 MB are enough for a scan and its neighbors.
 _MOST_MAPPED = 4
 
 RowCheck = Callable[[NDArray[Any]], object]
+
+
+def open_inside(root: Path, name: str) -> BinaryIO:
+    """Return a regular file, opened without following links; FileNotFoundError where there is none."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    folder, _, file = name.rpartition("/")
+    try:
+        inner = os.open(root / folder, flags | os.O_DIRECTORY)
+        try:
+            # A pipe would block without O_NONBLOCK; for a file it means nothing.
+            descriptor = os.open(file, flags | os.O_NONBLOCK, dir_fd=inner)
+        finally:
+            os.close(inner)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise refused(f"{str(root / name)!r} must be a file that can be read", error) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileAccessError(f"{str(root / name)!r} must be a regular file, got another kind.")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_inside(root: Path, name: str) -> bytes:
+    """Return the bytes of a small file of the store."""
+    with open_inside(root, name) as stream:
+        data = stream.read(LARGEST_TEXT + 1)
+    if len(data) > LARGEST_TEXT:
+        raise FileFormatError(f"{str(root / name)!r} must have at most {LARGEST_TEXT} bytes, got more.")
+    return data
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Return what a store says of itself now."""
+    try:
+        return Manifest.from_bytes(repr(str(root / MANIFEST)), read_inside(root, MANIFEST))
+    except FileNotFoundError as error:
+        raise FileFormatError(
+            f"{str(root)!r} must be a code store, a folder with {MANIFEST}, got none. CodeStore.create makes one."
+        ) from error
+
+
+def load_encoder(root: Path, manifest: Manifest) -> Encoder | None:
+    """Return the encoder of a store, the one that the manifest means; None where it was made of codes."""
+    if manifest.encoder_sha256 is None:
+        return None
+    place = root / ENCODER
+    open_inside(root, ENCODER).close()
+    if describe(place)["sha256"] != manifest.encoder_sha256:
+        raise FileFormatError(f"{str(place)!r} must be the file that the manifest names, got another.")
+    encoder: Encoder = load(place, kind=Encoder)
+    own, template = encoder.drawn_.template, manifest.template
+    if own is None or own.with_codebook(template.codebook) != template.with_codebook(template.codebook):
+        raise FileFormatError(f"{str(root)!r} must hold the encoder of its codes, got another.")
+    return encoder
 
 
 class MappedShard:
@@ -36,19 +93,16 @@ class MappedShard:
     def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
         self._root, self._array, self._shard, self._check = root, array, shard, check
         try:
-            descriptor = open_inside(root, array.file(shard))
+            stream = open_inside(root, array.file(shard))
         except FileNotFoundError as error:
             raise self.damage("must be there, got no such file") from error
-        try:
-            size = os.fstat(descriptor).st_size
+        with stream:
+            size = os.fstat(stream.fileno()).st_size
             # From the size alone: the layout leaves no choice, and what the index says is compared, not followed.
             n_chunks, rest = divmod(size - array.file_bytes(0), array.stride)
             if rest or not array.n_chunks(n_rows) <= n_chunks <= array.shard_chunks:
                 raise self.damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
-            self._map = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
-        finally:
-            os.close(descriptor)
-        self._bytes = np.frombuffer(self._map, dtype=np.uint8)
+            self._bytes = np.frombuffer(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
         self.n_chunks, self._verified = n_chunks, bytearray(n_chunks)
         if self._bytes[n_chunks * array.stride :].tobytes() != array.index(n_chunks):
             raise self.damage("must have the index of its chunks at its end, got a damaged one")
@@ -93,7 +147,7 @@ class ArrayReader:
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """Return rows [begin, end): in the file when they are in one chunk, copied together otherwise."""
         size = self._array.chunk_rows
-        first, last = begin // size, max(begin, end - 1) // size
+        first, last = begin // size, (end - 1) // size
         if begin >= end:
             return self._empty(0)
         if first == last:

@@ -20,18 +20,20 @@ from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refusing
 from lowtide.store.columns import NORMS, decode_column, encode_columns
-from lowtide.store.folder import WriterLock, as_folder, load_encoder, make_folder, read_manifest
 from lowtide.store.layout import CODES
 from lowtide.store.manifest import Manifest
-from lowtide.store.reading import ArrayReader, damage_of, readers_of
+from lowtide.store.reading import ArrayReader, damage_of, load_encoder, read_manifest, readers_of
 from lowtide.store.source import ConcatenatedStores, StoredRows
 from lowtide.store.writing import (
     ShardRecord,
     ShardWriter,
+    WriterLock,
     append_rows,
+    as_folder,
     commit,
     create_store,
     discard_uncommitted,
+    make_folder,
     with_shards,
     write_documents,
 )

@@ -1,10 +1,14 @@
-"""Rows are written in whole shards and committed by one new manifest; what a writer left that stopped is removed."""
+"""One writer at a time writes whole shards and commits them by a new manifest; what others left undone is removed."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import math
+import os
 import re
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,22 +21,32 @@ from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
-from lowtide.persist import PathLike, check_metadata, describe, refusing, save, write_whole
+from lowtide.persist import (
+    PathLike,
+    as_path,
+    check_metadata,
+    describe,
+    refused,
+    refusing,
+    save,
+    sync_folder,
+    write_whole,
+)
 from lowtide.store.columns import NORMS, Column, check_name, encode_columns
-from lowtide.store.folder import (
+from lowtide.store.layout import (
+    CODES,
+    DTYPES,
     ENCODER,
     GROUP,
+    LARGEST_CHUNK,
     LARGEST_TEXT,
     LOCK,
     MANIFEST,
-    WriterLock,
-    as_folder,
-    make_folder,
-    read_manifest,
+    StoredArray,
+    default_rows,
 )
-from lowtide.store.layout import CODES, DTYPES, LARGEST_CHUNK, StoredArray, default_rows
 from lowtide.store.manifest import Manifest
-from lowtide.store.reading import ArrayReader, MappedShard
+from lowtide.store.reading import ArrayReader, MappedShard, read_manifest
 
 _OWNER = "CodeStore.create"
 # A file that was never given its name, and one that is a shard.
@@ -40,6 +54,48 @@ _PART = re.compile(r"\.lowtide-[0-9a-f]{16}\.part")
 _SHARD = re.compile(r"c\.([0-9]{1,15})(\.0)?")
 # Shards on their way to the disk while the next one is encoded.
 _IN_FLIGHT = 2
+
+
+def as_folder(path: PathLike) -> Path:
+    """Return the absolute place of a store, so that a later change of the working folder does not move it."""
+    return Path(os.path.abspath(as_path(path, "folder")))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that may be there; the name of a new one is made durable."""
+    if path.is_dir():
+        return
+    with refusing(f"{str(path)!r} must be a folder that can be made"):
+        path.mkdir()
+    sync_folder(path.parent)
+
+
+class WriterLock:
+    """The right to write, from here until `release` or the end of the process, however it ends; readers need none."""
+
+    def __init__(self, root: Path) -> None:
+        must = f"{str(root)!r} must have one writer at a time"
+        with refusing(must, f"Check the permissions of {str(root / LOCK)!r}."):
+            descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        self.release = weakref.finalize(self, _release, descriptor, os.getpid())
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+                must += f"; process {holder or 'unknown'} has it"
+            self.release()
+            raise refused(must, error, "Wait for it, or open the store for reading.") from error
+        with contextlib.suppress(OSError):  # whose it is helps others; on a full disk they are told less
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+def _release(descriptor: int, owner: int) -> None:
+    """Give the lock up; in a process that was forked meanwhile, only its copy of the descriptor."""
+    if os.getpid() == owner:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 @dataclass(frozen=True)
@@ -63,10 +119,7 @@ class ShardRecord:
 def write_shard(
     root: Path, manifest: Manifest, shard: int, codes: Codes, columns: Mapping[str, NDArray[Any]]
 ) -> ShardRecord:
-    """Write new rows of a shard of every array, each a file that is whole or not there.
-
-    Rows that the shard has already come first, as they are: a shard that is replaced begins with the same rows.
-    """
+    """Write new rows of a shard of every array, after those it has, each a file that is whole or not there."""
     values: dict[str, Any] = {**columns, CODES: codes.packed, NORMS: codes.norms}
     checksums = {}
     for name, array in manifest.arrays.items():
@@ -153,8 +206,8 @@ def write_documents(root: Path, manifest: Manifest) -> None:
 def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
     """Remove everything that no commit speaks of, and return the names of those files; the caller is the one writer.
 
-    Files that were never given their name go, shards past the last, and rows past the last in the last shard. Committed
-    rows are where they were: a shard is only ever replaced by one that begins with the same rows.
+    Files that were never given their name go, shards past the last, and rows past the last in the last shard, which
+    begins with the committed rows: a shard is only ever replaced by one that begins with the same rows.
     """
     arrays, n_shards = manifest.arrays, manifest.n_shards
     found = [*_remove(root, ""), *_remove(root, GROUP)]
