@@ -23,7 +23,7 @@ def pool():
 
 
 def batcher(run, pool, *, small=100, most=1000, join=True):
-    return Batcher(run, size=lambda item: item, small=small, most=most, pool=pool, join=join)
+    return Batcher(run, lambda item: item, small, most, pool, join)
 
 
 def test_what_waits_is_answered_by_one_call(pool):

@@ -93,21 +93,19 @@ class Call:
         announced = self.headers.get(b"content-length")
         if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
             raise _too_large(limit)
-        message = await self._receive()
         parts: list[bytes] = []
-        size = 0
-        while True:
+        size, more = 0, True
+        while more:
+            message = await self._receive()
             if message["type"] != "http.request":
                 raise Refusal(408, "the body must arrive whole; the connection was closed before.")
-            part = message.get("body", b"")
-            size += len(part)
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
             if size > limit:
                 raise _too_large(limit)
-            if not message.get("more_body", False):
-                self.bytes_in = size
-                return b"".join([*parts, part]) if parts else part
-            parts.append(part)
-            message = await self._receive()
+            more = message.get("more_body", False)
+        self.bytes_in = size
+        return b"".join(parts)
 
     async def answer(self, reply: Reply, send: Send) -> None:
         """Send an answer."""
@@ -149,7 +147,7 @@ _HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol with limits of its own; `connection_class` gives it settings."""
+    """uvicorn's protocol with limits of its own; a server makes a class of it that has its settings."""
 
     settings: ClassVar[Settings]
     metrics: ClassVar[Metrics]
@@ -169,16 +167,18 @@ class Connection(HttpToolsProtocol):
         self.metrics.received += len(data)
         self._ended = False
         super().data_received(data)
+        size, most = 0, self.settings.head_bytes
         if self.waits_for == _HEAD:
             # What came together with the end of an earlier request is mostly that.
             self._head_bytes += 0 if self._ended else len(data)
-            if self._head_bytes > self.settings.head_bytes:
-                self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
+            size = self._head_bytes
         elif self.waits_for == _NEXT:
             # An empty line between requests ends uvicorn's wait for the next one, and begins none.
             self.waits_for, self.since = _HEAD, monotonic()
-        elif len(data) > self.settings.head_bytes:
-            self._check_head()
+        elif len(data) > most:  # a long head may have come in one piece with what follows it
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > most:
+            self.refuse(431, f"request line and headers must have at most {most} bytes.")
 
     def on_message_begin(self) -> None:
         """Begin to wait for the rest of the head; a first one is waited for since the connection was made."""
@@ -235,31 +235,24 @@ class Connection(HttpToolsProtocol):
                 cycle.message_event.set()
 
     def close_when_late(self, now: float) -> None:
-        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer."""
-        self._drop_when_stalled(now)
-        if self.flow.read_paused:
-            self.since = now  # not read from, so the wait is not the caller's
-        elif self.waits_for == _HEAD and now - self.since > self.settings.head_seconds:
-            if self.timeout_keep_alive_task is None:
-                self.refuse(408, f"headers must arrive within {self.settings.head_seconds:g} seconds.")
-        elif self.waits_for == _BODY and now - self.since > self.settings.body_seconds:
-            self.refuse(408, f"a body must arrive within {self.settings.body_seconds:g} seconds.")
+        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer.
 
-    def _drop_when_stalled(self, now: float) -> None:
-        """Close a connection whose unsent bytes have stayed as many for too long: their memory is the server's."""
-        unsent = self.transport.get_write_buffer_size()
+        Unsent bytes that have stayed as many for too long are the server's memory.
+        """
+        settings, unsent = self.settings, self.transport.get_write_buffer_size()
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
-        elif unsent and now - self._unsent_since > self.settings.body_seconds:
+        elif unsent and now - self._unsent_since > settings.body_seconds:
             self.metrics.refused("stalled")
             self.transport.abort()
             self._part()
-
-    def _check_head(self) -> None:
-        """Refuse a long head that came in one piece with what follows it."""
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > self.settings.head_bytes:
-            self.refuse(431, f"request line and headers must have at most {self.settings.head_bytes} bytes.")
+        if self.flow.read_paused:
+            self.since = now  # not read from, so the wait is not the caller's
+        elif self.waits_for == _HEAD and now - self.since > settings.head_seconds:
+            if self.timeout_keep_alive_task is None:
+                self.refuse(408, f"headers must arrive within {settings.head_seconds:g} seconds.")
+        elif self.waits_for == _BODY and now - self.since > settings.body_seconds:
+            self.refuse(408, f"a body must arrive within {settings.body_seconds:g} seconds.")
 
     def give_way(self) -> None:
         """Close to make room for another connection: with a word to whoever has begun a request."""
@@ -268,18 +261,6 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
         else:
             self.refuse(503, "there are too many connections.")
-
-
-def connection_class(settings: Settings, metrics: Metrics) -> type[Connection]:
-    """Return the protocol of a server with these settings."""
-    return type("ServedConnection", (Connection,), {"settings": settings, "metrics": metrics})
-
-
-def close_late(connections: set[Any]) -> None:
-    """Close the connections that have waited too long."""
-    now = monotonic()
-    for connection in list(connections):
-        connection.close_when_late(now)
 
 
 def _make_room(connections: set[Any], most: int) -> None:

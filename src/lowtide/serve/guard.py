@@ -79,17 +79,18 @@ class KeyRing:
         A file without any is refused: whoever names one does not want to serve everyone.
         """
         text = os.environ.get(KEYS_VARIABLE, "").replace(",", "\n")
-        rings = [cls.from_text(text, KEYS_VARIABLE)]
+        found = {f"environment-{name}": digest for name, digest in cls.from_text(text, KEYS_VARIABLE)._digests.items()}
         if path is not None:
             try:
-                rings.append(cls.from_text(Path(path).read_text(encoding="utf-8-sig"), repr(str(path))))
+                content = Path(path).read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 reason = getattr(error, "strerror", None) or "no UTF-8 text"
                 raise FileAccessError(f"{str(path)!r} must be a readable file of keys, got: {reason}.") from error
-            if not len(rings[1]):
+            given = cls.from_text(content, repr(str(path)))._digests
+            if not given:
                 raise FileFormatError(f"{str(path)!r} must hold a key, got none. Write 'name: key' on a line of it.")
-        named = {f"environment-{name}": digest for name, digest in rings[0]._digests.items()}
-        return cls({**named, **(rings[1]._digests if len(rings) > 1 else {})})
+            found |= given
+        return cls(found)
 
 
 def _digest(key: str, where: str) -> bytes:
@@ -105,21 +106,7 @@ def _digest(key: str, where: str) -> bytes:
 
 
 class RateLimit:
-    """Limit the requests of each caller by a bucket of tokens: `rate` more a second, at most two seconds' worth.
-
-    Parameters
-    ----------
-    rate : float
-        Requests a second.
-    clock : callable, default=time.monotonic
-
-    Examples
-    --------
-    >>> now = 0.0
-    >>> limit = RateLimit(1.0, clock=lambda: now)
-    >>> [limit.wait("a") for _ in range(3)]
-    [0.0, 0.0, 1.0]
-    """
+    """Limits the requests of each caller by a bucket of tokens: `rate` more a second, at most two seconds' worth."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock

@@ -19,7 +19,7 @@ from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideErr
 from lowtide.learners import Decision, as_model
 from lowtide.persist import load, read_metadata
 from lowtide.serve.connection import Refusal
-from lowtide.tables import Categories, Recipe, text_of
+from lowtide.tables import Recipe, text_of
 from lowtide.wire import (
     CODES_TYPE,
     ROWS_TYPE,
@@ -161,20 +161,16 @@ class QueryReader:
 
 def _with_numbers(recipe: Recipe, rows: list[Any]) -> list[Any]:
     """Return rows in which categories that are numbers and came as texts are numbers again."""
-    spelled = {known.column: texts for known in recipe.categories if (texts := _spelled(known))}
-    for row in rows if spelled else ():
-        for column, texts in spelled.items():
-            at: Any = recipe.columns[column] if isinstance(row, dict) else column
-            if (isinstance(row, dict) and at in row) or (isinstance(row, list) and column < len(row)):
-                row[at] = texts.get(row[at], row[at]) if isinstance(row[at], str) else row[at]
+    for known in recipe.categories:
+        if known.as_text or any(isinstance(value, str) for value in known.values):
+            continue  # a text may be a category itself
+        spelled = {text_of(value): value for value in known.values if type(value) in (int, float)}
+        for row in rows:
+            at: Any = recipe.columns[known.column] if isinstance(row, dict) else known.column
+            there = at in row if isinstance(row, dict) else isinstance(row, list) and at < len(row)
+            if there and isinstance(row[at], str):
+                row[at] = spelled.get(row[at], row[at])
     return rows
-
-
-def _spelled(known: Categories) -> dict[str, Any]:
-    """Return the categories that are numbers by their texts; none where a text may be a category itself."""
-    if known.as_text or any(isinstance(value, str) for value in known.values):
-        return {}
-    return {text_of(value): value for value in known.values if type(value) in (int, float)}
 
 
 def _rows_of(body: bytes, most: int) -> list[Any]:

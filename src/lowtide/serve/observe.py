@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import IO, Any
@@ -51,7 +52,6 @@ class EventLog:
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._logger = logging.getLogger("lowtide.serve")
         self._stream = stream
-        self._second, self._text = 0, ""
         self._lines: list[str] = []
 
     def event(self, name: str, level: int = logging.INFO, **fields: Any) -> None:
@@ -66,12 +66,8 @@ class EventLog:
         """Write the line of a request that was answered. No header, query or body is in it, so no key can be."""
         if self._stream is None:
             return
-        now = time.time()
-        if int(now) != self._second:
-            self._second = int(now)
-            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
         self._lines.append(
-            f'{{"time":"{self._text}.{int(now % 1 * 1000):03d}Z","level":"info","event":"request",'
+            f'{{"time":"{_stamp(time.time())}","level":"info","event":"request",'
             f'"method":"{method}","path":{_quoted(path)},"status":{status},"ms":{seconds * 1e3:.3f},'
             f'"bytes_in":{size[0]},"bytes_out":{size[1]},"caller":{_quoted(caller)}}}\n'
         )
@@ -106,8 +102,13 @@ def _quoted(text: str) -> str:
     return json.dumps(text[:_LONGEST])
 
 
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
 def _stamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
+    return f"{_second(int(seconds))}.{int(seconds % 1 * 1000):03d}Z"
 
 
 class Metrics:
@@ -120,12 +121,12 @@ class Metrics:
     content_type = CONTENT_TYPE_LATEST.encode()
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[str, int], int] = {}
-        self._seconds: dict[str, list[float]] = {}
+        self._requests: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * (len(_SECONDS) + 2))
         self._bytes = {"in": 0, "out": 0}
-        self._rows: dict[str, int] = {}
-        self._batches: dict[str, int] = {}
-        self._refused: dict[str, int] = {}
+        self._rows: defaultdict[str, int] = defaultdict(int)
+        self._batches: defaultdict[str, int] = defaultdict(int)
+        self._refused: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
         self.reloads = {"done": 0, "failed": 0}
         self.in_flight = 0
@@ -135,11 +136,8 @@ class Metrics:
 
     def request(self, route: str, status: int, seconds: float, bytes_in: int, bytes_out: int) -> None:
         """Count a request that was answered."""
-        key = route, status
-        self._requests[key] = self._requests.get(key, 0) + 1
-        times = self._seconds.get(route)
-        if times is None:
-            times = self._seconds[route] = [0.0] * (len(_SECONDS) + 2)
+        self._requests[route, status] += 1
+        times = self._seconds[route]
         times[bisect_left(_SECONDS, seconds)] += 1
         times[-1] += seconds
         self._bytes["in"] += bytes_in
@@ -148,12 +146,12 @@ class Metrics:
     def batch(self, name: str, n_rows: int) -> None:
         """Count a product for requests of one model or database; any thread may."""
         with self._lock:
-            self._batches[name] = self._batches.get(name, 0) + 1
-            self._rows[name] = self._rows.get(name, 0) + n_rows
+            self._batches[name] += 1
+            self._rows[name] += n_rows
 
     def refused(self, reason: str) -> None:
         """Count what was no request: malformed or late."""
-        self._refused[reason] = self._refused.get(reason, 0) + 1
+        self._refused[reason] += 1
 
     def text(self) -> bytes:
         """Return the metrics in Prometheus' text format."""

@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from time import monotonic
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -20,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError
 from lowtide.serve.app import create_app
-from lowtide.serve.connection import close_late, connection_class
+from lowtide.serve.connection import Connection
 from lowtide.serve.service import Service
 
 _CHORES_SECONDS = 1.0
@@ -40,7 +41,7 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
     gc.collect()
     gc.freeze()
     with _listen(service) as listener:
-        _Server(service, started).run_on(listener)
+        _Server(service, listener, started).serve_until_stopped()
 
 
 @contextlib.contextmanager
@@ -53,8 +54,8 @@ def running(service: Service) -> Iterator[str]:
     """
     ready: queue.SimpleQueue[str] = queue.SimpleQueue()
     with _listen(service) as listener:
-        server = _Server(service, ready.put)
-        thread = threading.Thread(target=server.run_on, args=(listener,), name="lowtide-serve", daemon=True)
+        server = _Server(service, listener, ready.put)
+        thread = threading.Thread(target=server.serve_until_stopped, name="lowtide-serve", daemon=True)
         thread.start()
         try:
             yield ready.get(timeout=60)
@@ -66,11 +67,11 @@ def running(service: Service) -> Iterator[str]:
 class _Server(uvicorn.Server):
     """uvicorn's server, with a sweep of late connections and a reload on SIGHUP."""
 
-    def __init__(self, service: Service, started: Callable[[str], None] | None) -> None:
+    def __init__(self, service: Service, listener: socket.socket, started: Callable[[str], None] | None) -> None:
         settings = service.settings
         config = uvicorn.Config(
             create_app(service),
-            http=connection_class(settings, service.metrics),
+            http=type("ServedConnection", (Connection,), {"settings": settings, "metrics": service.metrics}),
             ws="none",
             lifespan="off",
             loop="auto",
@@ -82,14 +83,14 @@ class _Server(uvicorn.Server):
             timeout_graceful_shutdown=max(1, round(settings.stop_seconds)),
         )
         super().__init__(config)
-        self._service, self._started = service, started
+        self._service, self._listener, self._started = service, listener, started
 
-    def run_on(self, listener: socket.socket) -> None:
-        """Serve the connections of a socket until asked to stop."""
+    def serve_until_stopped(self) -> None:
+        """Serve the connections of the socket until asked to stop."""
         try:
             # Requests run side by side, not the sums of one: threads of BLAS would only wait for each other.
             with threadpool_limits(1, user_api="blas"):
-                self.run(sockets=[listener])
+                self.run(sockets=[self._listener])
         finally:
             self._service.close()
 
@@ -99,10 +100,10 @@ class _Server(uvicorn.Server):
         self._chores = loop.create_task(self._do_chores())
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # only the main thread has signals
             loop.add_signal_handler(signal.SIGHUP, self._reload)
-        address = _address(sockets[0]) if sockets else ""
-        catalog = self._service.current.catalog
-        models, databases, keys = list(catalog.models), list(catalog.databases), len(self._service.keys)
-        self._service.log.event("started", address=address, models=models, databases=databases, keys=keys)
+        host, port = self._listener.getsockname()[:2]
+        address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        log, catalog, keys = self._service.log, self._service.current.catalog, len(self._service.keys)
+        log.event("started", address=address, models=[*catalog.models], databases=[*catalog.databases], keys=keys)
         if self._started is not None:
             self._started(address)
 
@@ -120,7 +121,9 @@ class _Server(uvicorn.Server):
         every = min(_CHORES_SECONDS, settings.head_seconds, settings.body_seconds)
         while True:
             await asyncio.sleep(every)
-            close_late(self.server_state.connections)
+            now = monotonic()
+            for connection in list(self.server_state.connections):
+                connection.close_when_late(now)  # type: ignore[union-attr]
             self._service.log.flush()
 
     def _reload(self) -> None:
@@ -144,11 +147,6 @@ def _listen(service: Service) -> socket.socket:
         )
         refusal.errno = error.errno
         raise refusal from error
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _raise_file_limit(connections: int) -> None:

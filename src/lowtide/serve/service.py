@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -99,78 +99,67 @@ class Settings:
             return False
 
 
+@dataclass(eq=False)
 class Batcher(Generic[T, R]):
     """Batches concurrent requests for one model into a single product.
 
-    Requests are gathered until the event loop has seen all that have come. A small batch then runs at once on the loop:
-    it takes less than handing it to a thread would. A large one runs in a thread, one at a time, and whatever comes
-    meanwhile is the next batch.
+    Requests are gathered until the event loop has seen all that have come. A batch of up to `small` rows then runs at
+    once on the loop: it takes less than handing it to a thread would. A large one runs in a thread, one at a time, and
+    whatever comes meanwhile, up to `most` rows, is the next batch. `size` says how many rows an item is.
 
     `run` takes a list of items and returns a result for each; where it fails, each is run alone, so that what is wrong
-    with one request is told to that one. Batches of up to `small` rows run on the loop, and `most` rows may wait;
-    `size` says how many rows an item is. Without `join` each request is answered alone.
+    with one request is told to that one. Without `join` each is always answered alone.
     """
 
-    def __init__(
-        self,
-        run: Callable[[Sequence[T]], Sequence[R]],
-        *,
-        size: Callable[[T], int],
-        small: int,
-        most: int,
-        pool: Executor,
-        join: bool = True,
-    ) -> None:
-        self._run, self._size, self._small, self._most, self._pool = run, size, small, most, pool
-        self._join = join
-        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
-        self._rows = 0
-        self._scheduled = self._busy = False
+    run: Callable[[Sequence[T]], Sequence[R]]
+    size: Callable[[T], int]
+    small: int
+    most: int
+    pool: Executor
+    join: bool = True
+    _waiting: _Batch[T, R] = field(default_factory=list, init=False)
+    _rows: int = field(default=0, init=False)
+    _busy: bool = field(default=False, init=False)  # a thread is
 
     def may_wait(self, n_rows: int) -> bool:
         """Whether so many rows are not answered by the event loop's next turn."""
-        return self._busy or n_rows > self._small
+        return self._busy or n_rows > self.small
 
     def submit(self, item: T) -> asyncio.Future[R]:
         """Return what will be the item's result."""
-        loop = asyncio.get_running_loop()
-        size = self._size(item)
-        if self._waiting and self._rows + size > self._most:
+        loop, size = asyncio.get_running_loop(), self.size(item)
+        if self._waiting and self._rows + size > self.most:
             raise Refusal(503, "too many rows are waiting for this model. Try again soon.", [(b"retry-after", b"1")])
+        if not self._waiting and not self._busy:
+            loop.call_soon(self._start, loop)
         result: asyncio.Future[R] = loop.create_future()
         self._waiting.append((item, result))
         self._rows += size
-        if not self._scheduled and not self._busy:
-            self._scheduled = True
-            loop.call_soon(self._start, loop)
         return result
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer what waits, but not those who were told meanwhile that it took too long."""
-        self._scheduled = False
         batch = [(item, result) for item, result in self._waiting if not result.done()]
         self._waiting, self._rows = [], 0
-        if not batch:
-            return
         items = [item for item, _ in batch]
-        if sum(map(self._size, items)) <= self._small:
+        if not items:
+            return
+        if sum(map(self.size, items)) <= self.small:
             _deliver(batch, self._results(items))
             return
         self._busy = True
-        loop.run_in_executor(self._pool, self._results, items).add_done_callback(
-            lambda job: self._done(batch, job, loop)
-        )
+        job = loop.run_in_executor(self.pool, self._results, items)
+        job.add_done_callback(lambda job: self._done(batch, job, loop))
 
     def _results(self, items: Sequence[T]) -> list[R | Exception]:
         """Return the result of each item, or what is wrong with it."""
-        if not self._join and len(items) > 1:
-            return [self._results([item])[0] for item in items]
-        try:
-            return list(self._run(items))
-        except Exception as error:
-            if len(items) == 1:
-                return [error]
-            return [self._results([item])[0] for item in items]
+        if self.join or len(items) == 1:
+            try:
+                return list(self.run(items))
+            except Exception as error:
+                if len(items) == 1:
+                    return [error]
+        return [self._results([item])[0] for item in items]
 
     def _done(self, batch: _Batch[T, R], job: asyncio.Future[list[R | Exception]], loop: Any) -> None:
         """Give out the results of a thread, and go on with what has come meanwhile."""
@@ -180,8 +169,7 @@ class Batcher(Generic[T, R]):
                 result.cancel()
             return
         _deliver(batch, job.result())
-        if self._waiting and not self._scheduled:
-            self._scheduled = True
+        if self._waiting:
             loop.call_soon(self._start, loop)
 
 
@@ -211,7 +199,7 @@ class Loaded:
         if batcher is None:
             small, most, join = served.small_rows(query.kind), self._settings.waiting_rows, self._settings.batching
             run = partial(self._run, served, how)
-            batcher = Batcher(run, size=lambda query: query.n_rows, small=small, most=most, pool=self._pool, join=join)
+            batcher = Batcher(run, lambda query: query.n_rows, small, most, self._pool, join)
             self._batchers[key] = batcher
         result = batcher.submit(query)
         try:
