@@ -155,7 +155,7 @@ def test_strangers_get_4xx_and_problem_json_whatever_they_send(address, digits):
 
 def test_failure_of_the_server_itself_says_nothing_of_its_inside(digits, monkeypatch, caplog):
     with serving([digits.path]) as (address, service):
-        model = service.current.catalog.default_model
+        model = service.current.catalog.models["digits"]
         monkeypatch.setattr(type(model), "answer", lambda *_: 1 / 0)
         answer = ask(address, "/v1/predict", pack(digits.codes[:1]))
     assert answer.status == 500

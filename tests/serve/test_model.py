@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.serve import Catalog, KeyRing, Service, Settings, running
-from lowtide.serve.connection import Refusal
 from lowtide.serve.model import ServedModel
 from lowtide.tables import Categories, Indicator, Number, Recipe
 from lowtide.wire import pack, pack_rows
@@ -224,9 +223,8 @@ def test_categories_that_are_numbers_may_come_as_texts():
     ):
         np.testing.assert_array_equal(reader.read(b"application/json", text, 10).content, expected)
     for text in (b'[[0.5,"3"]]', b"[[0.5,null]]", b"[[0.5,[]]]", b'[["0.5",1]]', b"[0.5]"):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(LowtideError):
             reader.read(b"application/json", text, 10)
-        assert refused.value.status == 422
 
 
 def test_pipeline_is_served_from_a_file_and_in_process(tmp_path):

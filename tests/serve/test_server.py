@@ -80,7 +80,7 @@ def test_reloads_come_one_after_the_other(digits, monkeypatch):
         if number == 0:
             begun.set()
             go.wait(60)
-        return Catalog({str(number): catalog.default_model}, {})
+        return Catalog({str(number): next(iter(catalog.models.values()))}, {})
 
     async def reload_twice():
         first = asyncio.create_task(service.reload())
@@ -344,7 +344,7 @@ def test_head_has_the_headers_of_get(address, path):
 
 def test_page_loads_nothing_from_elsewhere(digits, monkeypatch, tmp_path):
     (tmp_path / "index.html").write_text("<title>page</title>")
-    monkeypatch.setattr("lowtide.serve.app._PAGE", StaticFiles(directory=tmp_path, html=True))
+    monkeypatch.setattr("lowtide.serve.server._PAGE", StaticFiles(directory=tmp_path, html=True))
     with serving([digits.path], keys="one: correct-horse-battery") as (address, _):
         answer = ask(address, "/")
         assert (answer.status, answer.body) == (200, b"<title>page</title>")

@@ -143,7 +143,7 @@ def test_what_was_given_up_while_it_waited_is_not_computed(pool):
 def test_rows_that_were_not_answered_are_not_counted(digits, monkeypatch):
     with serving([digits.path]) as (address, service):
         with monkeypatch.context() as patch:
-            patch.setattr(type(service.current.catalog.default_model), "answer", lambda *_: 1 / 0)
+            patch.setattr(type(service.current.catalog.models["digits"]), "answer", lambda *_: 1 / 0)
             assert ask(address, "/v1/predict", pack(digits.codes[:1])).status == 500
         assert ask(address, "/v1/predict", pack(digits.codes[:2])).status == 200
         assert b'lowtide_rows_total{name="digits"} 2.0' in service.metrics.text()
@@ -162,7 +162,7 @@ def test_many_callers_at_once_get_their_own_answers(digits, batching):
 
 def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
     with serving([digits.path], work_seconds=0.05) as (address, service):
-        model, go = service.current.catalog.default_model, threading.Event()
+        model, go = service.current.catalog.models["digits"], threading.Event()
         monkeypatch.setattr(type(model), "small_rows", lambda *_: -1)
         monkeypatch.setattr(type(model), "answer", lambda self, *_: go.wait(60) and [{"predictions": []}])
         answer = ask(address, "/v1/predict", pack(digits.codes[:1]))
@@ -174,7 +174,7 @@ def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
 
 def test_large_request_is_answered_like_a_small_one(digits, monkeypatch):
     with serving([digits.path]) as (address, service):
-        monkeypatch.setattr(type(service.current.catalog.default_model), "small_rows", lambda *_: 10)
+        monkeypatch.setattr(type(service.current.catalog.models["digits"]), "small_rows", lambda *_: 10)
         monkeypatch.setattr("lowtide.serve.service._SMALL_BYTES", 100)
         monkeypatch.setattr("lowtide.serve.service._SMALL_ANSWER", 100)
         answer = ask(address, "/v1/predict?return=scores", pack(digits.codes))

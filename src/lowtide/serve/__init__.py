@@ -11,11 +11,10 @@ except ImportError as error:
         f"lowtide.serve needs {error.name}, which is not installed. Install the extra: pip install 'lowtide[serve]'."
     ) from error
 
-from lowtide.serve.app import create_app
 from lowtide.serve.catalog import Catalog, Named
 from lowtide.serve.guard import KeyRing
 from lowtide.serve.observe import EventLog, configure_logging
-from lowtide.serve.server import run, running
+from lowtide.serve.server import create_app, run, running
 from lowtide.serve.service import Service, Settings
 
 __all__ = [

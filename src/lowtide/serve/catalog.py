@@ -105,14 +105,9 @@ class Catalog:
         """Return what the same files and stores hold now; objects that came from none stay."""
         return Catalog.load(*self.sources) if self.sources[0] else self
 
-    @property
-    def default_model(self) -> ServedModel:
-        """The first."""
-        return next(iter(self.models.values()))
-
     def to_json(self) -> dict[str, Any]:
         """Return what is loaded."""
-        first = self.default_model.name
+        first = next(iter(self.models))
         models = [{**model.summary, "default": name == first} for name, model in self.models.items()]
         databases = [
             {
@@ -161,10 +156,7 @@ class ServedDatabase:
         return [] if codes is None else [model for model in models if _made(model.encoder, codes.template)]
 
     def answer(self, queries: Sequence[Query]) -> list[Answer]:
-        """Return the neighbors of each query, best first, from one scan for all of them.
-
-        They are `indices`, `estimates`, and `standard_errors`, None where theory has none.
-        """
+        """Return places, estimates and standard errors (or None) of each query's neighbors, from one scan for all."""
         kind, query = queries[0].kind, self.reader.joined(queries)
         if kind == "rows" and self.encoder is not None:
             query = self.encoder.transform(query)

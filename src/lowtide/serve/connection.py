@@ -235,12 +235,9 @@ class Connection(HttpToolsProtocol):
                 cycle.message_event.set()
 
     def close_when_late(self, now: float) -> None:
-        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer.
-
-        Unsent bytes that have stayed as many for too long are the server's memory.
-        """
+        """Refuse a head or body that has not arrived in time; drop a caller who does not take the answer."""
         settings, unsent = self.settings, self.transport.get_write_buffer_size()
-        if unsent != self._unsent:
+        if unsent != self._unsent:  # unsent bytes that stay as many for too long are the server's memory
             self._unsent, self._unsent_since = unsent, now
         elif unsent and now - self._unsent_since > settings.body_seconds:
             self.metrics.refused("stalled")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.encoders import DrawnEncoder, Encoder
-from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideError, ParameterError
+from lowtide.errors import FileFormatError, ParameterError
 from lowtide.learners import Decision, as_model
 from lowtide.persist import load, read_metadata
 from lowtide.serve.connection import Refusal
@@ -76,24 +76,19 @@ class QueryReader:
         return tuple(kind for kind, what in given.items() if what is not None)
 
     def read(self, content_type: bytes | None, body: bytes, most_rows: int) -> Query:
-        """Return the query of a body, or refuse it with its reason."""
+        """Return the query of a body; what cannot be taken raises a Refusal or a LowtideError."""
         if content_type == _CODES_HEADER and self.codes is not None:
             name = _CODES
         else:
             name = self._check_type((content_type or b"").decode("latin-1"))
-        try:
-            if name == _CODES and self.codes is not None:
-                message = self.codes.read(body)
-                query = Query("codes", message.n_rows, message)
-            elif name == _ROWS:
-                query = self._packed_rows(body)
-            else:
-                rows = self._matrix(_rows_of(body, most_rows))
-                query = Query("rows", len(rows), rows)
-        except FingerprintMismatchError as error:
-            raise Refusal(409, str(error)) from error
-        except LowtideError as error:
-            raise Refusal(422, str(error)) from error
+        if name == _CODES and self.codes is not None:
+            message = self.codes.read(body)
+            query = Query("codes", message.n_rows, message)
+        elif name == _ROWS:
+            query = self._packed_rows(body)
+        else:
+            rows = self._matrix(_rows_of(body, most_rows))
+            query = Query("rows", len(rows), rows)
         if query.n_rows > most_rows:
             raise _too_many(query.n_rows, most_rows)
         return query

@@ -47,7 +47,11 @@ async def similar(service: Service, call: Call) -> Reply:
     """Answer with the rows of a database that are most similar to each query."""
     current = service.current
     database = _find(current.catalog.databases, "database", call)
-    k = _k_of(call.query(("k",)).get("k", str(min(_DEFAULT_K, database.rows.n_rows))), database)
+    most = min(_MOST_K, database.rows.n_rows)
+    text = call.query(("k",)).get("k", str(min(_DEFAULT_K, most)))
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
+        raise Refusal(400, f"k must be a whole number from 1 to {most}, got {text[:20]!r}.")
+    k = int(text)
     _check_made_by(call, database.made_by(current.catalog.models.values()))
     query = await service.read(database.reader, call)
     if query.n_rows * k > service.settings.rows * _DEFAULT_K:
@@ -83,13 +87,6 @@ def _outputs(model: ServedModel, text: str) -> tuple[Output, ...]:
     if not set(names) <= set(model.outputs) or len(set(names)) != len(names):
         raise Refusal(400, f"return must list some of {', '.join(model.outputs)}, each once, got {text[:80]!r}.")
     return tuple(name for name in model.outputs if name == "predictions" or name in names)
-
-
-def _k_of(text: str, database: ServedDatabase) -> int:
-    most = min(_MOST_K, database.rows.n_rows)
-    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
-        raise Refusal(400, f"k must be a whole number from 1 to {most}, got {text[:20]!r}.")
-    return int(text)
 
 
 async def health(service: Service, call: Call) -> Reply:

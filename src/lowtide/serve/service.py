@@ -209,8 +209,6 @@ class Loaded:
         except TimeoutError:
             retry = [(b"retry-after", b"5")]
             raise Refusal(503, "the answer took too long. Send fewer rows, or try again later.", retry) from None
-        except LowtideError as error:
-            raise Refusal(422, str(error)) from error
 
     def _run(self, served: ServedModel | ServedDatabase, how: tuple[Any, ...], queries: Sequence[Query]) -> Any:
         """Return the answers to queries, whose rows are then counted."""
