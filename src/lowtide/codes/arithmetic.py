@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -60,8 +59,7 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
     return pages.view(kind).reshape(shape)
 
 
-@dataclass(frozen=True)
-class PackedRows:
+class PackedRows(NamedTuple):
     """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
 
     `scale` multiplies the decoded columns, (n_levels * width,), `row_scale` the rows, (n,); None for ones.
@@ -109,43 +107,16 @@ def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
         )
 
 
-def check_codebook(codebook: ArrayLike, bits: int) -> NDArray[np.float32]:
-    """Return a read-only float32 copy of a codebook with an entry for every level."""
+def checked_floats(
+    must: str, values: ArrayLike, *shapes: tuple[int, ...], kind: Any = np.float32, least: float = -np.inf
+) -> NDArray[Any]:
+    """Return finite numbers of one of some shapes, at least the least, read-only; shared when of their kind already."""
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        book = np.array(codebook, dtype=np.float32)
-    if book.shape not in ((1 << bits,), (1 << bits, 2)) or not np.isfinite(book).all():
-        raise CodeLayoutError(
-            f"Codes: a {bits}-bit codebook must be finite with shape ({1 << bits},) or ({1 << bits}, 2), got shape "
-            f"{book.shape}. Give levels that never occur the value 0."
-        )
-    book.flags.writeable = False
-    return book
-
-
-def check_norms(norms: ArrayLike, n_rows: int) -> NDArray[np.float32]:
-    """Return read-only float32 norms, one a row; shared when they are float32 already."""
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        values = np.asarray(norms, dtype=np.float32).view()
-    if values.shape != (n_rows,) or not np.all((values >= 0) & (values < np.inf)):
-        raise CodeLayoutError(
-            f"Codes: norms must be {n_rows} finite numbers of at least 0, one a row, got shape {values.shape}."
-        )
-    values.flags.writeable = False
-    return values
-
-
-def check_scale(scale: ArrayLike | None, n_features: int) -> NDArray[np.float32] | None:
-    """Return a read-only float32 copy of the factors of the decoded columns, or None."""
-    if scale is None:
-        return None
-    with np.errstate(over="ignore"):  # as above
-        factors = np.array(scale, dtype=np.float32)
-    if factors.shape != (n_features,) or not np.isfinite(factors).all():
-        raise CodeLayoutError(
-            f"Codes: scale must be {n_features} finite numbers, one a decoded column, got shape {factors.shape}."
-        )
-    factors.flags.writeable = False
-    return factors
+        checked = np.asarray(values, dtype=kind).view()
+    if checked.shape not in shapes or not np.all((np.abs(checked) < np.inf) & (checked >= least)):
+        raise CodeLayoutError(f"Codes: {must}, got shape {checked.shape}.")
+    checked.flags.writeable = False
+    return checked
 
 
 def row_key(key: Any) -> Any:
@@ -198,17 +169,6 @@ def as_operand(owner: str, operand: Any, n_rows: int) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def as_weight(owner: str, sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Return finite weights, float64 (n_rows,)."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all():
-        raise CodeLayoutError(
-            f"{owner}: sample_weight must be {n_rows} finite numbers, one a row, got shape {weight.shape}"
-            f"{'' if np.isfinite(weight).all() else ' with values that are not finite'}."
-        )
-    return weight
-
-
 def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return the feature values (n, n_levels * width)."""
     out = empty_result(codes.shape, dtype)
@@ -239,11 +199,10 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
 
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     """Return D W for W (n_features, c)."""
-    if codes.shape[0] < _FEW_ROWS:
-        few = np.empty(codes.shape, W.dtype)
-        _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, few)
-        return np.asarray(_scaled(few, codes.row_scale, codes.scale) @ W)
-    out = np.empty((codes.shape[0], W.shape[1]), dtype=W.dtype)
+    n = len(codes.rows)
+    if n < _FEW_ROWS:
+        return np.asarray(decode(codes, W.dtype) @ W)
+    out = np.empty((n, W.shape[1]), dtype=W.dtype)
     if codes.bits <= 4:
         weighted = W if codes.scale is None else W * codes.scale[:, None]
         _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(weighted), out)
@@ -265,23 +224,23 @@ def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def gram(codes: PackedRows, weight: NDArray[np.float64] | None, dtype: np.dtype[Any]) -> NDArray[Any]:
+def gram(codes: PackedRows, sample_weight: ArrayLike | None, dtype: DTypeLike) -> NDArray[Any]:
     """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in cache."""
-    n_features = codes.shape[1]
+    kind, weight, (n, n_features) = float_dtype("Codes.gram", dtype), None, codes.shape
+    if sample_weight is not None:
+        weight = checked_floats(f"sample_weight must be {n} finite numbers, one a row", sample_weight, (n,), kind=float)
     value = codes.trit_value
-    counted = weight is None and codes.row_scale is None
-    if value is not None and counted:
-        out = np.empty((n_features, n_features), dtype=dtype)
-        _core.trit_gram(codes.rows, codes.n_levels, value, out)
+    if weight is None and codes.row_scale is None and (codes.bits == 1 or value is not None):
+        out = np.empty((n_features, n_features), dtype=kind)
+        if value is None:
+            _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
+        else:
+            _core.trit_gram(codes.rows, codes.n_levels, value, out)
         return _scaled(out, codes.scale, codes.scale)
-    if codes.bits == 1 and counted:
-        out = np.empty((n_features, n_features), dtype=dtype)
-        _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
-        return _scaled(out, codes.scale, codes.scale)
-    if dtype == np.float32:
+    if kind == np.float32:
         return _float32_gram(codes, weight)
-    total = np.zeros((n_features, n_features), dtype=dtype, order="F")
-    for rows, block in decoded_blocks(codes, dtype):
+    total = np.zeros((n_features, n_features), dtype=kind, order="F")
+    for rows, block in decoded_blocks(codes, kind):
         for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
             total = blas.dsyrk(sign, part.T, beta=1.0, c=total, overwrite_c=1)
     return _mirrored(total.T)
@@ -326,29 +285,32 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
     return lower
 
 
-def dot(codes: PackedRows, other: PackedRows, dtype: np.dtype[Any]) -> NDArray[Any]:
+def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns."""
-    out = np.empty((codes.shape[0], other.shape[0]), dtype=dtype)
-    counted = codes.scale is None and other.scale is None
-    if counted and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
+    out = np.empty((len(codes.rows), len(other.rows)), dtype=float_dtype("Codes.dot", dtype))
+    mine, others = codes.trit_value, other.trit_value
+    unscaled = codes.scale is None and other.scale is None
+    if unscaled and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
-        return _scaled(out, codes.row_scale, other.row_scale)
-    values = codes.trit_value, other.trit_value
-    if counted and values[0] is not None and values[1] is not None:
-        _core.trit_dot(codes.rows, values[0], other.rows, values[1], codes.n_levels, out)
-        return _scaled(out, codes.row_scale, other.row_scale)
-    for rows, left in decoded_blocks(codes, dtype):
-        for columns, right in decoded_blocks(other, dtype):
-            np.matmul(left, right.T, out=out[rows, columns])
-    return out
+    elif unscaled and mine is not None and others is not None:
+        _core.trit_dot(codes.rows, mine, other.rows, others, codes.n_levels, out)
+    else:
+        for rows, left in decoded_blocks(codes, out.dtype):
+            for columns, right in decoded_blocks(other, out.dtype):
+                np.matmul(left, right.T, out=out[rows, columns])
+        return out
+    return _scaled(out, codes.row_scale, other.row_scale)
 
 
 def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return (indices, scores), each (q, k), of the rows with the best products; query is PackedRows or an array."""
-    k = _checked_k(k, codes.shape[0])
+    n = len(codes.rows)
+    if n == 0:
+        raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
+    k = check_integer(_TOP_K, "k", k, 1, n, "There are no more rows than that: lower k.")
     if not isinstance(query, PackedRows):
         return _of_arrays(codes, _as_queries(query, codes.shape[1]), k, largest)
-    indices, scores = _empty(query.shape[0], k)
+    indices, scores = _empty(len(query.rows), k)
     if _is_counted(codes, query):
         _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
         return indices, scores
@@ -363,7 +325,7 @@ def _of_arrays(
     """Return the best rows for float queries: by byte tables where the op takes the rows, else by blocks."""
     if codes.scale is not None:
         # Factors of columns are as well on the queries.
-        Q, codes = Q * codes.scale, replace(codes, scale=None)
+        Q, codes = Q * codes.scale, codes._replace(scale=None)
     if codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES:
         indices, scores = _empty(len(Q), k)
         _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)
@@ -373,13 +335,6 @@ def _of_arrays(
 
 def _empty(n_queries: int, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     return np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
-
-
-def _checked_k(k: Any, n_rows: int) -> int:
-    """Return k when that many rows can be had."""
-    if n_rows == 0:
-        raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
-    return check_integer(_TOP_K, "k", k, 1, n_rows, "There are no more rows than that: lower k.")
 
 
 def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:
@@ -403,9 +358,8 @@ def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:
 def _is_counted(codes: PackedRows, query: PackedRows) -> bool:
     """Whether the product of two one-bit rows depends on the number of equal bits alone."""
     scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
-    if codes.bits != 1 or query.bits != 1 or any(scale is not None for scale in scales):
-        return False
-    if codes.book.shape != query.book.shape:
+    one_bit = codes.bits == query.bits == 1 and codes.book.shape == query.book.shape
+    if not one_bit or any(scale is not None for scale in scales):
         return False
     worth = codes.book.astype(np.float64) @ query.book.astype(np.float64).T
     return codes.n_levels <= _COUNTED_LEVELS and worth[0, 0] == worth[1, 1] and worth[0, 1] == worth[1, 0]
@@ -423,7 +377,7 @@ def _by_blocks(
         for begin in range(0, codes.shape[0], _TOP_ROWS):
             rows = slice(begin, begin + _TOP_ROWS)
             row_scale = None if codes.row_scale is None else codes.row_scale[rows]
-            block = replace(codes, rows=codes.rows[rows], row_scale=row_scale)
+            block = codes._replace(rows=codes.rows[rows], row_scale=row_scale)
             with np.errstate(over="ignore"):  # a sum past float32's range is infinite
                 products = matmul(block, some).astype(np.float32)
             products *= sign

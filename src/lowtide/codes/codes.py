@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import PackedRows, aligned_rows, check_norms
+from lowtide.codes.arithmetic import PackedRows, aligned_rows
 from lowtide.codes.layout import row_bytes, stored_bits, unpack_levels
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
@@ -81,7 +81,7 @@ class Codes:
            [-2.,  0.,  2.]], dtype=float32)
     """
 
-    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_packed", "_rows", "_side")
+    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_rows", "_side")
     __array_ufunc__ = None  # W @ C comes to __rmatmul__ instead of decoding silently
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     ndim = 2
@@ -104,19 +104,24 @@ class Codes:
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
+        rows = rows.view()
+        rows.flags.writeable = False
         self._bits, self._fingerprint, self._side = int(bits), fingerprint, side
-        self._norms = None if norms is None else check_norms(norms, len(rows))
+        self._norms = None if norms is None else _checked_norms(norms, len(rows))
         self._set_values(rows, int(n_levels), codebook, scale)
 
     def _set_values(self, rows: NDArray[np.uint8], n_levels: int, codebook: ArrayLike, scale: ArrayLike | None) -> None:
         """Set rows and what they decode to, once bits are known."""
-        book, stored = arithmetic.check_codebook(codebook, self._bits), stored_bits(self._bits)
-        width = 1 if book.ndim == 1 else book.shape[1]
+        n_values, stored = 1 << self._bits, stored_bits(self._bits)
+        need = f"a {self._bits}-bit codebook must be finite with shape ({n_values},) or ({n_values}, 2)"
+        self._codebook = arithmetic.checked_floats(need, np.array(codebook, dtype=float), (n_values,), (n_values, 2))
+        width = self._codebook.size // n_values
         padded = np.zeros((1 << stored, width), dtype=np.float32)
-        padded[: len(book)] = book.reshape(-1, width)
-        self._codebook, self._packed = book, rows.view()
-        self._packed.flags.writeable = False
-        self._rows = PackedRows(self._packed, n_levels, stored, padded, arithmetic.check_scale(scale, n_levels * width))
+        padded[:n_values] = self._codebook.reshape(n_values, width)
+        if scale is not None:
+            need = f"scale must be {n_levels * width} finite numbers, one a decoded column"
+            scale = arithmetic.checked_floats(need, np.array(scale, dtype=float), (n_levels * width,))
+        self._rows = PackedRows(rows, n_levels, stored, padded, scale)
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
         """Return codes of other packed rows with the bits, codebook and identity of these, the template.
@@ -125,21 +130,26 @@ class Codes:
         """
         if self.is_times_norms and norms is None:
             raise CodeLayoutError("Codes: rows that are times their norms must have norms, got none. Give norms.")
+        old = self._rows
+        rows = aligned_rows(packed, old.rows.shape[1]).view()
+        rows.flags.writeable = False
+        kept = None if norms is None else _checked_norms(norms, len(rows))
+        factors = kept if self.is_times_norms else None
+        # Not `_replace`: a row that is predicted alone would feel it.
+        return self._with(PackedRows(rows, old.n_levels, old.bits, old.book, old.scale, factors), kept)
+
+    def _with(self, rows: PackedRows, norms: NDArray[np.float32] | None) -> Codes:
+        """Return codes of other rows and norms, both checked, that have the identity of these."""
         new = object.__new__(Codes)
         new._bits, new._codebook = self._bits, self._codebook
         new._fingerprint, new._side = self._fingerprint, self._side
-        new._packed = aligned_rows(packed, self._packed.shape[1]).view()
-        new._packed.flags.writeable = False
-        new._norms = None if norms is None else check_norms(norms, len(new._packed))
-        old, factors = self._rows, new._norms if self.is_times_norms else None
-        # Not `replace`: a row that is predicted alone would feel it.
-        new._rows = PackedRows(new._packed, old.n_levels, old.bits, old.book, old.scale, factors)
+        new._rows, new._norms = rows, norms
         return new
 
     @property
     def packed(self) -> NDArray[np.uint8]:
         """Packed rows, read-only, (n, row bytes)."""
-        return self._packed
+        return self._rows.rows
 
     @property
     def bits(self) -> int:
@@ -154,7 +164,7 @@ class Codes:
     @property
     def packing(self) -> tuple[int, int, int]:
         """Levels stored a row, the bits that each takes, and the bytes of a row."""
-        return self._rows.n_levels, self._rows.bits, self._packed.shape[1]
+        return self._rows.n_levels, self._rows.bits, self.packed.shape[1]
 
     @property
     def codebook(self) -> NDArray[np.float32]:
@@ -184,7 +194,7 @@ class Codes:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._packed.shape[0]
+        return self._rows.rows.shape[0]
 
     @property
     def norms(self) -> NDArray[np.float32] | None:
@@ -199,7 +209,7 @@ class Codes:
     @property
     def nbytes(self) -> int:
         """Packed bytes and those of the norms, codebook not counted."""
-        return self._packed.nbytes + (0 if self._norms is None else self._norms.nbytes)
+        return self.packed.nbytes + (0 if self._norms is None else self._norms.nbytes)
 
     @property
     def T(self) -> TransposedCodes:  # noqa: N802
@@ -212,7 +222,7 @@ class Codes:
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
         rows = arithmetic.row_key(key)
-        return self.with_rows(self._packed[rows], None if self._norms is None else self._norms[rows])
+        return self.with_rows(self.packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Decode."""
@@ -225,7 +235,7 @@ class Codes:
 
     def __matmul__(self, W: Any) -> NDArray[Any]:
         """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
-        operand = arithmetic.as_operand("Codes @ W", W, self.shape[1])
+        operand = arithmetic.as_operand("Codes @ W", W, self._rows.shape[1])
         product = arithmetic.matmul(self._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
@@ -253,9 +263,7 @@ class Codes:
         Otherwise n F^2 / 2 multiply-adds: in float32 of values decoded in cache, in a fixed order; in float64 one BLAS
         rank-k update a decoded block of at most 2^22 values.
         """
-        kind = arithmetic.float_dtype("Codes.gram", dtype)
-        weight = None if sample_weight is None else arithmetic.as_weight("Codes.gram", sample_weight, self.n_rows)
-        return arithmetic.gram(self._rows, weight, kind)
+        return arithmetic.gram(self._rows, sample_weight, dtype)
 
     def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return D O' with codes of the same frequencies, array (n, other's n); bits, sides and codebooks may differ.
@@ -283,7 +291,7 @@ class Codes:
         if not isinstance(other, Codes):
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
         check_same_frequencies("Codes.dot", self, other)
-        return arithmetic.dot(self._rows, other._rows, arithmetic.float_dtype("Codes.dot", dtype))
+        return arithmetic.dot(self._rows, other._rows, dtype)
 
     def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
@@ -335,22 +343,19 @@ class Codes:
 
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
-        new = object.__new__(Codes)
-        new._bits, new._norms, new._fingerprint, new._side = self._bits, self._norms, self._fingerprint, self._side
-        new._set_values(self._packed, self.n_levels, codebook, self.scale)
+        new = self._with(self._rows, self._norms)
+        new._set_values(self.packed, self.n_levels, codebook, self.scale)
         return new
 
     def times_norms(self) -> Codes:
         """Return the same bytes, shared, with D's rows multiplied by their norms in all arithmetic."""
         if self._norms is None:
             raise CodeLayoutError("Codes: norms must be kept for rows to be multiplied by them, got none.")
-        new = self.with_codebook(self._codebook)
-        new._rows = replace(new._rows, row_scale=self._norms)
-        return new
+        return self._with(self._rows._replace(row_scale=self._norms), self._norms)
 
     def levels(self) -> NDArray[np.uint8]:
         """Return the unpacked levels, uint8 (n, n_levels)."""
-        return unpack_levels(self._packed, self._bits, self.n_levels)
+        return unpack_levels(self.packed, self._bits, self.n_levels)
 
     def blocks(self, size: int) -> Iterator[Codes]:
         """Yield the rows in order, at most `size` at a time, without copying: what makes Codes a `CodeSource`."""
@@ -367,7 +372,7 @@ class Codes:
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
             and arithmetic.same_array(self.scale, other.scale)
-            and np.array_equal(self._packed, other._packed)
+            and np.array_equal(self.packed, other.packed)
             and self.is_times_norms == other.is_times_norms
             and arithmetic.same_array(self._norms, other._norms)
         )
@@ -375,7 +380,7 @@ class Codes:
     def to_state(self) -> State:
         """Return what a file keeps: a part "codes", and a part "norms" where there are any."""
         spec, arrays = self._describe()
-        state = {"codes": Part(_VERSION, spec, {**arrays, "packed": self._packed})}
+        state = {"codes": Part(_VERSION, spec, {**arrays, "packed": self.packed})}
         if self._norms is not None:
             state["norms"] = Part(_VERSION, {"times_norms": self.is_times_norms}, {"norms": self._norms})
         return state
@@ -442,6 +447,7 @@ class Codes:
         return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class TransposedCodes:
     """View of `Codes` with rows and columns exchanged; made by `Codes.T`, it only multiplies: C.T @ R = D' R.
 
@@ -455,31 +461,28 @@ class TransposedCodes:
     array([-9., 11.,  9.])
     """
 
-    __slots__ = ("_codes",)
+    T: Codes  # the codes themselves
     __array_ufunc__ = None
     ndim = 2
-
-    def __init__(self, codes: Codes) -> None:
-        self._codes = codes
-
-    @property
-    def T(self) -> Codes:  # noqa: N802
-        """The codes themselves."""
-        return self._codes
 
     @property
     def shape(self) -> tuple[int, int]:
         """Decoded shape, (n_features, n)."""
-        return self._codes.shape[::-1]
+        return self.T.shape[::-1]
 
     def __matmul__(self, R: Any) -> NDArray[Any]:
         """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
         operand = arithmetic.as_operand("Codes.T @ R", R, self.shape[1])
-        product = arithmetic.rmatmul(self._codes._rows, operand if operand.ndim == 2 else operand[:, None])
+        product = arithmetic.rmatmul(self.T._rows, operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __repr__(self) -> str:
-        return f"{self._codes!r}.T"
+        return f"{self.T!r}.T"
+
+
+def _checked_norms(norms: ArrayLike, n: int) -> NDArray[np.float32]:
+    """Return read-only float32 norms, one a row; shared when they are float32 already."""
+    return arithmetic.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
 
 
 def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:

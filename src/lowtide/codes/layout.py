@@ -67,21 +67,27 @@ def pack_levels(levels: Any, bits: int) -> NDArray[np.uint8]:
     >>> pack_levels(np.array([[1, 0, 1, 1]]), bits=1)[0, 0]
     np.uint8(13)
     """
+    stored = stored_bits(bits)
+    given = _checked_levels("pack_levels", levels, (1 << bits) - 1)
+    out = np.empty((given.shape[0], row_bytes(given.shape[1], bits)), dtype=np.uint8)
+    _core.pack(np.ascontiguousarray(given, dtype=np.uint8), stored, out)
+    return out
+
+
+def _checked_levels(owner: str, levels: Any, top: int) -> NDArray[Any]:
+    """Return levels as a 2-D array of integers from 0 to the top one."""
     given = np.asarray(levels)
     if given.ndim != 2 or given.dtype.kind not in "iub":
         raise CodeLayoutError(
-            f"pack_levels: levels must be a 2-D integer array, got {given.ndim}-D of {given.dtype}. "
+            f"{owner}: levels must be a 2-D integer array, got {given.ndim}-D of {given.dtype}. "
             "Give one integer a level, a row a sample."
         )
-    width = row_bytes(given.shape[1], bits)
-    if given.size and not 0 <= int(given.min()) <= int(given.max()) < 1 << bits:
+    if given.size and not 0 <= int(given.min()) <= int(given.max()) <= top:
         raise CodeLayoutError(
-            f"pack_levels: {bits}-bit levels must lie in 0..{(1 << bits) - 1}, got {given.min()}..{given.max()}. "
-            "Quantize to fewer levels or raise bits."
+            f"{owner}: levels must lie in 0..{top}, got {given.min()}..{given.max()}. "
+            "Quantize to fewer levels, or pack them with more bits."
         )
-    out = np.empty((given.shape[0], width), dtype=np.uint8)
-    _core.pack(np.ascontiguousarray(given, dtype=np.uint8), stored_bits(bits), out)
-    return out
+    return given
 
 
 def unpack_levels(packed: Any, bits: int, n_levels: int) -> NDArray[np.uint8]:
@@ -123,17 +129,12 @@ def pack_trits(levels: Any) -> NDArray[np.uint8]:
     >>> np.array_equal(unpack_trits(pack_trits(levels), n_levels=6), levels)
     True
     """
-    given = np.asarray(levels)
-    if given.ndim != 2 or given.dtype.kind not in "iub":
-        raise CodeLayoutError(f"pack_trits: levels must be a 2-D integer array, got {given.ndim}-D of {given.dtype}.")
-    if given.size and not 0 <= int(given.min()) <= int(given.max()) <= 2:
-        raise CodeLayoutError(f"pack_trits: levels must be 0, 1 or 2, got {given.min()}..{given.max()}.")
+    given = _checked_levels("pack_trits", levels, 2)
     n, n_levels = given.shape
     width = -(-n_levels // 5)
     padded = np.zeros((n, 5 * width), dtype=np.uint8)
     padded[:, :n_levels] = given
-    places = _PLACES.astype(np.uint8)
-    packed: NDArray[np.uint8] = padded.reshape(n, width, 5) @ places
+    packed: NDArray[np.uint8] = padded.reshape(n, width, 5) @ _PLACES.astype(np.uint8)
     return packed
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lowtide.codes.arithmetic import same_array
 from lowtide.codes.codes import Codes, check_same_frequencies
@@ -88,15 +87,10 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."
             )
-    return first.with_rows(np.concatenate([part.packed for part in parts]), _norms(parts))
-
-
-def _norms(parts: list[Codes]) -> NDArray[np.float32] | None:
-    """Return the norms of all rows, or None when none are kept."""
     kept = [part.norms for part in parts if part.norms is not None]
     if len(kept) not in (0, len(parts)) or len({part.is_times_norms for part in parts}) > 1:
         raise CodeLayoutError(
             "concatenate: all parts must have norms and be times them, or none of them, got both. "
             "Encode all with one store_norms."
         )
-    return np.concatenate(kept) if kept else None
+    return first.with_rows(np.concatenate([part.packed for part in parts]), np.concatenate(kept) if kept else None)

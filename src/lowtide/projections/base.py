@@ -52,9 +52,12 @@ class Projection(Spec):
 
     def _check_law(self, kernel: Frequencies) -> None:
         if kernel.law not in self.laws:
+            layouts = registry_of(Projection)
+            needed = " or ".join(_LAWS[law] for law in sorted(self.laws))
+            fitting = " or ".join(repr(name) for name in layouts if kernel.law in layouts[name].laws)
             raise UnsuitableLayoutError(
-                f"{type(self).__name__} needs {_describe(self.laws)}, got {kernel!r} with {_LAWS[kernel.law]}. "
-                f"Use projection={_fitting(kernel.law)}."
+                f"{type(self).__name__} needs {needed}, got {kernel!r} with {_LAWS[kernel.law]}. "
+                f"Use projection={fitting}."
             )
 
     @abstractmethod
@@ -124,13 +127,3 @@ _LAWS = {
     "independent": "frequency coordinates drawn one by one",
     "joint": "frequencies of a law that only independent draws can carry",
 }
-
-
-def _describe(laws: frozenset[str]) -> str:
-    return " or ".join(_LAWS[law] for law in sorted(laws))
-
-
-def _fitting(law: str) -> str:
-    """Name the layouts that carry a law."""
-    layouts = registry_of(Projection)
-    return " or ".join(repr(name) for name in layouts if law in layouts[name].laws)

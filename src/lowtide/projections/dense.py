@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,29 @@ class Iid(Projection):
         return DenseProjection.kept("Iid", arrays, Blocks("iid", n_features, (1,) * n_frequencies))
 
 
+class HaarLayout(Projection):
+    """Columns of independent Haar matrices side by side, times lengths of the kernel's law: drawn, or its only one."""
+
+    lengths: ClassVar[Literal["free", "fixed"]]
+
+    def lay_out(
+        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
+    ) -> DenseProjection:
+        """Draw Haar matrices side by side, and a length a column."""
+        sizes = block_sizes(n_features, n_frequencies)
+        directions = np.hstack([_haar(rng, n_features, size) for size in sizes])
+        quantiles = rng.random(n_frequencies) if self.lengths == "free" else np.full(n_frequencies, 0.5)
+        lengths = kernel.length_quantile(quantiles, n_features)
+        return DenseProjection.of(directions * lengths, Blocks(self.lengths, n_features, sizes))
+
+    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
+        """Return the kept matrix."""
+        blocks = Blocks(self.lengths, n_features, block_sizes(n_features, n_frequencies))
+        return DenseProjection.kept(type(self).__name__, arrays, blocks)
+
+
 @dataclass(eq=False, repr=False)
-class Orthogonal(Projection):
+class Orthogonal(HaarLayout):
     """Orthogonal directions in blocks of d, each with an independent length of the kernel's law (chi for the Gaussian).
 
     Unbiased for every Gaussian mixture, with less variance than independent frequencies for near points.
@@ -133,23 +154,11 @@ class Orthogonal(Projection):
     """
 
     laws: ClassVar[frozenset[str]] = frozenset({"gaussian_mixture"})
-
-    def lay_out(
-        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
-    ) -> DenseProjection:
-        """Draw Haar matrices side by side, and a length a column."""
-        directions, sizes = _haar_columns(rng, n_features, n_frequencies)
-        lengths = kernel.length_quantile(rng.random(n_frequencies), n_features)
-        return DenseProjection.of(directions * lengths, Blocks("free", n_features, sizes))
-
-    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
-        """Return the kept matrix."""
-        sizes = block_sizes(n_features, n_frequencies)
-        return DenseProjection.kept("Orthogonal", arrays, Blocks("free", n_features, sizes))
+    lengths: ClassVar[Literal["free", "fixed"]] = "free"
 
 
 @dataclass(eq=False, repr=False)
-class Haar(Projection):
+class Haar(HaarLayout):
     """Orthogonal directions in blocks of d, all of the length 1/scale of the Bessel kernel.
 
     References
@@ -165,27 +174,7 @@ class Haar(Projection):
     """
 
     laws: ClassVar[frozenset[str]] = frozenset({"sphere"})
-
-    def lay_out(
-        self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
-    ) -> DenseProjection:
-        """Draw Haar matrices side by side, all columns of the kernel's one length."""
-        directions, sizes = _haar_columns(rng, n_features, n_frequencies)
-        lengths = kernel.length_quantile(np.full(n_frequencies, 0.5), n_features)
-        return DenseProjection.of(directions * lengths, Blocks("fixed", n_features, sizes))
-
-    def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
-        """Return the kept matrix."""
-        sizes = block_sizes(n_features, n_frequencies)
-        return DenseProjection.kept("Haar", arrays, Blocks("fixed", n_features, sizes))
-
-
-def _haar_columns(
-    rng: np.random.Generator, dimension: int, n_columns: int
-) -> tuple[NDArray[np.float64], tuple[int, ...]]:
-    """Return columns of independent Haar matrices side by side, and how many each gave."""
-    sizes = block_sizes(dimension, n_columns)
-    return np.hstack([_haar(rng, dimension, size) for size in sizes]), sizes
+    lengths: ClassVar[Literal["free", "fixed"]] = "fixed"
 
 
 def _haar(rng: np.random.Generator, dimension: int, n_columns: int) -> NDArray[np.float64]:

@@ -41,25 +41,20 @@ class Hadamard(Projection):
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> HadamardProjection:
         """Draw signs and lengths."""
-        n_blocks, dimension = _shape(n_features, n_frequencies)
-        signs = rng.integers(0, 2, (n_blocks, _ROUNDS, dimension), dtype=np.int8)
-        lengths = kernel.length_quantile(rng.random(n_frequencies), dimension)
-        return HadamardProjection(
-            n_features=n_features,
-            signs=(1 - 2 * signs).astype(np.float32),
-            scale=_portable(lengths * dimension ** (-_ROUNDS / 2) / (2 * math.pi)),
-            blocks=Blocks("free", dimension, block_sizes(dimension, n_frequencies)),
-        )
+        blocks = _blocks(n_features, n_frequencies)
+        minus = rng.integers(0, 2, (len(blocks.sizes), _ROUNDS, blocks.dimension), dtype=np.int8)
+        lengths = kernel.length_quantile(rng.random(n_frequencies), blocks.dimension)
+        scale = _portable(lengths * blocks.dimension ** (-_ROUNDS / 2) / (2 * math.pi))
+        return HadamardProjection(n_features, (1 - 2 * minus).astype(np.float32), scale, blocks)
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
         """Return the blocks of kept signs, as bits, and scales."""
-        n_blocks, dimension = _shape(n_features, n_frequencies)
+        blocks = _blocks(n_features, n_frequencies)
         scale = kept_array("Hadamard", arrays, "scale", (n_frequencies,))
-        packed, n_bytes = arrays["signs"], n_blocks * _ROUNDS * dimension // 8
+        packed, n_bytes = arrays["signs"], len(blocks.sizes) * _ROUNDS * blocks.dimension // 8
         if packed.dtype != np.uint8 or packed.shape != (n_bytes,):
             raise fail("Hadamard", f"signs must be {n_bytes} bytes", f"{packed.dtype} {packed.shape}")
-        minus = np.unpackbits(packed, bitorder="little").reshape(n_blocks, _ROUNDS, dimension)
-        blocks = Blocks("free", dimension, block_sizes(dimension, n_frequencies))
+        minus = np.unpackbits(packed, bitorder="little").reshape(-1, _ROUNDS, blocks.dimension)
         return HadamardProjection(n_features, 1 - 2 * minus.astype(np.float32), scale, blocks)
 
 
@@ -103,10 +98,10 @@ class HadamardProjection:
         return out * np.float32(2 * math.pi)
 
 
-def _shape(n_features: int, n_frequencies: int) -> tuple[int, int]:
-    """Return how many blocks there are, and their dimension: the power of two that holds a row."""
+def _blocks(n_features: int, n_frequencies: int) -> Blocks:
+    """Return blocks of the power of two that holds a row."""
     dimension = max(_SMALLEST_BLOCK, 1 << (n_features - 1).bit_length())
-    return -(-n_frequencies // dimension), dimension
+    return Blocks("free", dimension, block_sizes(dimension, n_frequencies))
 
 
 def _portable(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -65,25 +65,18 @@ class SparseTernary(Spec):
         chunk = -(-n_features // n_chunks)
         half = round((1.0 - self.sparsity) * 2**31)
         words = np.random.PCG64(check_integer("SparseTernary", "seed", seed, 0))
-        lists: list[list[NDArray[np.uint16]]] = [[] for _ in range(n_chunks)]
-        counts: list[list[NDArray[np.int64]]] = [[] for _ in range(n_chunks)]
+        found: list[list[tuple[NDArray[np.uint16], NDArray[np.int64]]]] = [[] for _ in range(n_chunks)]
         step = max(1, _BLOCK_ENTRIES // n_features)
         for first in range(0, n_outputs, step):
             entries = _entries(words, min(step, n_outputs - first), n_features)
-            for c in range(n_chunks):
-                features, sizes = _lists(entries[:, c * chunk : (c + 1) * chunk], half)
-                lists[c].append(features)
-                counts[c].append(sizes)
-        starts = np.cumsum(np.concatenate([[0], *(part for parts in counts for part in parts)]))
+            for c, of_chunk in enumerate(found):
+                of_chunk.append(_lists(entries[:, c * chunk : (c + 1) * chunk], half))
+        lists, counts = zip(*(pair for of_chunk in found for pair in of_chunk))
+        starts = np.cumsum(np.concatenate([[0], *counts]))
         if starts[-1] > np.iinfo(np.uint32).max:
             raise fail("SparseTernary", "W must have fewer than 2^32 entries that are not 0", int(starts[-1]))
         return SparseTernaryProjection(
-            n_features=n_features,
-            n_outputs=n_outputs,
-            density=half / 2**31,
-            chunk=chunk,
-            lists=np.concatenate([part for parts in lists for part in parts]),
-            starts=starts.astype(np.uint32),
+            n_features, n_outputs, half / 2**31, chunk, np.concatenate(lists), starts.astype(np.uint32)
         )
 
 
@@ -135,11 +128,11 @@ class SparseTernaryProjection:
     @cached_property
     def most_terms(self) -> int:
         """Most pluses, or minuses, of an output."""
-        return int(self._sizes().reshape(-1, self.n_outputs, 2).sum(axis=0).max())
+        return int(np.diff(self.starts).reshape(-1, self.n_outputs, 2).sum(axis=0).max())
 
     def signs(self) -> sparse.csr_array[Any]:
         """Return the entries' signs, int8 (n_outputs, n_features), built on request."""
-        sizes = self._sizes()
+        sizes = np.diff(self.starts)
         of_list = np.repeat(np.arange(len(sizes)), sizes)
         chunk, output = np.divmod(of_list // 2, self.n_outputs)
         values = np.where(of_list % 2 == 0, 1, -1).astype(np.int8)
@@ -149,11 +142,6 @@ class SparseTernaryProjection:
     def weights(self) -> NDArray[np.float32]:
         """Return W, frequencies in columns, (n_features, n_outputs), built on request."""
         return self.signs().toarray().T.astype(np.float32) * np.float32(1.0 / math.sqrt(self.density))
-
-    def _sizes(self) -> NDArray[np.int64]:
-        """Return the length of each list."""
-        starts = self.starts.astype(np.int64)
-        return starts[1:] - starts[:-1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what was drawn, for a fingerprint; a file keeps the seed alone."""
@@ -174,8 +162,5 @@ def _lists(entries: NDArray[np.uint32], half: int) -> tuple[NDArray[np.uint16], 
 def _entries(words: np.random.PCG64, n_rows: int, n_columns: int) -> NDArray[np.uint32]:
     """Return uniform 32-bit integers (n_rows, n_columns), the low half of a word before the high one."""
     per_row = -(-n_columns // 2)
-    raw = words.random_raw(n_rows * per_row)
-    halves = np.empty((n_rows, per_row, 2), dtype=np.uint32)
-    halves[..., 0] = (raw & np.uint64(0xFFFFFFFF)).reshape(n_rows, per_row)
-    halves[..., 1] = (raw >> np.uint64(32)).reshape(n_rows, per_row)
-    return halves.reshape(n_rows, 2 * per_row)[:, :n_columns]
+    raw = words.random_raw(n_rows * per_row).astype("<u8", copy=False)
+    return np.asarray(raw.view("<u4").reshape(n_rows, 2 * per_row)[:, :n_columns])
