@@ -9,8 +9,7 @@ from lowtide.quantizers.base import (
 from lowtide.quantizers.lloyd_max import (
     LineSteps, lloyd_max, lloyd_max_arcsine, lloyd_max_distortion, lloyd_max_normal, normal_steps,
 )
-from lowtide.quantizers.periodic import DrawnPeriodic, PeriodicMap
-from lowtide.quantizers.stochastic import DrawnStochastic, Stochastic
+from lowtide.quantizers.sampled import DrawnPeriodic, DrawnStochastic, PeriodicMap, Stochastic
 from lowtide.spec import Registry
 
 __all__ = [  # noqa: RUF022

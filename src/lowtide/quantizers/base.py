@@ -192,10 +192,8 @@ class PhaseSteps:
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the exact coefficients of the components and of their products."""
         mean = np.stack([f.coefficients(n_harmonics) for f in self.components])
-        product = np.stack(
-            [np.stack([(f * g).coefficients(n_harmonics) for g in self.components]) for f in self.components]
-        )
-        return Moments(mean, product)
+        product = [[(f * g).coefficients(n_harmonics) for g in self.components] for f in self.components]
+        return Moments(mean, np.array(product))
 
 
 def even_steps(
@@ -209,13 +207,12 @@ def even_steps(
     folded = np.arccos(borders[::-1]) / (2 * np.pi)
     breaks = np.concatenate([folded, 1.0 - folded[::-1]])
     pieces = np.concatenate([values[-2::-1], values[1:]])
-    shape = StepFunction(breaks, pieces)
-    codebook = values / (2.0 * shape.coefficients(1)[1].real)
-    shape = StepFunction(breaks, np.concatenate([codebook[-2::-1], codebook[1:]]))
+    scale = 2.0 * StepFunction(breaks, pieces).coefficients(1)[1].real
+    shape = StepFunction(breaks, pieces / scale)
     return PhaseSteps(
         bits=(len(values) - 1).bit_length(),
         shifts=np.asarray(feature_map_shifts, dtype=np.float32),
-        codebook=codebook,
+        codebook=values / scale,
         borders=folded.astype(np.float32),
         table=np.arange(len(values), dtype=np.uint8),
         even=True,

@@ -13,25 +13,20 @@ from lowtide._checks import check_integer
 from lowtide.maps import Arcsine, Density, Normal
 
 Array = NDArray[np.float64]
-
-_ARCSINE = Arcsine()
-_NORMAL = Normal()
+_ARCSINE, _NORMAL = Arcsine(), Normal()
 # Enough for any cell but the outermost: the next singularity is never nearer than a third of its width.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def lloyd_max_arcsine(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of cos(U), exact to 1e-12."""
-    return _copied("lloyd_max_arcsine", _ARCSINE, bits)
+    levels, borders = lloyd_max(_ARCSINE, check_integer("lloyd_max_arcsine", "bits", bits, 1, 8))
+    return levels.copy(), borders.copy()
 
 
 def lloyd_max_normal(bits: int) -> tuple[Array, Array]:
     """Return levels (2^bits,) and borders (2^bits - 1,) of the Lloyd-Max quantizer of N(0, 1), exact to 1e-12."""
-    return _copied("lloyd_max_normal", _NORMAL, bits)
-
-
-def _copied(owner: str, density: Density, bits: int) -> tuple[Array, Array]:
-    levels, borders = lloyd_max(density, check_integer(owner, "bits", bits, 1, 8))
+    levels, borders = lloyd_max(_NORMAL, check_integer("lloyd_max_normal", "bits", bits, 1, 8))
     return levels.copy(), borders.copy()
 
 
@@ -46,7 +41,7 @@ def lloyd_max_distortion(density: Density, bits: int) -> float:
     """
     levels, _ = lloyd_max(density, bits)
     lower = levels[: len(levels) // 2]
-    mass, _ = _cells(density, lower)
+    mass, _, _ = _cells(density, lower)
     return float(density.second_moment - 2.0 * np.sum(mass * lower**2))
 
 
@@ -66,7 +61,7 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     half = 2 ** (bits - 1)
     lower = density.quantile((np.arange(half) + 0.5) / (2 * half))
     for _ in range(300):
-        _, lower = _cells(density, lower)
+        _, lower, _ = _cells(density, lower)
     for _ in range(40):
         step = _newton_step(density, lower)
         lower = lower - step
@@ -78,29 +73,22 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     return levels, borders
 
 
-def _edges(density: Density, lower: Array) -> Array:
-    """Return the edges of the cells of the negative levels: the last is 0, whatever the levels."""
-    return np.concatenate([[density.interval[0]], (lower[:-1] + lower[1:]) / 2, [0.0]])
-
-
-def _cells(density: Density, lower: Array) -> tuple[Array, Array]:
-    """Return the mass of each cell and the mean of the law within it."""
-    edges = _edges(density, lower)
-    half, middle = np.diff(edges[1:]) / 2, (edges[1:-1] + edges[2:]) / 2
+def _cells(density: Density, lower: Array) -> tuple[Array, Array, Array]:
+    """Return the mass of each cell of the negative levels, the mean of the law within it, and the borders but 0."""
+    borders = (lower[:-1] + lower[1:]) / 2
+    edges = np.append(borders, 0.0)
+    half, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
     x = middle[:, None] + half[:, None] * _NODES
     weight = half[:, None] * _WEIGHTS * density.pdf(x)
-    mass, first = weight.sum(axis=1), (weight * x).sum(axis=1)
-    # The outermost cell, where a density may be singular or go on for ever.
-    tail, tail_first = density.cdf(edges[1:2]), density.partial_mean(edges[1:2])
-    mass = np.concatenate([tail, mass])
-    return mass, np.concatenate([tail_first, first]) / mass
+    # The outermost cell, where a density may be singular or go on for ever, is not integrated by nodes.
+    mass = np.concatenate([density.cdf(edges[:1]), weight.sum(axis=1)])
+    first = np.concatenate([density.partial_mean(edges[:1]), (weight * x).sum(axis=1)])
+    return mass, first / mass, borders
 
 
 def _newton_step(density: Density, lower: Array) -> Array:
     """Return J^-1 (mu - centroid(mu)); a cell's centroid moves with its two borders, a border with its two levels."""
-    edges = _edges(density, lower)
-    mass, center = _cells(density, lower)
-    border = edges[1:-1]
+    mass, center, border = _cells(density, lower)
     pull = 0.5 * density.pdf(border)
     above = pull * (center[1:] - border) / mass[1:]
     below = pull * (border - center[:-1]) / mass[:-1]
@@ -157,6 +145,5 @@ def normal_steps(bits: int) -> LineSteps:
     bits = check_integer("normal_steps", "bits", bits, 1, 8)
     values, borders = lloyd_max_normal(bits)
     positive = borders[len(values) // 2 :].astype(np.float32)
-    for array in (values, positive):
-        array.flags.writeable = False
+    values.flags.writeable = positive.flags.writeable = False
     return LineSteps(bits, values, positive, lloyd_max_distortion(Normal(), bits))
