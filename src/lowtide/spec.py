@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from copy import copy
+from dataclasses import dataclass, field, fields
+from inspect import signature
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -45,10 +47,9 @@ class Spec:
 
     def set_params(self, **params: Any) -> Self:
         """Set hyperparameters by name; a refused value leaves all of them as they were."""
-        for name in params:
-            if name not in self._names():
-                known = ", ".join(self._names()) or "none, it has no hyperparameters"
-                raise fail(type(self).__name__, f"parameter must be one of {known}", name)
+        for name in (each for each in params if each not in self._names()):
+            known = ", ".join(self._names()) or "none, it has no hyperparameters"
+            raise fail(type(self).__name__, f"parameter must be one of {known}", name)
         type(self)(**{**self.get_params(), **params})
         for name, value in params.items():
             setattr(self, name, value)
@@ -67,11 +68,7 @@ class Spec:
     @classmethod
     def _required(cls) -> list[str]:
         """Return the hyperparameters without a default."""
-        return [
-            each.name
-            for each in fields(cast(Any, cls))
-            if each.init and each.default is MISSING and each.default_factory is MISSING
-        ]
+        return [each.name for each in signature(cls).parameters.values() if each.default is each.empty]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and type(self) is type(other) and self._key() == other._key()
@@ -118,35 +115,29 @@ class Registry(Generic[SpecT]):
     """
 
     def __init__(
-        self,
-        stage: str,
-        base: type[Spec],
-        classes: Mapping[str, type[SpecT]],
-        unnamed: tuple[type[SpecT], ...] = (),
+        self, stage: str, base: type[Spec], classes: Mapping[str, type[SpecT]], unnamed: tuple[type[SpecT], ...] = ()
     ) -> None:
-        self.stage = stage
-        self.base = base
+        self.stage, self.base = stage, base
         self._named: dict[str, type[SpecT]] = dict(classes)
         self._by_type: dict[str, type[SpecT]] = {cls.__name__: cls for cls in (*classes.values(), *unnamed)}
         _REGISTRIES.append(self)
 
     def of(self, base: type[Spec]) -> Registry[Any]:
         """Return the same list, also of classes that are added later, as those see it that need a narrower base."""
-        view: Registry[Any] = Registry.__new__(Registry)
-        view.stage, view.base, view._named, view._by_type = self.stage, base, self._named, self._by_type
+        view = copy(self)
+        view.base = base
         return view
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, cls in self._named.items() if issubclass(cls, self.base))
 
     def __getitem__(self, name: str) -> type[SpecT]:
-        cls = self._named.get(name) if isinstance(name, str) else None
-        if cls is None or not issubclass(cls, self.base):
-            listed = ", ".join(repr(known) for known in self)
+        if not isinstance(name, str) or name not in set(self):
+            listed = ", ".join(map(repr, self))
             raise ParameterError(
                 f"{self.stage} must be one of {listed} or a {self.base.__name__} object, got {name!r}."
             )
-        return cls
+        return self._named[name]
 
     def resolve(self, part: str | SpecT) -> SpecT:
         """Return an object of the stage as it is, and a name as the default object of its class."""
@@ -302,16 +293,9 @@ def plain_parameter(owner: str, name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One named and versioned piece of what is kept of a fitted object.
+    """One named piece of what is kept of a fitted object: a spec ready for JSON, and arrays by name.
 
-    Parameters
-    ----------
-    version : int
-        Of this piece alone: a reader refuses one that it does not know.
-    spec : dict
-        Ready for JSON.
-    arrays : dict, default={}
-        Array by name.
+    The version is of this piece alone: a reader refuses one that it does not know.
     """
 
     version: int
@@ -335,20 +319,17 @@ def take_parts(
     >>> take_parts("Codes", {"codes": Part(1, {})}, required={"codes": 1}, optional={"norms": 1})
     """
     known = {**required, **(optional or {})}
-    for name in required:
-        if name not in state:
-            got = ", ".join(map(repr, state)) or "none"
-            raise FileFormatError(f"{owner}: there must be a part {name!r}, got {got}. The file is of another kind.")
+    for name in (each for each in required if each not in state):
+        got = ", ".join(map(repr, state)) or "none"
+        raise FileFormatError(f"{owner}: there must be a part {name!r}, got {got}. The file is of another kind.")
     for name, part in state.items():
         if name not in known:
-            raise FileFormatError(
-                f"{owner} has a part {name!r} that this version of lowtide does not know. Update lowtide."
-            )
+            need = f"{owner} has a part {name!r} that this version of lowtide does not know."
+            raise FileFormatError(f"{need} Update lowtide.")
         if part.version != known[name]:
             remedy = "Update lowtide." if part.version > known[name] else "Make it again with this version of lowtide."
-            raise FileFormatError(
-                f"{owner}: part {name!r} must be of version {known[name]}, got version {part.version}. {remedy}"
-            )
+            need = f"{owner}: part {name!r} must be of version {known[name]}, got version {part.version}."
+            raise FileFormatError(f"{need} {remedy}")
 
 
 def _place(part: type) -> str:
