@@ -435,7 +435,6 @@ def resolve_target(target: Target) -> Activation:
     Returns
     -------
     Activation
-        The object with `moments`.
 
     Examples
     --------
@@ -466,7 +465,6 @@ def gaussian_moments(activation: Target, tau: float) -> GaussianMoments:
     Returns
     -------
     GaussianMoments
-        The moments.
 
     References
     ----------

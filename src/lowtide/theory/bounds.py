@@ -118,10 +118,8 @@ def uniform_features(
     """
     eps = check_positive("uniform_features", "error", error)
     f, g = lipschitz
-    if mean_norm is None:
-        constant = 4 * mean_projection * (f + g + 2 * min(f, g))
-    else:
-        constant = 4 * ((f + g) * mean_norm + 2 * min(f, g) * mean_projection)
+    norm = mean_projection if mean_norm is None else mean_norm
+    constant = 4 * ((f + g) * norm + 2 * min(f, g) * mean_projection)
     d = check_integer("uniform_features", "dimension", dimension, low=1)
     return math.inf if math.isinf(constant) else 128 / eps**2 * d * math.log1p(2 * constant / eps)
 
@@ -142,7 +140,6 @@ def uniform_failure(n_features: float, error: float, bound: str = "corrected") -
     Returns
     -------
     float
-        A probability.
 
     References
     ----------

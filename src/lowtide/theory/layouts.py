@@ -55,8 +55,7 @@ def covariance(kernel: Kernel, blocks: Blocks, distance: ArrayLike, amplitudes: 
 
     Returns
     -------
-    ndarray of float64
-        Same shape as `distance`.
+    ndarray of float64, same shape as `distance`
 
     References
     ----------

@@ -60,7 +60,6 @@ class TernaryMatch:
         "exact": thresholds alone match d1 and d2. "scaled": no thresholds do, alpha times a ternary map does.
         "even": d1 = 0, the map is alpha 1[|t| > s].
     map : TernaryMap
-        The map.
     tau : float
         What it was solved for.
     target, moments : GaussianMoments
@@ -246,12 +245,8 @@ def ternary_solutions(moments: GaussianMoments, tau: float) -> tuple[TernaryMap,
     Returns
     -------
     tuple of TernaryMap
-        None, one or three of them; every other solution mirrors one, (s_minus, s_plus) to (-s_plus, -s_minus), and
-        has the same kernel.
-
-    Notes
-    -----
-    They exist if and only if (pi tau/2) d1 <= exp(-4 tau d2/d1).
+        One or three of them if and only if (pi tau/2) d1 <= exp(-4 tau d2/d1), else none; every other solution mirrors
+        one, (s_minus, s_plus) to (-s_plus, -s_minus), and has the same kernel.
 
     References
     ----------

@@ -137,7 +137,7 @@ def _over_blocks(owner: str, single: Floats, covariance: Floats, dim: int, n_fre
 
 
 class OrfRanges(NamedTuple):
-    """What `orf_ranges` returns: the constants, and what follows from them."""
+    """What `orf_ranges` returns."""
 
     b: float
     c: float | None
@@ -145,21 +145,9 @@ class OrfRanges(NamedTuple):
     beta: float
     first_zero: float
     second_zero: float
-
-    @property
-    def kernel_bounds(self) -> float:
-        """End of the range of Proposition 3: max(b, c)."""
-        return self.b if self.c is None else max(self.b, self.c)
-
-    @property
-    def variance_bounds(self) -> float:
-        """Safe end for the variance bounds (12), which also use j at 2z: half of Proposition 3's."""
-        return self.kernel_bounds / 2
-
-    @property
-    def variance_order(self) -> float:
-        """End of the range of Proposition 6: max(alpha, beta)."""
-        return max(self.alpha, self.beta)
+    kernel_bounds: float
+    variance_bounds: float
+    variance_order: float
 
 
 def orf_ranges(dimension: int) -> OrfRanges:
@@ -181,11 +169,10 @@ def orf_ranges(dimension: int) -> OrfRanges:
     first_zero, second_zero : float
         First zeros of the Bessel kernel: the lower bound of Proposition 3 holds to just below the first (d >= 5),
         the upper at least to the second.
-
-    Notes
-    -----
-    They are attributes of what is returned, which also has the ends of the ranges: `kernel_bounds` of Proposition 3,
-    max(b, c); `variance_bounds` of (12), half of that; `variance_order` of Proposition 6, max(alpha, beta).
+    kernel_bounds, variance_bounds : float
+        Ends of the range of Proposition 3, max(b, c), and of the variance bounds (12), which also use j at 2z: half.
+    variance_order : float
+        End of the range of Proposition 6, max(alpha, beta).
 
     References
     ----------
@@ -201,14 +188,10 @@ def orf_ranges(dimension: int) -> OrfRanges:
     d = check_integer("orf_ranges", "dimension", dimension, low=2)
     first, second = _bessel_zeros(d, 2)
     half = math.sqrt(d * d / 4 - 1)
-    return OrfRanges(
-        b=2**0.25 * d**0.75 * math.sqrt(1 - 4 / (2 * math.sqrt(2) * d**1.5 - d)),
-        c=half * math.sqrt(1 - 8 / (d * d - 2 * d - 4)) if d >= 5 else None,
-        alpha=(d / 2) ** 0.75,
-        beta=half / 2,
-        first_zero=first,
-        second_zero=second,
-    )
+    b = 2**0.25 * d**0.75 * math.sqrt(1 - 4 / (2 * math.sqrt(2) * d**1.5 - d))
+    c = half * math.sqrt(1 - 8 / (d * d - 2 * d - 4)) if d >= 5 else None
+    alpha, beta, end = (d / 2) ** 0.75, half / 2, b if c is None else max(b, c)
+    return OrfRanges(b, c, alpha, beta, first, second, end, end / 2, max(alpha, beta))
 
 
 def kernel_bounds(dimension: int, z: ArrayLike) -> tuple[Floats, Floats]:

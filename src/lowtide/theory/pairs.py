@@ -163,14 +163,12 @@ class HarmonicSeries:
         self.coefficients: Floats = np.real(np.asarray(coefficients, dtype=np.complex128)).astype(np.float64)
         c = self.coefficients
         last = len(c) - 1
-        used = np.flatnonzero(np.abs(c) > 1e-18)
-        top = int(used[-1]) if used.size else 0
         k = np.arange(1, last + 1)
         self.limit = float(c[0])
         self.amplitude = 0.0
         self._cut = float(last)
         weights = 2 * c[1:]
-        if last >= _COMPLETE and top > last / 4:
+        if last >= _COMPLETE and np.any(np.abs(c[last // 4 + 1 :]) > 1e-18):
             chi = _fade(k / last, 0.25, 1.0)
             window = chi * (1 - chi)
             self.amplitude = float(np.sum(window * k**2 * c[1:]) / np.sum(window))
@@ -180,21 +178,9 @@ class HarmonicSeries:
         self.weights: Floats = weights[keep]
 
     def __call__(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Values at the distances, elementwise.
+        """Values at distances s >= 0 in X's units, elementwise, with kappa(s) = ``kernel.radial(s, n_features)``.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            Gives kappa(s) = ``kernel.radial(s, n_features)``.
-        distance : array-like of float
-            Distances s >= 0 in X's units, any shape.
-        n_features : int
-            Dimension of X (only the Bessel kernel depends on it).
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape as `distance`.
+        `n_features`, the dimension of X, matters to the Bessel kernel only.
         """
         s = np.asarray(distance, dtype=np.float64)
         flat = s.ravel()
@@ -380,17 +366,9 @@ class Curve:
         return np.where(s > self.s_max, 0.0 if self.settled else np.nan, slope)
 
     def inverse(self, values: ArrayLike) -> Floats:
-        """Distance at which the curve first takes each value, on its first decreasing branch.
+        """Distance at which the curve first takes each value, on its first decreasing branch; elementwise.
 
-        Parameters
-        ----------
-        values : array-like of float
-            Any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            0 at or above the value at 0; NaN at or below the branch's infimum (its limit, or its first minimum).
+        0 at or above the value at 0; NaN at or below the branch's infimum (its limit, or its first minimum).
         """
         v = np.asarray(values, dtype=np.float64)
         out = np.where(v >= self._branch_values[0], 0.0, np.nan)

@@ -92,12 +92,8 @@ def sketch_bits_needed(gamma: float, error: float, *, correlations: tuple[float,
     for bits in range(1, _MOST_BITS + 1):
         if sketch_bias(bits, gamma, correlations=correlations) <= error:
             return bits
-    raise fail(
-        "sketch_bits_needed",
-        f"gamma must be one at which {_MOST_BITS} bits keep the bias within {error}",
-        gamma,
-        "Use RandomFeatures, whose codes are made for one gamma.",
-    )
+    must = f"gamma must be one at which {_MOST_BITS} bits keep the bias within {error}"
+    raise fail("sketch_bits_needed", must, gamma, "Use RandomFeatures, whose codes are made for one gamma.")
 
 
 @lru_cache(maxsize=4096)

@@ -34,8 +34,7 @@ def universal_Qk(k: ArrayLike) -> Floats:  # noqa: N802  (the paper's symbol)
 
     Returns
     -------
-    ndarray of float64
-        Same shape as `k`.
+    ndarray of float64, same shape as `k`
 
     References
     ----------
@@ -62,16 +61,12 @@ def triangle_wave(t: ArrayLike) -> Floats:
 
     Returns
     -------
-    ndarray of float64
-        Same shape as `t`.
-
-    Notes
-    -----
-    The printed formula max(1 - t/pi, t/pi - 1) never goes below 0; this one does.
+    ndarray of float64, same shape as `t`
 
     References
     ----------
-    Asymmetric RPF (Schellekens and Jacques), after Lemma 1, corrected.
+    Asymmetric RPF (Schellekens and Jacques), after Lemma 1, corrected: as printed, max(1 - t/pi, t/pi - 1), it never
+    goes below 0.
 
     Examples
     --------
@@ -143,8 +138,7 @@ def distance_map(pair: PairMoments | str, kernel: Kernel, distance: ArrayLike, n
 
     Returns
     -------
-    ndarray of float64
-        Same shape as `distance`.
+    ndarray of float64, same shape as `distance`
 
     Examples
     --------
@@ -197,6 +191,8 @@ def gamma_q_cos_inverse_gaussian(y: ArrayLike, bandwidth: float = 1.0) -> Floats
 def gamma_q_cos_inverse_slope(s: ArrayLike, bandwidth: float = 1.0) -> Floats:
     """Return the first-order error of that inverse per unit of error in y: sigma^2 (pi/(4 s)) exp(s^2/(2 sigma^2)).
 
+    The paper prints 4/(pi s) in place of pi/(4 s).
+
     Parameters
     ----------
     s : array-like of float
@@ -208,10 +204,6 @@ def gamma_q_cos_inverse_slope(s: ArrayLike, bandwidth: float = 1.0) -> Floats:
     -------
     ndarray of float64
         Same shape as `s`; least at s = sigma.
-
-    Notes
-    -----
-    The paper prints 4/(pi s) in place of pi/(4 s).
 
     Examples
     --------

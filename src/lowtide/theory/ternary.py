@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -219,7 +218,15 @@ def kernel_equivalent(
     >>> bool(np.linalg.norm(K - near, 2) < 0.1 * np.linalg.norm(K, 2))
     True
     """
-    rows, classes, centers, spread = _checked(X, labels, means, covariances)
+    rows, centers, spread = (np.asarray(array, dtype=np.float64) for array in (X, means, covariances))
+    classes, n_classes = np.asarray(labels), len(centers)
+    if rows.ndim != 2 or classes.shape != rows.shape[:1] or classes.dtype.kind not in "iu":
+        raise fail("kernel_equivalent", "X must be (n, p) and labels n integers", (rows.shape, classes.shape))
+    p, shapes = rows.shape[1], (centers.shape, spread.shape)
+    if shapes != ((n_classes, p), (n_classes, p, p)):
+        raise fail("kernel_equivalent", f"means must be (K, {p}) and covariances (K, {p}, {p})", shapes)
+    if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
+        raise fail("kernel_equivalent", f"labels must be 0 to {n_classes - 1}", (classes.min(), classes.max()))
     lengths = ((rows - centers[classes]) ** 2).sum(axis=1)
     overlap = np.einsum("aij,bij->ab", spread, spread)
     K = moments.d1 * (rows @ rows.T)
@@ -251,18 +258,3 @@ def center_kernel(K: ArrayLike) -> Floats:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise fail("center_kernel", "K must be a square matrix", matrix.shape)
     return np.asarray(matrix - matrix.mean(axis=0) - matrix.mean(axis=1, keepdims=True) + matrix.mean())
-
-
-def _checked(X: ArrayLike, labels: ArrayLike, means: ArrayLike, covariances: ArrayLike) -> tuple[Any, ...]:
-    """Return the four arrays after checking that their shapes agree."""
-    rows, centers, spread = (np.asarray(array, dtype=np.float64) for array in (X, means, covariances))
-    classes = np.asarray(labels)
-    if rows.ndim != 2 or classes.shape != rows.shape[:1] or classes.dtype.kind not in "iu":
-        raise fail("kernel_equivalent", "X must be (n, p) and labels n integers", (rows.shape, classes.shape))
-    n_classes, p = len(centers), rows.shape[1]
-    if centers.shape != (n_classes, p) or spread.shape != (n_classes, p, p):
-        shapes = centers.shape, spread.shape
-        raise fail("kernel_equivalent", f"means must be (K, {p}) and covariances (K, {p}, {p})", shapes)
-    if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
-        raise fail("kernel_equivalent", f"labels must be 0 to {n_classes - 1}", (classes.min(), classes.max()))
-    return rows, classes, centers, spread

@@ -34,11 +34,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnbiasedVariance:
-    """Evaluate the variance constant + slope kappa2 - kappa^2 of one frequency.
-
-    `constant` is the second moment as kappa2 tends to 0, what distant points cost; `slope` the weight of the kernel at
-    twice the difference.
-    """
+    """Evaluate the variance constant + slope kappa2 - kappa^2 of one frequency."""
 
     constant: float
     slope: float
