@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,29 +27,35 @@ def claim(holds: Any, part: object, sentence: str) -> None:
         raise AssertionError(f"{type(part).__name__}: {sentence}")
 
 
-def claim_mean(sample: ArrayLike, expected: ArrayLike, part: object, sentence: str) -> None:
-    """Claim that the mean of independent draws along the first axis is the expected one."""
+def claim_mean(sample: ArrayLike, expected: ArrayLike, part: object, sentence: str, slack: float = 0.0) -> None:
+    """Claim that the mean of independent draws along the first axis is the expected one, up to a slack."""
     draws, expected = np.asarray(sample, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     mean, error = draws.mean(axis=0), draws.std(axis=0) / np.sqrt(len(draws))
     gap = np.abs(mean - expected)
-    holds = gap <= STANDARD_ERRORS * error + 1e-6
+    holds = gap <= STANDARD_ERRORS * error + 1e-6 + slack
     worst = np.unravel_index(int(np.argmax(gap - STANDARD_ERRORS * error)), gap.shape)
     told = f"expected {expected[worst]:.5g}, measured {mean[worst]:.5g} +- {error[worst]:.2g}"
     claim(holds, part, f"{sentence}; {told}")
 
 
+def refusal(kind: type[Exception], call: Callable[[], Any]) -> str:
+    """Return the message of an expected error, empty when there was none."""
+    try:
+        call()
+    except kind as error:
+        return str(error) or kind.__name__
+    return ""
+
+
 def check_spec(spec: Spec) -> None:
     """Check that a part is a value: comparable, hashable, printable, copied by scikit-learn, and ready for JSON.
+
+    An AssertionError names what failed.
 
     Parameters
     ----------
     spec : Spec
         A kernel, projection, feature map or quantizer. One that holds a callable need not have a configuration.
-
-    Raises
-    ------
-    AssertionError
-        With a sentence that names what failed.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,8 @@ from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FeatureMap, Moments
 from lowtide.projections import DrawnProjection, Projection
 from lowtide.quantizers import Quantizer
-from lowtide.testing.claims import SEED, check_spec, claim, claim_mean
+from lowtide.testing.claims import SEED, check_spec, claim, claim_mean, refusal
+from lowtide.testing.kernels import half_distance
 
 _SHAPES = ((1, 1), (3, 10), (20, 64), (70, 150))
 _N_DRAWS = 400
@@ -27,16 +29,13 @@ _HARMONICS = 4
 def check_projection(projection: Projection, kernel: Kernel) -> None:
     """Check that a layout draws frequencies of the kernel's law, and refuses laws that it cannot carry.
 
+    An AssertionError names what failed.
+
     Parameters
     ----------
     projection : Projection
     kernel : Kernel
         A kernel that the layout carries.
-
-    Raises
-    ------
-    AssertionError
-        With a sentence that names what failed.
 
     Notes
     -----
@@ -53,17 +52,17 @@ def check_projection(projection: Projection, kernel: Kernel) -> None:
     check_spec(projection)
     carried = kernel.law in projection.laws
     claim(carried, projection, f"laws must hold that of the kernel it is checked with: {kernel!r}")
-    for n_features, n_frequencies in _SHAPES:
-        drawn, again = (_draw(projection, kernel, n_features, n_frequencies) for _ in range(2))
-        _check_drawn(projection, drawn, n_features, n_frequencies)
+    for shape in _SHAPES:
+        drawn, again = (_draw(projection, kernel, *shape) for _ in range(2))
+        _check_drawn(projection, drawn, *shape)
         same = all(np.array_equal(array, again.arrays()[name]) for name, array in drawn.arrays().items())
         claim(same, projection, "the same generator must draw the same arrays")
     _check_orthogonal(projection, _draw(projection, kernel, 64, 150))
     _check_phases(projection, kernel)
     _check_projected_kernel(projection, kernel)
     _check_refusals(projection)
-    for n_features, n_frequencies in _SHAPES:
-        _check_restored(projection, kernel, _draw(projection, kernel, n_features, n_frequencies))
+    for shape in _SHAPES:
+        _check_restored(projection, kernel, _draw(projection, kernel, *shape))
 
 
 def _draw(projection: Projection, kernel: Kernel, n_features: int, n_frequencies: int) -> DrawnProjection:
@@ -73,14 +72,12 @@ def _draw(projection: Projection, kernel: Kernel, n_features: int, n_frequencies
 def _check_drawn(projection: Projection, drawn: DrawnProjection, n_features: int, n_frequencies: int) -> None:
     claim(drawn.n_features == n_features, projection, "n_features must be that of the draw")
     claim(drawn.n_frequencies == n_frequencies, projection, "n_frequencies must be that of the draw")
-    W = drawn.weights()
+    W, scale, blocks = drawn.weights(), drawn.scale, drawn.blocks
     claim(W.shape == (n_features, n_frequencies), projection, "weights() must be (n_features, n_frequencies)")
     claim(W.dtype == np.float32 and np.isfinite(W).all(), projection, "weights() must be finite float32")
-    scale = drawn.scale
     claim(scale.shape == (n_frequencies,), projection, "scale must have one entry a frequency")
     claim(scale.dtype == np.float32, projection, "scale must be float32")
     claim(drawn.row_cost >= n_frequencies, projection, "row_cost must count an operation a frequency at least")
-    blocks = drawn.blocks
     claim(sum(blocks.sizes) == n_frequencies, projection, "block sizes must sum to n_frequencies")
     claim(max(blocks.sizes) <= blocks.dimension, projection, "a block must not be larger than its dimension")
     claim(blocks.lengths in ("free", "fixed", "iid"), projection, "blocks.lengths must be 'free', 'fixed' or 'iid'")
@@ -93,11 +90,9 @@ def _check_restored(projection: Projection, kernel: Kernel, drawn: DrawnProjecti
     same = np.array_equal(restored.weights(), drawn.weights()) and restored.blocks == drawn.blocks
     claim(same, projection, "restore must give the frequencies whose arrays were kept")
     for name, array in arrays.items():
-        try:
-            projection.restore(kernel, n_features, n_frequencies, {**arrays, name: array[..., :-1]})
-        except ParameterError:
-            continue
-        claim(False, projection, f"restore must refuse {name} of another shape")
+        other = {**arrays, name: array[..., :-1]}
+        refused = refusal(ParameterError, partial(projection.restore, kernel, n_features, n_frequencies, other))
+        claim(refused, projection, f"restore must refuse {name} of another shape")
 
 
 def _check_orthogonal(projection: Projection, drawn: DrawnProjection) -> None:
@@ -130,41 +125,30 @@ def _check_phases(projection: Projection, kernel: Kernel) -> None:
 
 def _check_projected_kernel(projection: Projection, kernel: Kernel) -> None:
     d = 5
-    s = np.geomspace(1e-6, 1e6, 1201)
-    unit = float(s[int(np.argmax(kernel.radial(s, d) <= 0.5))])
+    s = np.array([0.4, 1.0, 2.0]) * half_distance(kernel, d)
     u = np.random.default_rng(SEED + 2).standard_normal((d, 3))
-    u *= np.array([0.4, 1.0, 2.0]) * unit / np.linalg.norm(u, ord=kernel.norm, axis=0)
+    u *= s / np.linalg.norm(u, ord=kernel.norm, axis=0)
     rng = np.random.default_rng(SEED + 3)
     draws = [np.cos(projection.draw(kernel, d, 16, rng).weights().T @ u).mean(axis=0) for _ in range(_N_DRAWS)]
-    expected = kernel.radial(np.array([0.4, 1.0, 2.0]) * unit, d)
-    claim_mean(np.array(draws), expected, projection, f"the mean cosine over draws must be the kernel {kernel!r}")
+    words = f"the mean cosine over draws must be the kernel {kernel!r}"
+    claim_mean(np.array(draws), kernel.radial(s, d), projection, words)
 
 
 def _check_refusals(projection: Projection) -> None:
     symmetric = KERNELS.of(Kernel)
-    for name in symmetric:
-        kernel = symmetric[name]()
-        if kernel.law in projection.laws:
-            continue
-        try:
-            _draw(projection, kernel, 4, 8)
-        except UnsuitableLayoutError as error:
-            claim("Use projection=" in str(error), projection, "a refusal must name a layout that fits")
-        else:
-            claim(False, projection, f"must refuse {kernel!r}: its law {kernel.law!r} is not among its laws")
+    kernels = [symmetric[name]() for name in symmetric]
+    for kernel in (kernel for kernel in kernels if kernel.law not in projection.laws):
+        refused = refusal(UnsuitableLayoutError, partial(_draw, projection, kernel, 4, 8))
+        claim(refused, projection, f"must refuse {kernel!r}: its law {kernel.law!r} is not among its laws")
+        claim("Use projection=" in refused, projection, "a refusal must name a layout that fits")
 
 
 def check_feature_map(feature_map: FeatureMap) -> None:
-    """Check that a map's components, their law and their moments belong together.
+    """Check that a map's components, their law and their moments belong together; an AssertionError names what failed.
 
     Parameters
     ----------
     feature_map : FeatureMap
-
-    Raises
-    ------
-    AssertionError
-        With a sentence that names what failed.
 
     Examples
     --------
@@ -202,9 +186,9 @@ def _check_density(feature_map: FeatureMap, values: NDArray[np.float64]) -> None
 
 def _check_map_moments(feature_map: FeatureMap, turns: NDArray[np.float64], values: NDArray[np.float64]) -> None:
     moments = feature_map.moments()
-    w = feature_map.width
-    claim(moments.mean.shape[0] == w, feature_map, "moments().mean must have a row a component")
-    claim(moments.product.shape[:2] == (w, w), feature_map, "moments().product must be (width, width, harmonics)")
+    claim(moments.mean.shape[0] == feature_map.width, feature_map, "moments().mean must have a row a component")
+    square = moments.product.shape[:2] == (feature_map.width, feature_map.width)
+    claim(square, feature_map, "moments().product must be (width, width, harmonics)")
     for k in range(_MAP_HARMONICS):
         wave = np.exp(-2j * np.pi * k * turns) / len(turns)
         gap = np.abs(values @ wave - _at(moments.mean, k))
@@ -216,16 +200,13 @@ def _check_map_moments(feature_map: FeatureMap, turns: NDArray[np.float64], valu
 def check_quantizer(quantizer: Quantizer, feature_map: FeatureMap) -> None:
     """Check that a quantizer's levels, codebook and moments belong together, and that codes are unbiased.
 
+    An AssertionError names what failed.
+
     Parameters
     ----------
     quantizer : Quantizer
     feature_map : FeatureMap
         A map that the quantizer stands against.
-
-    Raises
-    ------
-    AssertionError
-        With a sentence that names what failed.
 
     Notes
     -----
@@ -245,14 +226,13 @@ def check_quantizer(quantizer: Quantizer, feature_map: FeatureMap) -> None:
     restored = quantizer.restore(feature_map, drawn.arrays())
     claim(_same_levels(drawn, restored), quantizer, "restore must give the quantizer whose arrays were kept")
     turns = np.random.default_rng(SEED + 1).random((_N_PHASES, 1), dtype=np.float32)
-    if drawn.bits is None:
-        values = _float_values(quantizer, drawn, turns, feature_map.width)
-    else:
-        _check_codebook(quantizer, drawn, feature_map.width)
-        values = _decoded(quantizer, drawn, turns, feature_map.width)
-    moments = drawn.moments()
+    values = (_float_values if drawn.bits is None else _decoded)(quantizer, drawn, turns, feature_map.width)
+    moments, full = drawn.moments(), feature_map.moments()
     _check_moments(quantizer, moments, turns[:, 0].astype(np.float64), values)
-    _check_share(quantizer, moments, feature_map)
+    share = np.sum(moments.mean[:, 1] * full.mean[:, 1].conj())
+    expected = np.sum(np.abs(full.mean[:, 1]) ** 2)
+    sentence = f"codes against the full side must carry the kernel once, got {(share / expected).real:.6g} times"
+    claim(abs(share - expected) < 1e-6, quantizer, sentence)
 
 
 def _same_levels(left: Any, right: Any) -> bool:
@@ -269,7 +249,7 @@ def _float_values(quantizer: Quantizer, drawn: Any, turns: NDArray[np.float32], 
     return values.astype(np.float64)
 
 
-def _check_codebook(quantizer: Quantizer, drawn: Any, width: int) -> None:
+def _decoded(quantizer: Quantizer, drawn: Any, turns: NDArray[np.float32], width: int) -> NDArray[np.float64]:
     claim(1 <= drawn.bits <= 8, quantizer, f"bits must be from 1 to 8, got {drawn.bits}")
     rows = np.shape(drawn.codebook)
     whole = rows in ((2**drawn.bits,), (2**drawn.bits, 2))
@@ -278,9 +258,6 @@ def _check_codebook(quantizer: Quantizer, drawn: Any, width: int) -> None:
     claim(drawn.shifts.dtype == np.float32, quantizer, "shifts must be float32")
     claim(len(drawn.shifts) * per_level == width, quantizer, "levels and codebook must give every component a value")
     claim(np.isfinite(drawn.codebook), quantizer, "the codebook must be finite")
-
-
-def _decoded(quantizer: Quantizer, drawn: Any, turns: NDArray[np.float32], width: int) -> NDArray[np.float64]:
     levels = drawn.levels(turns)
     claim(levels.dtype == np.uint8, quantizer, "levels must be uint8")
     claim(levels.shape == (len(turns), len(drawn.shifts)), quantizer, "levels must have one column a shift")
@@ -297,25 +274,14 @@ def _check_moments(
     claim(moments.width == values.shape[1], quantizer, "moments must have a row a component")
     for k in range(_HARMONICS):
         wave = np.exp(-2j * np.pi * k * turns)[:, None]
-        _claim_complex(values * wave, _at(moments.mean, k), quantizer, f"moments().mean, k = {k}")
         products = (values[:, :, None] * values[:, None, :] * wave[:, :, None]).reshape(len(turns), -1)
-        _claim_complex(products, _at(moments.product, k).ravel(), quantizer, f"moments().product, k = {k}")
-
-
-def _claim_complex(sample: Any, expected: Any, quantizer: Quantizer, name: str) -> None:
-    for part in ("real", "imag"):
-        sentence = f"{name} must be what decoded levels have at random phases ({part} part)"
-        claim_mean(getattr(sample, part), getattr(expected, part), quantizer, sentence)
+        for name, sample, exact in (("mean", values * wave, moments.mean), ("product", products, moments.product)):
+            expected = _at(exact, k).ravel()
+            sentence = f"moments().{name}, k = {k} must be what decoded levels have at random phases"
+            claim_mean(sample.real, expected.real, quantizer, f"{sentence} (real part)")
+            claim_mean(sample.imag, expected.imag, quantizer, f"{sentence} (imag part)")
 
 
 def _at(coefficients: NDArray[np.complex128], k: int) -> NDArray[np.complex128]:
     """Return the coefficients of order k; those past the end are 0."""
     return coefficients[..., k] if k < coefficients.shape[-1] else np.zeros_like(coefficients[..., 0])
-
-
-def _check_share(quantizer: Quantizer, moments: Moments, feature_map: FeatureMap) -> None:
-    full = feature_map.moments()
-    share = np.sum(moments.mean[:, 1] * full.mean[:, 1].conj())
-    expected = np.sum(np.abs(full.mean[:, 1]) ** 2)
-    sentence = f"codes against the full side must carry the kernel once, got {(share / expected).real:.6g} times"
-    claim(abs(share - expected) < 1e-6, quantizer, sentence)
