@@ -17,7 +17,6 @@ from lowtide.quantizers import PhaseSteps
 _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
-_POSITIVE = "Positive borders of the levels, in turns."
 
 
 def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
@@ -50,12 +49,11 @@ def _phase_part(encoder: DrawnFeatures, names: dict[str, Any], favor: str) -> Pa
     return layout + offsets + Part(tables, filled("turns.c") + rule + put_source(names) + encode, code_bytes=400)
 
 
-# The dither as C, a declaration within the encoder, and what gives that of frequency j, in their order.
-_Offsets = tuple[Part, str, str]
+def _drawn_offsets(encoder: DrawnFeatures) -> tuple[Part, str, str] | None:
+    """Return the dither drawn again: C, a declaration within the encoder, what gives that of the next frequency j.
 
-
-def _drawn_offsets(encoder: DrawnFeatures) -> _Offsets | None:
-    """Return the dither drawn again; None where the seed is not known, or does not give it."""
+    None where the seed is not known, or does not give it.
+    """
     stream = encoder.dither_stream
     if stream is None:
         return None
@@ -67,7 +65,7 @@ def _drawn_offsets(encoder: DrawnFeatures) -> _Offsets | None:
     return part, f"\n    Dither dither = {{{state}, 0}};", "next_offset(&dither, j)"
 
 
-def _kept_offsets(offset: NDArray[np.float32]) -> _Offsets:
+def _kept_offsets(offset: NDArray[np.float32]) -> tuple[Part, str, str]:
     """Return the dither as a table, in three bytes each where it is whole multiples of 2^-24."""
     steps = (offset / _STEP_24).astype(np.uint32)
     if np.array_equal(steps.astype(np.float32) * _STEP_24, offset):
@@ -103,12 +101,11 @@ def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
         remedy = "A code is all that a device gives."
         raise fail("export_c", "a sketch must be without norms: store_norms=False", True, remedy)
     # Projections come in turns, so the borders do.
-    borders = Table("borders", (encoder.steps.borders / (2 * math.pi)).astype(np.float32), _POSITIVE)
-    n = borders.values.size
-    count = filled("many_borders.c", n=n) if n else filled("sign.c")
+    borders = (encoder.steps.borders / (2 * math.pi)).astype(np.float32)
+    tables = (Table("borders", borders, "Positive borders of the levels, in turns."),) if borders.size else ()
+    count = filled("many_borders.c" if tables else "sign.c", n=borders.size)
     encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)
-    part = Part((borders,) if n else (), encode, code_bytes=700, work_bytes=256)
-    return _hadamard_part(encoder, names) + part
+    return _hadamard_part(encoder, names) + Part(tables, encode, code_bytes=700, work_bytes=256)
 
 
 def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) -> Part:

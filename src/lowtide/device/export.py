@@ -27,7 +27,7 @@ _INPUTS = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
 _ROWS = {"float64": "double", **_INPUTS}
 _MOST_FEATURES = 65535
 _IDENTITY_BYTES = 16  # of the side; that of the frequencies is in the encoder's code
-_WIDTH = 110
+_WIDTH = 113
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def _source(parts: list[Part], names: dict[str, Any], encoder: DrawnEncoder) -> 
 
 def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     """Return the .h file."""
-    refusal, columns, more = "", "", ""
+    refusal = columns = more = ""
     if what.recipe is not None:
         columns = f"#define {names['P']}_COLUMNS {len(what.recipe.recipe.columns)}\n"
         refusal = ", or -2 for one\n   with a category that is not known" if what.recipe.refuses_unknown else ""
@@ -286,6 +286,11 @@ def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
         decision = filled("decision.txt", kind=scores.kind, error=f"{made.error:.2g}")
     if made.agreement is not None:
         decision += filled("agreement.txt", share=f"{made.agreement:.2%}")
+    build = filled("build_integers.txt" if isinstance(encoder, DrawnTernary) else "build_floats.txt")
+    in_double = ["features are computed"] * (recipe is not None)
+    in_double += ["the length of a row is summed"] * isinstance(encoder, DrawnSketch)
+    if in_double:
+        build += filled("build_double.txt", done=" and ".join(in_double).capitalize())
     text = filled(
         "comment.txt",
         **names,
@@ -301,18 +306,9 @@ def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
         tables=", ".join(f"{name} {size:,}" for name, size in made.tables.items()),
         machine_code=f"{made.code_bytes:,}",
         ram=f"{made.ram_bytes:,}",
-        build=_build(what),
+        build=build,
         decision=decision,
     )
-    lines = [line for part in text.split("\n\n") if part.strip() for line in [*textwrap.wrap(part, _WIDTH), ""]]
-    return "/* " + "\n".join(f"   {line}".rstrip() for line in lines[:-1]).lstrip() + " */"
-
-
-def _build(what: _Exported) -> str:
-    """Return what a compiler must do."""
-    if isinstance(what.encoder, DrawnTernary):
-        return filled("build_integers.txt")
-    done = ["features are computed"] * (what.recipe is not None)
-    done += ["the length of a row is summed"] * isinstance(what.encoder, DrawnSketch)
-    in_double = filled("build_double.txt", done=" and ".join(done).capitalize()) if done else ""
-    return filled("build_floats.txt") + in_double
+    paragraphs = [part for part in map(str.strip, text.split("\n\n")) if part]
+    lines = [textwrap.fill(part, _WIDTH, initial_indent="   ", subsequent_indent="   ") for part in paragraphs]
+    return "/* " + "\n\n".join(lines).lstrip() + " */"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -10,7 +10,6 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
@@ -45,7 +44,8 @@ class RecipeSource:
             if None in known.values[:-1]:
                 raise fail("export_c", f"of the categories of {name!r} a missing value must be the last", known.values)
             texts = [value for value in values if isinstance(value, str)]
-            if texts and (known.column in self._numbers or known.column in self._numbered or len(texts) < len(values)):
+            has_numbers = known.column in self._numbers or not texts or len(texts) < len(values)
+            if known.column in self.texts and has_numbers:
                 raise fail("export_c", f"column {name!r} must hold texts or numbers on a device", "both")
             if any("\0" in text for text in texts):
                 raise fail("export_c", f"categories of {name!r} must be texts of C", "one with a zero byte in it")
@@ -105,19 +105,14 @@ class RecipeSource:
         return {source.column for source in self.recipe.sources if isinstance(source, Number)}
 
     @cached_property
-    def _numbered(self) -> set[int]:
-        """Columns whose categories are numbers."""
-        return {c.column for c in self._lists if not any(isinstance(value, str) for value in c.values)}
-
-    @cached_property
     def texts(self) -> dict[int, list[str]]:
         """The texts of each column that holds some: a row has their places."""
         found: dict[int, dict[str, None]] = {}
-        for known in self._lists:
-            if known.column not in self._numbered:
-                texts = [value for value in known.values if isinstance(value, str)]
+        for known in sorted(self._lists, key=lambda known: known.column):
+            texts = [value for value in known.values if isinstance(value, str)]
+            if texts:
                 found.setdefault(known.column, {}).update(dict.fromkeys(texts))
-        return {column: list(texts) for column, texts in sorted(found.items())}
+        return {column: list(texts) for column, texts in found.items()}
 
     def _kind(self, column: int, prefix: str) -> str:
         """Return what a column holds, in words."""
@@ -196,7 +191,11 @@ class RecipeSource:
         missing = [_missing_place(known) for known in self._lists]
         tables = [
             Table("category_columns", narrowed([c.column for c in self._lists]), "The column of each list."),
-            Table("category_starts", _ends(values), "Where each list starts, and where the last ends."),
+            Table(
+                "category_starts",
+                narrowed(np.cumsum([0, *map(len, values)])),
+                "Where each list starts, and where the last ends.",
+            ),
             Table("category_values", narrowed([*chain(*values), 0.0]), "Categories, as rows hold them."),
             Table("category_missing", narrowed(missing), "What is missing is, from 1; 0 for none."),
         ]
@@ -205,7 +204,8 @@ class RecipeSource:
             tables.append(Table("category_strict", strict, "Whether all others are refused."))
         if self.texts:
             tables.append(Table("text_columns", narrowed(list(self.texts)), "Columns of texts."))
-            tables.append(Table("text_starts", _ends(self.texts.values()), "Where the texts of each start."))
+            starts = narrowed(np.cumsum([0, *map(len, self.texts.values())]))
+            tables.append(Table("text_starts", starts, "Where the texts of each start."))
         return tables
 
     def _sources(self, names: dict[str, Any], styles: list[str]) -> str:
@@ -244,11 +244,6 @@ def _style(source: Ordinal, known: Categories) -> str:
     # Whether a cell may still hold nothing when it is compared.
     may_be_missing = not known.as_text and known.missing is None
     return (f"cell != cell ? {gone} : " if may_be_missing else "") + f"at < 0 ? {other} : (double)at"
-
-
-def _ends(lists: Iterable[Sized]) -> NDArray[Any]:
-    """Return where lists that follow one another start, and where the last ends."""
-    return narrowed(np.cumsum([0, *map(len, lists)]))
 
 
 def _shown(texts: Sequence[str]) -> str:

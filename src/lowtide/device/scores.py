@@ -121,9 +121,8 @@ class ScoreTables:
 
     def header(self, names: dict[str, Any]) -> str:
         """Return the declarations in C, for `names` that every template knows."""
-        relative = ""
-        if self.reference is not None:
-            relative = f", relative to that of {names['p']}_classes[{self.reference}]"
+        p, reference = names["p"], self.reference
+        relative = "" if reference is None else f", relative to that of {p}_classes[{reference}]"
         unit = c_number(np.float32(self.rounded.unit))
         values = {"n_scores": self.n_scores, "unit": unit, "relative": relative, "score_type": self._score_type}
         text = filled("decision.h", **names, **values)

@@ -13,19 +13,9 @@ from numpy.typing import NDArray
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
-from lowtide.encoders.encoder import (
-    Arrays,
-    Encoder,
-    arrays_of,
-    count_levels,
-    fingerprint,
-    kept_offset,
-    kept_sizes,
-    prefixed,
-    resolve_quantizer,
-)
+from lowtide.encoders.encoder import Arrays, Encoder, arrays_of, fingerprint, kept_sizes, prefixed
 from lowtide.encoders.estimation import LaidBlock, Pair, Side, feature_pair
-from lowtide.encoders.random_features import DrawnFourier
+from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
 from lowtide.encoders.rows import dense_rows, some_rows, warn_when_phases_lose_their_fraction
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
 from lowtide.maps import CosSin

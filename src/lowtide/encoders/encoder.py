@@ -21,8 +21,6 @@ from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
 from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
-from lowtide.maps import FeatureMap
-from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
 
 Arrays = dict[str, NDArray[Any]]
@@ -450,26 +448,6 @@ def fingerprint(spec: dict[str, Any], arrays: Arrays) -> bytes:
     return digest.digest()[:16]
 
 
-def count_levels(
-    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
-) -> int:
-    """Return the levels of a row: a level holds one component, or both of a frequency."""
-    if quantizer is None:
-        return 0
-    per_level = feature_map.width // len(quantizer.shifts)
-    if n_components % per_level:
-        need = f"n_components must be a multiple of {per_level} with {spec!r}"
-        raise fail(owner, need, n_components)
-    return n_components // per_level
-
-
-def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
-    """Return kept dither as an array of its own, or refuse it."""
-    if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
-        raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
-    return np.array(kept)
-
-
 def kept_sizes(owner: str, spec: dict[str, Any]) -> tuple[int, int]:
     """Return the kept numbers of columns in and of components, or refuse them."""
     n_features, n_components = (check_integer(owner, name, spec[name], 1) for name in ("n_features", "n_components"))
@@ -490,16 +468,6 @@ def arrays_of(part: str, arrays: Arrays) -> Arrays:
     """Return the arrays of one part under the names that it gave them."""
     start = f"{part}."
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-
-
-def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
-    """Return the quantizer with its bits, or None when there is no coded side."""
-    if bits is None:
-        return None
-    if isinstance(quantizer, Quantizer):
-        return copy(quantizer)  # a later set_params must not reach what was fitted
-    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
-    return quantizer_by_name(quantizer, bits)
 
 
 def _is_finite(X: NDArray[np.floating[Any]]) -> bool:

@@ -18,13 +18,10 @@ from lowtide.encoders.encoder import (
     DrawnEncoder,
     Encoder,
     arrays_of,
-    count_levels,
     fingerprint,
     kept_gamma,
-    kept_offset,
     kept_sizes,
     prefixed,
-    resolve_quantizer,
 )
 from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
 from lowtide.encoders.rows import (
@@ -39,7 +36,7 @@ from lowtide.encoders.rows import (
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer
+from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.spec import Registry
 
 # The kernels that have one block of frequencies and no phase.
@@ -346,3 +343,33 @@ class RandomFeatures(Encoder):
 def _streams(seed: int) -> list[np.random.PCG64]:
     """Return a stream of its own for each stage: changing the quantizer moves no frequency."""
     return [np.random.PCG64(child) for child in np.random.SeedSequence(seed).spawn(4)]
+
+
+def count_levels(
+    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
+) -> int:
+    """Return the levels of a row: a level holds one component, or both of a frequency."""
+    if quantizer is None:
+        return 0
+    per_level = feature_map.width // len(quantizer.shifts)
+    if n_components % per_level:
+        need = f"n_components must be a multiple of {per_level} with {spec!r}"
+        raise fail(owner, need, n_components)
+    return n_components // per_level
+
+
+def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
+    """Return kept dither as an array of its own, or refuse it."""
+    if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
+        raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
+    return np.array(kept)
+
+
+def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
+    """Return the quantizer with its bits, or None when there is no coded side."""
+    if bits is None:
+        return None
+    if isinstance(quantizer, Quantizer):
+        return copy(quantizer)  # a later set_params must not reach what was fitted
+    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
+    return quantizer_by_name(quantizer, bits)
