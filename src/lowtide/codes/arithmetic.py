@@ -308,33 +308,44 @@ def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDAr
     if n == 0:
         raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
     k = check_integer(_TOP_K, "k", k, 1, n, "There are no more rows than that: lower k.")
-    if not isinstance(query, PackedRows):
-        return _of_arrays(codes, _as_queries(query, codes.shape[1]), k, largest)
-    indices, scores = _empty(len(query.rows), k)
-    if _is_counted(codes, query):
+    coded = isinstance(query, PackedRows)
+    query = query if coded else _as_queries(query, codes.shape[1])
+    n_queries = len(query.rows if coded else query)
+    indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
+    if not coded:
+        _fill(codes, query, largest, indices, scores)
+    elif _is_counted(codes, query):
         _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
-        return indices, scores
-    for some, Q in decoded_blocks(query, np.float64):
-        indices[some], scores[some] = _of_arrays(codes, Q, k, largest)
+    else:
+        for some, Q in decoded_blocks(query, np.float64):
+            _fill(codes, Q, largest, indices[some], scores[some])
     return indices, scores
 
 
-def _of_arrays(
-    codes: PackedRows, Q: NDArray[np.float64], k: int, largest: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the best rows for float queries: by byte tables where the op takes the rows, else by blocks."""
+def _fill(
+    codes: PackedRows, Q: NDArray[np.float64], largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
+) -> None:
+    """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
     if codes.scale is not None:
         # Factors of columns are as well on the queries.
         Q, codes = Q * codes.scale, codes._replace(scale=None)
     if codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES:
-        indices, scores = _empty(len(Q), k)
         _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)
-        return indices, scores
-    return _by_blocks(codes, Q, k, largest)
-
-
-def _empty(n_queries: int, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    return np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
+        return
+    sign = np.float32(1 if largest else -1)
+    for first in range(0, len(Q), _TOP_QUERIES):
+        some = np.ascontiguousarray(Q[first : first + _TOP_QUERIES].T)
+        best = [(np.empty(0, np.int64), np.empty(0, np.float32))] * some.shape[1]
+        for begin in range(0, len(codes.rows), _TOP_ROWS):
+            rows = slice(begin, begin + _TOP_ROWS)
+            row_scale = None if codes.row_scale is None else codes.row_scale[rows]
+            block = codes._replace(rows=codes.rows[rows], row_scale=row_scale)
+            with np.errstate(over="ignore"):  # a sum past float32's range is infinite
+                products = matmul(block, some).astype(np.float32)
+            products *= sign
+            best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
+        for q, (found, values) in enumerate(best):
+            indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
 
 
 def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:
@@ -363,28 +374,6 @@ def _is_counted(codes: PackedRows, query: PackedRows) -> bool:
         return False
     worth = codes.book.astype(np.float64) @ query.book.astype(np.float64).T
     return codes.n_levels <= _COUNTED_LEVELS and worth[0, 0] == worth[1, 1] and worth[0, 1] == worth[1, 0]
-
-
-def _by_blocks(
-    codes: PackedRows, Q: NDArray[np.float64], k: int, largest: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Multiply block by block in float64 and keep the best of each query so far."""
-    indices, scores = _empty(len(Q), k)
-    sign = np.float32(1 if largest else -1)
-    for first in range(0, len(Q), _TOP_QUERIES):
-        some = np.ascontiguousarray(Q[first : first + _TOP_QUERIES].T)
-        best = [(np.empty(0, np.int64), np.empty(0, np.float32))] * some.shape[1]
-        for begin in range(0, codes.shape[0], _TOP_ROWS):
-            rows = slice(begin, begin + _TOP_ROWS)
-            row_scale = None if codes.row_scale is None else codes.row_scale[rows]
-            block = codes._replace(rows=codes.rows[rows], row_scale=row_scale)
-            with np.errstate(over="ignore"):  # a sum past float32's range is infinite
-                products = matmul(block, some).astype(np.float32)
-            products *= sign
-            best = [_merged(*kept, begin, products[:, q], k) for q, kept in enumerate(best)]
-        for q, (found, values) in enumerate(best):
-            indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
-    return indices, scores
 
 
 def _merged(

@@ -265,8 +265,12 @@ def resolve_gamma(
         return check_positive(owner, "gamma", gamma)
     if not isinstance(gamma, str) or gamma not in ("scale", "median"):
         raise fail(owner, "gamma must be 'scale', 'median' or a number above 0", gamma)
-    spread = _spread(X, sample_weight) if gamma == "scale" else _median(X, norm, rng)
-    weight = X.shape[1] if gamma == "scale" else (2.0 if norm == 2.0 else 1.0)
+    if gamma == "scale":
+        weight, spread = X.shape[1], _spread(X, sample_weight)
+    else:
+        chosen = X[np.sort(rng.choice(X.shape[0], size=min(X.shape[0], _MEDIAN_ROWS), replace=False))]
+        pairs = distances(chosen, chosen, norm)[np.triu_indices(chosen.shape[0], k=1)]
+        weight, spread = 2.0 if norm == 2.0 else 1.0, float(np.median(pairs)) if pairs.size else 0.0
     scale = weight * (spread**2 if norm == 2.0 else spread)
     return float(f"{1.0 / scale:.10g}") if scale > 0 and math.isfinite(1.0 / scale) else 1.0
 
@@ -288,12 +292,3 @@ def _spread(X: Any, sample_weight: Floats | None) -> float:
         square += block_square + delta**2 * total * size / merged
         mean, total = mean + delta * size / merged, merged
     return math.sqrt(square / total) if total > 0 else 0.0
-
-
-def _median(X: Any, norm: float, rng: np.random.Generator) -> float:
-    """Return the median distance between different rows of a seeded subset."""
-    n = X.shape[0]
-    chosen = np.sort(rng.choice(n, size=min(n, _MEDIAN_ROWS), replace=False))
-    D = distances(X[chosen], X[chosen], norm)
-    pairs = D[np.triu_indices(len(chosen), k=1)]
-    return float(np.median(pairs)) if pairs.size else 0.0

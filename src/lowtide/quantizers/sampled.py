@@ -258,16 +258,12 @@ class DrawnPeriodic:
     bits: ClassVar[None] = None
     codebook: ClassVar[None] = None
     op: ClassVar[str] = "turns"
+    op_arguments: ClassVar[tuple[Any, ...]] = ()
 
     @property
     def shifts(self) -> NDArray[np.float32]:
         """One component a frequency."""
         return np.array([self.shift], dtype=np.float32)
-
-    @property
-    def op_arguments(self) -> tuple[Any, ...]:
-        """The phases are all that the op gives."""
-        return ()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Nothing is random."""
