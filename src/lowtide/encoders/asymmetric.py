@@ -207,8 +207,19 @@ class DrawnAsymmetric(DrawnFourier):
             block_layout(block, layout).restore(block.frequencies, n_features, count, own)
             for block, count, own in zip(blocks, counts, kept)
         )
-        quantizers = cls.kept_quantizer(spec, arrays, CosSin(), n_components)
-        return cls(kernel, form, layout, projections, offset, left, *quantizers, n_components, n_features)
+        quantizer, drawn = cls.kept_quantizer(spec, arrays, CosSin(), n_components)
+        return cls(
+            kernel=kernel,
+            form=form,
+            layout=layout,
+            projections=projections,
+            offset=offset,
+            left_offset=left,
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=n_features,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -331,9 +342,18 @@ class AsymmetricFeatures(Encoder):
         )
         offset = for_dither.random(sum(counts), dtype=np.float32)
         turns = [block.phases(projection.weights()) for block, projection in zip(blocks, projections)]
-        left = _fraction(np.concatenate(turns) + offset.astype(np.float64))
-        parts = (kernel, form, copy(layout), projections, offset, left, quantizer, drawn_quantizer)
-        self.drawn_ = DrawnAsymmetric(*parts, n_columns, rows.shape[1])
+        self.drawn_ = DrawnAsymmetric(
+            kernel=kernel,
+            form=form,
+            layout=copy(layout),
+            projections=projections,
+            offset=offset,
+            left_offset=_fraction(np.concatenate(turns) + offset.astype(np.float64)),
+            quantizer_spec=quantizer,
+            quantizer=drawn_quantizer,
+            n_components=n_columns,
+            n_features=rows.shape[1],
+        )
         warn_when_phases_lose_their_fraction(self.drawn_.phases(some_rows(rows, 64)))
         return self
 

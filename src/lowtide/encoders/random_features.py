@@ -211,14 +211,25 @@ class DrawnFeatures(DrawnFourier):
         """Return the features that were described."""
         owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         kernel, feature_map = SYMMETRIC.from_config(spec["kernel"]), FEATURE_MAPS.from_config(spec["feature_map"])
-        quantizers = cls.kept_quantizer(spec, arrays, feature_map, n_components)
+        quantizer, drawn = cls.kept_quantizer(spec, arrays, feature_map, n_components)
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset = kept_offset(owner, arrays["offset"], feature_map.n_frequencies(n_components))
         layout, gamma = PROJECTIONS.from_config(spec["projection"]), kept_gamma(owner, spec)
         projection = layout.restore(kernel, n_features, len(offset), arrays_of("projection", arrays))
         seed = None if spec["seed"] is None else check_integer(owner, "seed", spec["seed"], 0, 2**63)
-        drawn = (kernel, gamma, layout, projection, offset, feature_map, *quantizers)
-        return cls(*drawn, n_components, n_features, seed)
+        return cls(
+            kernel=kernel,
+            gamma=gamma,
+            layout=layout,
+            projection=projection,
+            offset=offset,
+            feature_map=feature_map,
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=n_features,
+            seed=seed,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -323,9 +334,19 @@ class RandomFeatures(Encoder):
         n_frequencies = feature_map.n_frequencies(n_components)
         layout = PROJECTIONS.resolve(self.projection)
         projection = layout.draw(kernel, rows.shape[1], n_frequencies, for_projection)
-        offset = for_dither.random(n_frequencies, dtype=np.float32)
-        parts = (kernel, gamma, copy(layout), projection, offset, copy(feature_map), quantizer, drawn)
-        self.drawn_ = DrawnFeatures(*parts, n_components, rows.shape[1], seed)
+        self.drawn_ = DrawnFeatures(
+            kernel=kernel,
+            gamma=gamma,
+            layout=copy(layout),
+            projection=projection,
+            offset=for_dither.random(n_frequencies, dtype=np.float32),
+            feature_map=copy(feature_map),
+            quantizer_spec=quantizer,
+            quantizer=drawn,
+            n_components=n_components,
+            n_features=rows.shape[1],
+            seed=seed,
+        )
         warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), projection))
         return self
 

@@ -167,9 +167,18 @@ class DrawnTernary(DrawnEncoder):
             raise fail(owner, "the mean, and thresholds where those of the map are, must be finite", "others")
         case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
         match = replace(match_moments(target, tau), case=case, map=sigma, moments=sigma.moments(tau))
-        projection = SparseTernary(sparsity).draw(n_features, n_components, seed)
-        solved = (target, kept_gamma(owner, spec), match, tau, mean)
-        return cls(*solved, sparsity, seed, projection, thresholds, n_features)
+        return cls(
+            target=target,
+            gamma=kept_gamma(owner, spec),
+            match=match,
+            tau=tau,
+            mean=mean,
+            sparsity=sparsity,
+            seed=seed,
+            projection=SparseTernary(sparsity).draw(n_features, n_components, seed),
+            thresholds=thresholds,
+            n_features=n_features,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -283,9 +292,18 @@ class TernaryFeatures(Encoder):
         tau = float(f"{scale**2 * spread.per_row:.10g}") or 1.0
         match = self._solve(target, tau)
         projection = SparseTernary(sparsity).draw(rows.shape[1], n_components, seed)
-        thresholds = Thresholds.of(match.map, projection, mean, scale)
-        solved = (target, gamma, match, tau, mean)
-        self.drawn_ = DrawnTernary(*solved, sparsity, seed, projection, thresholds, rows.shape[1])
+        self.drawn_ = DrawnTernary(
+            target=target,
+            gamma=gamma,
+            match=match,
+            tau=tau,
+            mean=mean,
+            sparsity=sparsity,
+            seed=seed,
+            projection=projection,
+            thresholds=Thresholds.of(match.map, projection, mean, scale),
+            n_features=rows.shape[1],
+        )
         return self
 
     def kernel_estimate(
