@@ -109,7 +109,13 @@ class DrawnProjection(Protocol):
 
 
 def block_sizes(dimension: int, n_frequencies: int) -> tuple[int, ...]:
-    """Return how many frequencies each block gives: whole blocks, and the last perhaps used in part."""
+    """Return how many frequencies each block gives: whole blocks, and the last perhaps used in part.
+
+    Examples
+    --------
+    >>> block_sizes(5, 12)
+    (5, 5, 2)
+    """
     return tuple(min(dimension, n_frequencies - start) for start in range(0, n_frequencies, dimension))
 
 

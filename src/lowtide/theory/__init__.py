@@ -26,9 +26,10 @@ from lowtide.theory.sketch import SketchMoments, cosine_moments, fourier_moments
 from lowtide.theory.sketch_bounds import (
     sketch_bias, sketch_bits_needed, sketch_bounds, sketch_features_printed, sketch_lipschitz,
 )
+from lowtide.theory.moments import Activation, CallableActivation, GaussianMoments, GivenMoments
 from lowtide.theory.activations import (
-    TARGETS, Absolute, Activation, Bump, CallableActivation, Cosine, Exponential, FourierPair, GaussianMoments,
-    GivenMoments, LeakyReLU, Linear, Quadratic, ReLU, Sign, Sine, Step, gaussian_moments, resolve_target,
+    TARGETS, Absolute, Bump, Cosine, Exponential, FourierPair, LeakyReLU, Linear, Quadratic, ReLU, Sign, Sine, Step,
+    gaussian_moments, resolve_target,
 )
 from lowtide.theory.ternary import TernaryMap, center_kernel, kernel_equivalent, ternary_kernel
 from lowtide.theory.matching import TernaryMatch, equation_constants, match_moments, tau_limit, ternary_solutions

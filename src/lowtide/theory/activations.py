@@ -1,200 +1,22 @@
-"""Activations with their generalized Gaussian moments: all that a kernel of many random features keeps of them.
-
-Those with closed forms have names that a user may write; quadrature finds the moments of any other function.
-"""
+"""Activations whose Gaussian moments have closed forms, by the names that a user may write."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import quad_vec
 from scipy.special import gammainc
 
 from lowtide._checks import check_interval, check_positive, fail
-from lowtide.spec import Registry, Spec
+from lowtide.spec import Registry
+from lowtide.theory.moments import Activation, CallableActivation, GaussianMoments, GivenMoments
 
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]
-
-# The normal density is below 1e-313 there: nothing of a function with finite moments is left outside.
-_END = 38.0
-# Where most functions with kinks have them, and where the density turns negligible for bounded functions.
-_POINTS = (-9.0, -3.0, 0.0, 3.0, 9.0)
-# A moment below this share of its Cauchy-Schwarz bound is rounding of the quadrature.
-_ROUNDING = 1e-11
-
-
-@dataclass(frozen=True)
-class GaussianMoments:
-    """Hold the moments d0, d1, d2 of an activation sigma at t ~ N(0, tau).
-
-        d1 = (E sigma')^2,    d2 = (E sigma'')^2 / 4,    d0 = Var sigma - tau d1
-
-    Derivatives are weak ones: E sigma' = E[t sigma]/tau, E sigma'' = E[(t^2/tau - 1) sigma]/tau. d1 weighs the means of
-    a mixture, d2 its covariances, and d0 only adds to the diagonal of the kernel matrix.
-
-    Parameters
-    ----------
-    d0, d1, d2 : float
-        Not negative; d0 is NaN where a target leaves it open.
-
-    References
-    ----------
-    TRF (Tiomoko Ali, Liao and Couillet), Theorem 1.
-
-    Examples
-    --------
-    >>> from lowtide.theory import gaussian_moments
-    >>> moments = gaussian_moments("relu", tau=1.0)
-    >>> round(moments.d0, 4), moments.d1, round(moments.d2, 4)
-    (0.0908, 0.25, 0.0398)
-    """
-
-    d0: float
-    d1: float
-    d2: float
-
-    def variance(self, tau: float) -> float:
-        """Return Var sigma = d0 + tau d1."""
-        return self.d0 + tau * self.d1
-
-
-class Activation(Spec):
-    """State what a target of ternary features must know: its values, and its Gaussian moments at every tau > 0."""
-
-    @abstractmethod
-    def moments(self, tau: float) -> GaussianMoments:
-        """Return d0, d1, d2 at t ~ N(0, tau)."""
-
-    @abstractmethod
-    def __call__(self, t: ArrayLike) -> Floats:
-        """Return sigma(t); an activation of several outputs puts them in a new last axis."""
-
-
-@dataclass(eq=False, repr=False)
-class GivenMoments(Activation):
-    """Take moments themselves as a target, the same at every tau; it has no values.
-
-    Parameters
-    ----------
-    d1, d2 : float
-        As in `GaussianMoments`, not negative, not both 0.
-    d0 : float, optional
-        Open by default: then the solver takes the least one.
-
-    Examples
-    --------
-    >>> from lowtide.theory import GivenMoments
-    >>> GivenMoments(0.25, 0.04).moments(1.0)
-    GaussianMoments(d0=nan, d1=0.25, d2=0.04)
-    """
-
-    d1: float
-    d2: float
-    d0: float | None = None
-
-    def check(self) -> None:
-        """Refuse negative moments, and a target without any."""
-        for name, value in self.get_params().items():
-            if name != "d0" or value is not None:
-                check_interval("GivenMoments", name, value, 0.0, 1e300)
-        if self.d1 == 0 and self.d2 == 0:
-            raise fail("GivenMoments", "d1 or d2 must be above 0", (self.d1, self.d2))
-
-    def moments(self, tau: float) -> GaussianMoments:
-        """Return the numbers as given."""
-        return GaussianMoments(math.nan if self.d0 is None else float(self.d0), float(self.d1), float(self.d2))
-
-    def __call__(self, t: ArrayLike) -> Floats:
-        """Refuse: moments have no values."""
-        raise fail("GivenMoments", "values need an activation, a name or a callable", self)
-
-
-@dataclass(eq=False, repr=False)
-class CallableActivation(Activation):
-    """Take a function as a target; its moments come from quadrature.
-
-    Parameters
-    ----------
-    function : callable
-        float64 array in, array of the same shape out.
-
-    Notes
-    -----
-    Jumps and kinks are found by bisection: the moments' relative error stays near 1e-10 wherever they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lowtide.theory import CallableActivation
-    >>> round(CallableActivation(np.tanh).moments(1.0).d1, 6)
-    0.366879
-    """
-
-    function: Function
-
-    def check(self) -> None:
-        """Refuse what cannot be called."""
-        if not callable(self.function):
-            raise fail("CallableActivation", "function must be callable", self.function)
-
-    def to_config(self) -> dict[str, Any]:
-        """Refuse: code has no JSON form."""
-        raise fail("CallableActivation", "a target that is saved must be a name, an activation or (d1, d2)", self)
-
-    def moments(self, tau: float) -> GaussianMoments:
-        """Return the moments by quadrature."""
-        tau = check_positive("gaussian_moments", "tau", tau)
-        name = getattr(self.function, "__name__", repr(self.function))
-        with np.errstate(all="ignore"):
-            offset, scale = self._rough_size(tau, name)
-            found = self._integrals(tau, offset, scale)
-        if not np.isfinite(found).all():
-            raise fail("gaussian_moments", f"{name} must have finite Gaussian moments at tau = {tau:g}", found.tolist())
-        mean, square, first, second = (float(value) for value in found)
-        noise = _ROUNDING * math.sqrt(square)
-        first, second = (value if abs(value) > noise else 0.0 for value in (first, second))
-        d0 = max(0.0, square - mean**2 - first**2)
-        return GaussianMoments(scale**2 * d0, scale**2 * first**2 / tau, scale**2 * second**2 / (4 * tau**2))
-
-    def _rough_size(self, tau: float, name: str) -> tuple[float, float]:
-        """Return mean and standard deviation on a coarse grid: without them, absolute tolerances mean something."""
-        z = np.linspace(-6, 6, 121)
-        weights = np.exp(-z * z / 2) / np.exp(-z * z / 2).sum()
-        values = self(math.sqrt(tau) * z)
-        if values.shape != z.shape or not np.isfinite(values).all():
-            raise fail("gaussian_moments", f"{name} must return one finite number for each number", values.shape)
-        mean = float(weights @ values)
-        return mean, math.sqrt(float(weights @ (values - mean) ** 2)) or 1.0
-
-    def _integrals(self, tau: float, offset: float, scale: float) -> Floats:
-        """Return E f, E f^2, E z f and E (z^2 - 1) f of f = (sigma(sqrt(tau) z) - offset)/scale."""
-
-        def integrand(z: float) -> Floats:
-            value = (float(self([math.sqrt(tau) * z])[0]) - offset) / scale
-            density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-            return density * np.array([value, value * value, value * z, value * (z * z - 1)])
-
-        found, _ = quad_vec(integrand, -_END, _END, epsabs=1e-13, epsrel=1e-12, limit=20000, points=_POINTS)
-        return np.asarray(found)
-
-    def __call__(self, t: ArrayLike) -> Floats:
-        """Return the function's values as float64."""
-        return np.asarray(self.function(np.asarray(t, dtype=np.float64)), dtype=np.float64)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by the function itself."""
-        return isinstance(other, CallableActivation) and self.function is other.function
-
-    def __hash__(self) -> int:
-        """Return the function's hash."""
-        return hash(self.function)
 
 
 @dataclass(eq=False, repr=False)
@@ -225,6 +47,12 @@ class FourierPair(_Plain):
     """Apply [cos t, sin t], the random Fourier features of the Gaussian kernel, in a new last axis.
 
     Moments are those of cos plus those of sin.
+
+    Examples
+    --------
+    >>> from lowtide.theory import FourierPair
+    >>> round(FourierPair().moments(1.0).d0, 6)
+    0.264241
     """
 
     _function = staticmethod(lambda t: np.stack([np.cos(t), np.sin(t)], axis=-1))
@@ -236,7 +64,14 @@ class FourierPair(_Plain):
 
 
 class Cosine(_Plain):
-    """Apply cos t."""
+    """Apply cos t.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Cosine
+    >>> Cosine().moments(1.0).d1
+    0.0
+    """
 
     _function = np.cos
 
@@ -246,7 +81,14 @@ class Cosine(_Plain):
 
 
 class Sine(_Plain):
-    """Apply sin t."""
+    """Apply sin t.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Sine
+    >>> Sine().moments(1.0).d2
+    0.0
+    """
 
     _function = np.sin
 
@@ -260,7 +102,14 @@ class Sine(_Plain):
 
 
 class Linear(_Plain):
-    """Apply t: the linear kernel."""
+    """Apply t: the linear kernel.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Linear
+    >>> Linear().moments(0.5)
+    GaussianMoments(d0=0.0, d1=1.0, d2=0.0)
+    """
 
     _function = np.positive
 
@@ -270,7 +119,14 @@ class Linear(_Plain):
 
 
 class Bump(_Plain):
-    """Apply exp(-t^2/2)."""
+    """Apply exp(-t^2/2).
+
+    Examples
+    --------
+    >>> from lowtide.theory import Bump
+    >>> round(Bump().moments(0.5).d2, 6)
+    0.074074
+    """
 
     _function = staticmethod(lambda t: np.exp(-(t**2) / 2))
 
@@ -282,7 +138,14 @@ class Bump(_Plain):
 
 
 class Exponential(_Plain):
-    """Apply exp t."""
+    """Apply exp t.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Exponential
+    >>> round(Exponential().moments(0.5).d0, 6)
+    0.2452
+    """
 
     _function = np.exp
 
@@ -295,7 +158,14 @@ class Exponential(_Plain):
 
 
 class Sign(_Plain):
-    """Apply the sign: -1, 0 or 1 as t is below, at or above 0."""
+    """Apply the sign: -1, 0 or 1 as t is below, at or above 0.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Sign
+    >>> round(Sign().moments(0.5).d1, 6)
+    1.27324
+    """
 
     _function = np.sign
 
@@ -305,7 +175,14 @@ class Sign(_Plain):
 
 
 class Step(_Plain):
-    """Apply the step, 1 for t > 0, else 0: the arc-cosine kernel of order 0."""
+    """Apply the step, 1 for t > 0, else 0: the arc-cosine kernel of order 0.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Step
+    >>> round(Step().moments(0.5).d1, 6)
+    0.31831
+    """
 
     _function = staticmethod(lambda t: t > 0)
 
@@ -349,7 +226,14 @@ class LeakyReLU(Activation):
 
 
 class ReLU(_Plain):
-    """Apply max(t, 0): the first-order arc-cosine kernel."""
+    """Apply max(t, 0): the first-order arc-cosine kernel.
+
+    Examples
+    --------
+    >>> from lowtide.theory import ReLU
+    >>> ReLU().moments(1.0).d1
+    0.25
+    """
 
     _function = staticmethod(lambda t: np.maximum(t, 0))
 
@@ -359,7 +243,14 @@ class ReLU(_Plain):
 
 
 class Absolute(_Plain):
-    """Apply |t|."""
+    """Apply |t|.
+
+    Examples
+    --------
+    >>> from lowtide.theory import Absolute
+    >>> round(Absolute().moments(0.5).d2, 6)
+    0.31831
+    """
 
     _function = np.abs
 

@@ -35,7 +35,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from lowtide._checks import check_option, check_positive, fail
-from lowtide.theory.activations import GaussianMoments, Target, resolve_target
+from lowtide.theory.activations import Target, resolve_target
+from lowtide.theory.moments import GaussianMoments
 from lowtide.theory.ternary import TernaryMap, density
 
 _EPS = 2.0**-52

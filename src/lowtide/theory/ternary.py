@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, owens_t
 
 from lowtide._checks import check_positive, fail
-from lowtide.theory.activations import GaussianMoments
+from lowtide.theory.moments import GaussianMoments
 
 Floats = NDArray[np.float64]
 
