@@ -143,6 +143,7 @@ class Client:
         check_integer("Client", "retries", retries, 0)
         self._transport = _Transport(url, key, timeout=timeout, retries=retries)
         self.url, self.model, self.send = url, model, send
+        self._path = "/v1" if model is None else f"/v1/models/{quote(model, safe='')}"
         self._lock = threading.Lock()
         self._known: _Known | None = None
         self.bytes_sent = 0
@@ -222,10 +223,6 @@ class Client:
     def _predict(self, X: Any, output: str) -> Any:
         query = "" if output == "predictions" else f"?return={output}"
         return self._ask(f"{self._path}/predict{query}", X, (output,))[0]
-
-    @property
-    def _path(self) -> str:
-        return "/v1" if self.model is None else f"/v1/models/{quote(self.model, safe='')}"
 
     def _ask(self, path: str, X: Any, wanted: tuple[str, ...]) -> list[Any]:
         """Send rows; where the server has another encoder by now, fetch it and send them once more."""

@@ -169,7 +169,7 @@ class ServedDatabase:
         columns = {"indices": indices, "estimates": estimates, "standard_errors": errors}
         for each in queries:
             part = slice(begin, begin + each.n_rows), slice(0, each.k)
-            found.append({name: None if all_ is None else all_[part].tolist() for name, all_ in columns.items()})
+            found.append({name: None if values is None else values[part].tolist() for name, values in columns.items()})
             begin += each.n_rows
         return found
 
