@@ -109,17 +109,15 @@ def measure_rows() -> tuple[dict[str, float], list[dict[str, Any]]]:
 def measure_solve() -> float:
     """Measure the factorization that ends a squared fit."""
     m = max(_WIDTHS)
-    sums = NormalEquations(m, 1)
-    sums.gram, sums.weight = np.diag(np.linspace(1.0, 2.0, m)), 1.0
+    gram = np.diag(np.linspace(1.0, 2.0, m))
+    sums = NormalEquations(gram, np.zeros((m, 1)), np.zeros(m), np.zeros(1), 1.0)
     with threadpool_limits(1):
         return _seconds(lambda: sums.solve(1.0), 2, time.process_time) / m**3
 
 
 def _large(part: Any, n: int) -> NormalEquations:
     """Return a sum of n^2 numbers that took nothing to make."""
-    sums = NormalEquations(n, 1)
-    sums.gram = np.ones((n, n))
-    return sums
+    return NormalEquations(np.ones((n, n)), np.zeros((n, 1)), np.zeros(n), np.zeros(1), 0.0)
 
 
 def measure_cluster() -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -52,7 +52,8 @@ def test_decision_values_are_unbiased_when_a_side_is_full(query, support, projec
 def test_decision_values_of_codes_against_codes_have_the_expected_bias(normalize):
     scores, _ = draws("codes", "codes", "iid", normalize)
     model = lt.compress(EXACT, support="codes", normalize=normalize, random_state=0, **SMALL)
-    expected = model._expected(ROWS, expansion_of(EXACT))
+    gram = partial(model.features_.expected_kernel, sides=("codes", "codes"), normalize=normalize)
+    expected = expansion_of(EXACT).decision(ROWS, gram)
     off = (scores.mean(axis=0) - expected) / standard_error(scores)
     assert np.abs(off).max() < N_ERRORS
     assert np.abs(expected - EXACT.decision_function(ROWS)).max() > N_ERRORS * standard_error(scores).max()

@@ -27,9 +27,7 @@ def problem_on(X, T, s, sides, fit_intercept=True, n_components=16):
 
 
 def equations_of(problem):
-    equations = NormalEquations(problem.train.shape[1], problem.targets.shape[1])
-    equations.add(problem.train, problem.targets, problem.weight)
-    return equations
+    return NormalEquations.of(problem)
 
 
 def grid(D, s):

@@ -3,12 +3,7 @@
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
-from lowtide.learners.compress import (
-    CompressedClassifier,
-    CompressedDetector,
-    CompressedRegressor,
-    compress,
-)
+from lowtide.learners.compress import CompressedClassifier, CompressedDetector, CompressedRegressor, compress
 from lowtide.learners.decision import Decision, RightWeights
 from lowtide.learners.design import SelectedSource
 from lowtide.learners.expansion import DecisionReport

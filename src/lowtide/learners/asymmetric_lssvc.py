@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, eigs
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_option, check_positive, fail
 from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
@@ -127,42 +127,32 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         _refuse_codes(X)
         named = X
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        weight = self._check_weight(sample_weight, len(labels))
         found = ClassCounts.of(labels, weight)
         check_classes("AsymmetricLSSVC", found.classes)
         factor = class_weights(self.class_weight, found.classes, found.totals, owner="AsymmetricLSSVC")
         index, weight = ClassIndex(found.classes, factor)(labels, weight)
         encoder = self.fit_features(rows, None, named).drawn_
         side = self._resolve_side(encoder)
-        left, right = (
-            encoded_design(partial(make, side=side), rows, encoder.n_outputs) for make in (encoder.left, encoder.right)
-        )
+        makes = (partial(make, side=side) for make in (encoder.left, encoder.right))
+        left, right = (encoded_design(make, rows, encoder.n_outputs) for make in makes)
         targets = ClassTargets(len(found.classes), one_hot=False).targets(index)
         system = TwoSidedSystem(left, right, targets, weight)
-        self.C_ = self._stable_strength(system) if self.C == "stable" else float(self.C)
-        solution = _SOLVERS[self.system](system, 2.0 * self.C_)
-        if solution.rcond < _SMALLEST_RCOND:
+        if self.C == "stable":
+            largest = system.largest_singular_value()
+            self.C_ = 0.5 * _STABLE[self.system] / largest if largest > 0 else 1.0
+        else:
+            self.C_ = float(self.C)
+        u, v, rcond = _SOLVERS[self.system](system, 2.0 * self.C_)
+        if rcond < _SMALLEST_RCOND:
             remedy = "Change C a little: the system is singular where 1/(2C) is a singular value of the kernel matrix."
             raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, remedy)
         names = self.__dict__.get("feature_names_in_")
-        self.decision_ = Decision(
-            encoder=encoder,
-            template=None,
-            side=side,
-            weights=solution.source,
-            intercept=solution.source_intercept,
-            rule=ArgMax(),
-            classes=found.classes,
-            columns=None if names is None else tuple(map(str, names)),
-            right=RightWeights(solution.target, solution.target_intercept, self.role),
-        )
+        columns = None if names is None else tuple(map(str, names))
+        own = RightWeights(v, system.mean - system.right.mean @ v, self.role)
+        made = (encoder, None, side, u, system.mean - system.left.mean @ u, ArgMax())
+        self.decision_ = Decision(*made, classes=found.classes, columns=columns, right=own)
         return self
-
-    def _stable_strength(self, system: TwoSidedSystem) -> float:
-        largest = system.largest_singular_value()
-        return 0.5 * _STABLE[self.system] / largest if largest > 0 else 1.0
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""
@@ -222,17 +212,6 @@ def _refuse_codes(X: Any) -> None:
         raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
 
 
-@dataclass(frozen=True)
-class TwoSidedSolution:
-    """u and v (m, k), their intercepts (k,), and the reciprocal condition number of what was solved."""
-
-    source: Array
-    target: Array
-    source_intercept: Array
-    target_intercept: Array
-    rcond: float
-
-
 class TwoSidedSystem:
     """Least squares with an asymmetric kernel K = L R', from m x m sums: the AsK-LS system without its n x n matrix.
 
@@ -271,27 +250,23 @@ class TwoSidedSystem:
             square = eigs(product, k=1, which="LM", v0=start, tol=1e-12, return_eigenvectors=False)[0].real
         return float(np.sqrt(max(square, 0.0)))
 
-    def solve_ask_ls(self, g: float) -> TwoSidedSolution:
-        """Solve the AsK-LS system for all columns of the targets at once, O(m^3); g is 2 C in this library's terms."""
+    def solve_ask_ls(self, g: float) -> tuple[Array, Array, float]:
+        """Return u and v (m, k) of the AsK-LS system, and its reciprocal condition number; O(m^3), g is 2 C."""
         L, R = self.left, self.right
-        system = _plus_identity(-(g * g) * (R.gram @ L.gram))
+        system = np.eye(len(L.gram)) - g * g * (R.gram @ L.gram)
         u, rcond = _solve(system, g * R.cross - g * g * (R.gram @ L.cross))
-        v = g * (L.cross - L.gram @ u)
-        return self._solution(u, v, rcond)
+        return u, g * (L.cross - L.gram @ u), rcond
 
-    def solve_ridge(self, g: float) -> TwoSidedSolution:
-        """Minimize |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2 for all columns at once, O(m^3).
+    def solve_ridge(self, g: float) -> tuple[Array, Array, float]:
+        """Return the same for the least |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2, O(m^3).
 
         In u and v these are (I + g^2 C_R C_L) u = g^2 C_R p_L and (I + g^2 C_L C_R) v = g^2 C_L p_R, never singular.
         """
         L, R = self.left, self.right
-        system = _plus_identity(g * g * (R.gram @ L.gram))
+        system = np.eye(len(L.gram)) + g * g * (R.gram @ L.gram)
         u, rcond = _solve(system, g * g * (R.gram @ L.cross))
         v, _ = _solve(system.T, g * g * (L.gram @ R.cross))
-        return self._solution(u, v, rcond)
-
-    def _solution(self, u: Array, v: Array, rcond: float) -> TwoSidedSolution:
-        return TwoSidedSolution(u, v, self.mean - self.left.mean @ u, self.mean - self.right.mean @ v, rcond)
+        return u, v, rcond
 
 
 @dataclass(frozen=True)
@@ -312,11 +287,6 @@ class _Centered:
         gram -= np.outer(mean, sums[:, -1])
         spread = float(np.trace(gram)) / whole if whole > 0 else 0.0
         return cls(gram, sums[:, :-1] - np.outer(mean, targets.T @ s), mean, spread)
-
-
-def _plus_identity(matrix: Array) -> Array:
-    matrix.flat[:: len(matrix) + 1] += 1.0
-    return matrix
 
 
 def _solve(matrix: Array, right: Array) -> tuple[Array, float]:

@@ -95,8 +95,8 @@ def class_weights(
 ) -> Array | None:
     """Return the factor of each class (k,), None for ones; "balanced" gives every class the same total weight.
 
-    `totals` (k,) are the weights of the classes, None when more rows may come and nothing can be balanced. With `more`
-    a dict may name classes that have not come yet.
+    A class that a dict does not name has 1, and with `more` it may name classes that have not come yet. `totals` (k,)
+    are the weights of the classes, None when more rows may come and nothing can be balanced.
     """
     if class_weight is None:
         return None
@@ -105,22 +105,17 @@ def class_weights(
         if unknown and not more:
             got = sorted(unknown, key=str)
             raise fail(owner, f"class_weight must name classes of y, {classes.tolist()}", got)
-        return _given_weights(class_weight, classes, totals, owner)
+        for weight in class_weight.values():
+            if not isinstance(weight, Real) or not 0.0 <= float(weight) < math.inf:
+                raise fail(owner, "each class_weight must be a finite number of at least 0", weight)
+        factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        if totals is not None and not np.any(factor * totals > 0):
+            raise fail(owner, "class_weight must leave some weight to the rows", class_weight)
+        return factor
     if class_weight == "balanced" and totals is not None:
         return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))
     allowed = "a dict or None when rows come in blocks" if totals is None else "a dict, 'balanced' or None"
     raise fail(owner, f"class_weight must be {allowed}", class_weight)
-
-
-def _given_weights(class_weight: dict[Any, Any], classes: Array, totals: Array | None, owner: str) -> Array:
-    """Return the weights of a dict, 1 for a class that it does not name."""
-    for weight in class_weight.values():
-        if not isinstance(weight, Real) or not 0.0 <= float(weight) < math.inf:
-            raise fail(owner, "each class_weight must be a finite number of at least 0", weight)
-    factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-    if totals is not None and not np.any(factor * totals > 0):
-        raise fail(owner, "class_weight must leave some weight to the rows", class_weight)
-    return factor
 
 
 def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, cla
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import Design, column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
 from lowtide.learners.rules import ArgMax, class_scores
 from lowtide.learners.solvers import MinibatchSteps, NormalEquations, RidgeSolution
@@ -40,31 +40,30 @@ class ClassSums:
     A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
     """
 
-    def __init__(self, n_features: int, classes: Array) -> None:
-        self.classes = np.unique(classes)
-        self.sums = NormalEquations(n_features, len(self.classes))
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+        self.sums: NormalEquations | None = None
 
     def add(self, design: Design, labels: Array, weight: Array | None) -> None:
         """Add rows with their labels; classes that were not there yet get a column each."""
-        known, index = np.unique(labels, return_inverse=True)
-        self.classes = np.concatenate([self.classes, np.setdiff1d(known, self.classes)])
-        self.sums.widen(len(self.classes))
-        column = np.array([np.flatnonzero(self.classes == label)[0] for label in known], dtype=np.intp)
-        indicator = np.zeros((len(labels), len(self.classes)))
-        indicator[np.arange(len(labels)), column[index]] = 1.0
-        self.sums.add(design, indicator, weight)
+        self.classes = np.concatenate([self.classes, np.setdiff1d(labels, self.classes)])
+        part = NormalEquations.of_rows(design, (labels[:, None] == self.classes).astype(np.float64), weight)
+        if self.sums is None:
+            self.sums = part
+        else:
+            self.sums.widen(len(self.classes))
+            self.sums.merge(part)
 
     def equations(self) -> tuple[Array, NormalEquations]:
         """Return the classes in order, and the equations of their targets; one column for two classes."""
-        if self.sums.weight <= 0.0:
-            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", self.sums.weight)
+        sums = self.sums
+        assert sums is not None
+        if sums.weight <= 0.0:
+            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", sums.weight)
         order = np.argsort(self.classes)
         chosen = order[1:] if len(order) == 2 else order
-        sums, equations = self.sums, NormalEquations(len(self.sums.row_sum), len(chosen), self.sums.dtype)
-        equations.gram, equations.row_sum, equations.weight = sums.gram, sums.row_sum, sums.weight
-        equations.cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
-        equations.target_sum = 2.0 * sums.target_sum[chosen] - sums.weight
-        return self.classes[order], equations
+        cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
+        return self.classes[order], replace(sums, cross=cross, target_sum=2.0 * sums.target_sum[chosen] - sums.weight)
 
 
 @dataclass(frozen=True)
@@ -182,10 +181,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
-        progress = FitProgress(self, n_steps=2 if loss.has_normal_equations else self.max_iter + 1)
-        with progress.running(X, y):
+        with fit_steps(self, 2 if loss.has_normal_equations else self.max_iter + 1, X, y) as step:
             problem, sides = self._start_problem(X, y, sample_weight)
-            self._fit_problem(problem, sides, loss, progress)
+            self._fit_problem(problem, sides, loss, step)
         return self
 
     def partial_fit(
@@ -218,9 +216,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
         first = stream is None
         if stream is None:
-            m, k = problem.shape[1], problem.n_targets
-            so_far = ClassSums(m, known) if loss.has_normal_equations else MinibatchSteps(m, k)
-            stream = self._stream = _Stream(sides, known, so_far)
+            steps = MinibatchSteps(problem.shape[1], problem.n_targets)
+            stream = self._stream = _Stream(sides, known, ClassSums(known) if loss.has_normal_equations else steps)
         if isinstance(stream.so_far, ClassSums):
             for part in problem.parts():
                 stream.so_far.add(part.train, known[part.labels], part.weight)
@@ -257,20 +254,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             slope, first = self._slope_of(scores, part, loss), False
             self.decision_ = stream.sides.decision(coef, intercept, ArgMax(), classes=stream.classes, calibration=slope)
 
-    def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, progress: FitProgress) -> None:
+    def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, step: Step) -> None:
         """Fit on validated rows with their labels."""
         found = problem.tally(ClassCounts.of)
         check_classes("KernelClassifier", found.classes)
         factor = class_weights(self.class_weight, found.classes, found.totals)
         problem = problem.relabel(ClassIndex(found.classes, factor), loss.targets(len(found.classes)))
-        progress.step("encode")
+        step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if loss.has_normal_equations:
             solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
             self._keep_ridge(solution, problem, sides, found.classes, 0.5 / alpha)
-            progress.step("solve")
+            step("solve")
         else:
-            self._minimize(problem, sides, found.classes, loss, rng, progress)
+            self._minimize(problem, sides, found.classes, loss, rng, step)
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
@@ -291,13 +288,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
 
     def _minimize(
-        self,
-        problem: SummedProblem,
-        sides: Sides,
-        classes: Array,
-        loss: Loss,
-        rng: np.random.Generator,
-        progress: FitProgress,
+        self, problem: SummedProblem, sides: Sides, classes: Array, loss: Loss, rng: np.random.Generator, step: Step
     ) -> None:
         """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
         stopped = False
@@ -308,21 +299,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             coef, intercept = parameters[:-1], parameters[-1].copy()
             return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=1.0)}
 
-        def each_iteration(theta: Array) -> None:
+        def report(theta: Array) -> None:
             nonlocal stopped
-            stopped = progress.step("iteration", lambda: decision_at(theta))
+            stopped = step("iteration", lambda: decision_at(theta))
             if stopped:
                 raise StopIteration
 
+        start = self._start_point(problem)
         solution, self.C_ = fit_smooth(
-            problem,
-            loss,
-            self.C,
-            rng,
-            start=self._start_point(problem),
-            max_iter=self.max_iter,
-            tolerance=self.tol,
-            each_iteration=each_iteration,
+            problem, loss, self.C, rng, start=start, max_iter=self.max_iter, tolerance=self.tol, each_iteration=report
         )
         self.n_iter_, slope, coef, intercept = solution.n_iter, 1.0, solution.coef, solution.intercept
         if not loss.is_calibrated:
@@ -331,16 +316,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             slope = self._slope_of(left_out_scores(part, loss, coef, intercept, self.C_, share), part)
         self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
         if not solution.converged and not stopped:
-            self._warn_not_converged(solution.n_iter)
-
-    def _warn_not_converged(self, n_iter: int) -> None:
-        where = f"max_iter={self.max_iter}" if n_iter >= self.max_iter else f"iteration {n_iter}, for rounding,"
-        warnings.warn(
-            f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. Raise max_iter or tol, or lower "
-            "C.",
-            ConvergenceWarning,
-            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
-        )
+            short = solution.n_iter < self.max_iter
+            where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
+            change = "Raise max_iter or tol, or lower C."
+            text = f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. {change}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
 
     def _slope_of(self, scores: Array, part: Problem, loss: Loss | None = None) -> float:
         """Return the slope of the probabilities; a calibrated loss has it built in, and no weight says nothing new."""
@@ -353,35 +333,29 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
-        progress = FitProgress(self, n_steps=None)
-        with progress.running(None, None):
-            started = self._started(blocks, progress)
-            if loss.has_normal_equations:
-                self._gather_sums(started, loss, progress)
-            else:
-                self._gather_codes(started, loss, progress)
+        with fit_steps(self, None) as step:
+            gather = self._gather_sums if loss.has_normal_equations else self._gather_codes
+            gather(self._started(blocks, step), loss, step)
         return self
 
-    def _started(self, blocks: Iterator[Any], progress: FitProgress) -> Iterator[Block]:
+    def _started(self, blocks: Iterator[Any], step: Step) -> Iterator[Block]:
         """Yield the blocks validated; the encoder is fitted on the first."""
         sides: Sides | None = None
         for X, y, sample_weight in blocks:
             rows, labels, weight, sides = self._start(X, y, sample_weight, sides)
             check_classification_targets(labels)
             yield rows, labels, weight, sides
-            progress.step("block")
+            step("block")
         if sides is None:
             raise fail("KernelClassifier", "blocks must hold at least one (rows, y)", "none")
 
-    def _gather_sums(self, blocks: Iterator[Block], loss: Loss, progress: FitProgress) -> None:
-        sums: ClassSums | None = None
-        largest: Block | None = None
+    def _gather_sums(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
+        sums, largest = None, None
         for rows, labels, weight, sides in blocks:
             known = np.unique(labels)
             _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
-            design = sides.design(rows, sides.train_on)
-            sums = ClassSums(design.shape[1], known) if sums is None else sums
-            sums.add(design, labels, weight)
+            sums = ClassSums(known) if sums is None else sums
+            sums.add(sides.design(rows, sides.train_on), labels, weight)
             if largest is None or len(labels) > len(largest[1]):
                 largest = rows, labels, weight, sides
         assert sums is not None
@@ -394,9 +368,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows, labels, weight, sides = largest
         problem = sides.problem(rows, labels, weight, self.fit_intercept)
         self._keep_ridge(solution, problem.relabel(ClassIndex(classes), loss.targets(len(classes))), sides, classes, C)
-        progress.step("solve")
+        step("solve")
 
-    def _gather_codes(self, blocks: Iterator[Block], loss: Loss, progress: FitProgress) -> None:
+    def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
         parts = []
         for rows, labels, weight, sides in blocks:
             codes = rows
@@ -408,7 +382,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
-        self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, loss, progress)
+        self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, loss, step)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,11 @@ from sklearn.utils.validation import validate_data
 from lowtide._checks import check_integer, check_interval, fail
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.learners.design import Design, first_codes, is_source
-from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
 from lowtide.learners.rules import Components
-from lowtide.spec import Part, State, take_parts
+from lowtide.spec import Part, State
 
 Array = NDArray[Any]
-Product = Callable[[Array], Array]
 
 _VERSION = 1
 # A matrix of the shorter side up to this size costs 2 MB: then all its eigenvectors at once are faster and exact.
@@ -90,6 +89,7 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """
 
     fitted_numbers = ("n_samples_",)
+    own_parts: ClassVar[dict[str, int]] = {"pca": _VERSION}
     n_components: int = 2
     _: KW_ONLY
     features: Encoder | None = None
@@ -139,15 +139,20 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         """Fit and return the design of the rows."""
         owner = type(self).__name__
         check_interval(owner, "tol", self.tol, 0.0, 1.0)
-        progress = FitProgress(self, n_steps=2)
-        with progress.running(X, None):
+        with fit_steps(self, 2, X) as step:
             rows, sides = self._start_rows(X)
             design = sides.design(rows, sides.train_on)
-            progress.step("encode")
+            step("encode")
             n_axes = check_integer(owner, "n_components", self.n_components, 1, min(design.shape))
             start = check_random_state(self.random_state).standard_normal(min(design.shape))
-            self._keep_axes(principal_axes(design, n_axes, start, float(self.tol)), design.shape[0], sides)
-            progress.step("solve")
+            axes, values, self.mean_, total = principal_axes(design, n_axes, start, float(self.tol))
+            self.n_samples_ = n = design.shape[0]
+            self.singular_values_ = np.sqrt(values)
+            self.explained_variance_ = values / (n - 1)
+            self.explained_variance_ratio_ = values / (total or 1.0)
+            self.components_, weights = axes.T, axes / self._scale()
+            self.decision_ = sides.decision(weights, -(self.mean_ @ weights), Components())
+            step("solve")
         return design
 
     def _start_rows(self, X: Any) -> tuple[Any, Sides]:
@@ -162,16 +167,6 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
         return RandomFeatures(random_state=self.random_state)
-
-    def _keep_axes(self, found: PrincipalAxes, n: int, sides: Sides) -> None:
-        """Store the components; scores are D w + b with their columns, whitened or not."""
-        self.mean_, self.n_samples_ = found.mean, n
-        self.singular_values_ = np.sqrt(found.values)
-        self.explained_variance_ = found.values / (n - 1)
-        self.explained_variance_ratio_ = found.values / (found.total or 1.0)
-        weights = found.axes / self._scale()
-        self.components_ = found.axes.T
-        self.decision_ = sides.decision(weights, -(found.mean @ weights), Components())
 
     def _scale(self) -> Array:
         """Return what each component is divided by."""
@@ -191,8 +186,7 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the estimator of what `to_state` gave."""
-        take_parts("CodePCA", {name: part for name, part in state.items() if name == "pca"}, {"pca": _VERSION})
-        self = super().from_state({name: part for name, part in state.items() if name != "pca"})
+        self = super().from_state(state)
         m, k = self.decision_.weights.shape
         mean, spectrum = (np.array(state["pca"].arrays[name]) for name in ("mean", "spectrum"))
         if mean.shape != (m,) or spectrum.shape != (3, k) or not np.all(spectrum >= 0) or not np.isfinite(mean).all():
@@ -204,24 +198,13 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         return self
 
 
-@dataclass(frozen=True)
-class PrincipalAxes:
-    """Top eigenvectors of the centered D'D, largest first, with their eigenvalues, the mean row and the sum of all.
+def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> tuple[Array, Array, Array, float]:
+    """Return the top eigenvectors of D'PD, P = I - 11'/n, their eigenvalues, the mean row and the sum of eigenvalues.
 
-    `axes` (m, k) are orthonormal columns, zero where nothing varies; the entry of largest size is positive.
-    """
-
-    axes: Array
-    values: Array
-    mean: Array
-    total: float
-
-
-def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> PrincipalAxes:
-    """Return the top eigenvectors of D'PD, P = I - 11'/n, from products with D and D' in float64.
-
-    Lanczos on the shorter side of D, from `start` (min(n, m),): about two to six products a wanted axis. Neither D nor
-    its longer Gram matrix is ever formed. `tol` is the relative accuracy of eigenvalues, 0 for machine precision.
+    The vectors are orthonormal columns (m, n_axes), largest value first, zero where nothing varies, the entry of
+    largest size positive. Lanczos on the shorter side of D, from `start` (min(n, m),): about two to six products in
+    float64 a wanted axis. Neither D nor its longer Gram matrix is ever formed. `tol` is the relative accuracy of
+    eigenvalues, 0 for machine precision.
     """
     n, m = design.shape
     mean = np.sum([part.rmatmul(np.ones((part.shape[0], 1)))[:, 0] for part in design.parts()], axis=0) / n
@@ -229,46 +212,30 @@ def principal_axes(design: Design, n_axes: int, start: Array, tol: float) -> Pri
     noise = _ROUNDING * float(squares.sum())
     total = float(np.sum(squares - n * mean**2))
     if total <= noise:  # rows that are all the same have no axes
-        return PrincipalAxes(np.zeros((m, n_axes)), np.zeros(n_axes), mean, 0.0)
-    gram_of_columns = m <= n
-    product = _columns_product(design, mean) if gram_of_columns else _rows_product(design, mean)
-    values, vectors = _top(product, min(n, m), n_axes, start, tol)
-    values = np.where(values > noise, values, 0.0)
-    axes = vectors if gram_of_columns else _axes_of_rows(design, vectors, values)
-    axes = np.where(values > 0, axes, 0.0)
-    largest = axes[np.argmax(np.abs(axes), axis=0), np.arange(n_axes)]
-    return PrincipalAxes(axes * np.where(largest < 0, -1.0, 1.0), values, mean, total)
+        return np.zeros((m, n_axes)), np.zeros(n_axes), mean, 0.0
 
-
-def _columns_product(design: Design, mean: Array) -> Product:
-    """Return V -> D'P D V, summed over the parts of D: D V as a whole is never there."""
-
-    def product(V: Array) -> Array:
+    def of_columns(V: Array) -> Array:
+        """Return D'P D V, summed over the parts of D: D V as a whole is never there."""
         total = np.zeros_like(V)
         for part in design.parts(V.shape[1]):
             total += part.rmatmul(part.matmul(V) - mean @ V)
         return total
 
-    return product
-
-
-def _rows_product(design: Design, mean: Array) -> Product:
-    """Return R -> P D D'P R."""
-
-    def product(R: Array) -> Array:
+    def of_rows(R: Array) -> Array:
+        """Return P D D'P R."""
         W = design.rmatmul(R - R.mean(axis=0))
         return design.matmul(W) - mean @ W
 
-    return product
+    values, axes = _top(of_columns if m <= n else of_rows, min(n, m), n_axes, start, tol)
+    values = np.where(values > noise, values, 0.0)
+    if m > n:  # from vectors u of the rows' side to D'P u / sqrt(value)
+        axes = design.rmatmul(axes - axes.mean(axis=0)) / np.sqrt(np.where(values > 0, values, 1.0))
+    axes = np.where(values > 0, axes, 0.0)
+    largest = axes[np.argmax(np.abs(axes), axis=0), np.arange(n_axes)]
+    return axes * np.where(largest < 0, -1.0, 1.0), values, mean, total
 
 
-def _axes_of_rows(design: Design, vectors: Array, values: Array) -> Array:
-    """Return D'P u / sqrt(value): eigenvectors of the columns' side."""
-    axes = design.rmatmul(vectors - vectors.mean(axis=0))
-    return axes / np.sqrt(np.where(values > 0, values, 1.0))
-
-
-def _top(product: Product, size: int, k: int, start: Array, tol: float) -> tuple[Array, Array]:
+def _top(product: Callable[[Array], Array], size: int, k: int, start: Array, tol: float) -> tuple[Array, Array]:
     """Return the k largest eigenvalues, descending, and their vectors."""
     if size <= _SMALL or 2 * k >= size:
         matrix = product(np.eye(size))

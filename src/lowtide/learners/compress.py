@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields
-from typing import Any, Literal, NoReturn, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 from lowtide.errors import ParameterError
-from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import Design
+from lowtide.learners.decision import Side
 from lowtide.learners.expansion import (
     DecisionReport,
     KernelExpansion,
@@ -36,7 +36,7 @@ from lowtide.learners.rules import Rule, Sign, Values, Votes
 from lowtide.maps import FeatureMap
 from lowtide.projections import Projection
 from lowtide.quantizers import Quantizer
-from lowtide.spec import Part, State, take_parts
+from lowtide.spec import Part, State
 from lowtide.tables import Number, Recipe
 
 Array = NDArray[Any]
@@ -164,6 +164,7 @@ class CompressedMachine(Learner):
     """
 
     fitted_numbers = ("layout_factor_",)
+    own_parts: ClassVar[dict[str, int]] = {"report": _VERSION}
     _: KW_ONLY
     query: Side = "codes"
     support: Side = "full"
@@ -231,8 +232,7 @@ class CompressedMachine(Learner):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the model of what `to_state` gave."""
-        take_parts(cls.__name__, {name: part for name, part in state.items() if name == "report"}, {"report": _VERSION})
-        self = super().from_state({name: part for name, part in state.items() if name != "report"})
+        self = super().from_state(state)
         report, names = state["report"].spec, {field.name for field in fields(DecisionReport)}
         if set(report) != names or not all(isinstance(v, (int, float, str, type(None))) for v in report.values()):
             raise fail(cls.__name__, f"a report must have {', '.join(sorted(names))}", report)
@@ -244,31 +244,22 @@ class CompressedMachine(Learner):
         self.features_, drawn = features, features.drawn_
         names = getattr(model, "feature_names_in_", None)
         columns = None if names is None else tuple(map(str, names))
-        weights = self._side(expansion.rows, self.support).rmatmul(expansion.coef) / self._value_at_zero()
-        self.decision_ = Decision(
-            encoder=drawn,
-            template=drawn.template if self.query == "codes" else None,
-            side=self.query,
-            weights=weights.astype(np.float32),
-            intercept=expansion.intercept,
-            rule=rule,
-            classes=model.classes_ if rule.task == "classification" else None,
-            recipe=None if expansion.scale is None else _division(columns, expansion.scale),
-            columns=columns,
-        )
+        # Only codes against codes have another value than 1 at x = y.
+        at_zero = 1.0
+        if self.normalize and self._is_biased():
+            at_zero = float(features.expected_kernel(np.zeros((1, drawn.n_features)), sides=("codes", "codes"))[0, 0])
+        sides = self._sides(columns)
+        weights = sides.design(expansion.rows, self.support).rmatmul(expansion.coef) / at_zero
+        classes = model.classes_ if rule.task == "classification" else None
+        recipe = None if expansion.scale is None else _division(columns, expansion.scale)
+        answers = {"classes": classes, "recipe": recipe}
+        self.decision_ = sides.decision(weights.astype(np.float32), expansion.intercept, rule, **answers)
         self._name_columns()
         step = -(-expansion.rows.shape[0] // _MOST_SUPPORT_ROWS)
         rows = expansion.rows[::step] if X is None else self._measurable(X)
         self.layout_factor_ = self._layout_factor(rows)
         self.report_ = self._report(rows, expansion, "support rows" if X is None else "given rows")
         return self
-
-    def _value_at_zero(self) -> float:
-        """Return what weights are divided by: only codes against codes have another value than 1 at x = y."""
-        if not (self.normalize and self._is_biased()):
-            return 1.0
-        origin = np.zeros((1, self.features_.n_features_in_))
-        return float(self.features_.expected_kernel(origin, sides=("codes", "codes"))[0, 0])
 
     def _is_biased(self) -> bool:
         return self.query == self.support == "codes"
@@ -279,15 +270,14 @@ class CompressedMachine(Learner):
             raise fail(type(self).__name__, "X must be the rows themselves", "Codes")
         return self._input(X, fewest)
 
-    def _side(self, X: Any, side: Side) -> Design:
-        """Return Codes, or one side of scaled rows, as a matrix."""
+    def _sides(self, columns: tuple[str, ...] | None = None) -> Sides:
         drawn = self.features_.drawn_
-        if isinstance(X, Codes):
-            self.decision_.check_codes(X)
-        return Sides(type(self).__name__, drawn, drawn.template, self.support, self.query).design(X, side)
+        return Sides(type(self).__name__, drawn, drawn.template, self.support, self.query, columns)
 
     def _std(self, rows: Any) -> Array:
-        design, W = self._side(rows, self.query), self.decision_.weights.astype(np.float64)
+        if isinstance(rows, Codes):
+            self.decision_.check_codes(rows)
+        design, W = self._sides().design(rows, self.query), self.decision_.weights.astype(np.float64)
         out = np.empty((design.shape[0], W.shape[1]))
         for part, D in dense_blocks(design):
             out[part] = self.layout_factor_ * np.sqrt(draw_variance(D, W, self.features_.drawn_))
@@ -296,15 +286,17 @@ class CompressedMachine(Learner):
     def _layout_factor(self, rows: Any) -> float:
         """Return the ratio of standard errors, pooled over rows: one row has too few blocks to tell."""
         W, drawn = self.decision_.weights.astype(np.float64), self.features_.drawn_
-        parts = [layout_ratio(D, W, drawn) for _, D in dense_blocks(self._side(rows, self.query))]
+        parts = [layout_ratio(D, W, drawn) for _, D in dense_blocks(self._sides().design(rows, self.query))]
         between, independent = np.sum(parts, axis=0)
         return float(np.sqrt(between / independent)) if independent > 0 else 1.0
 
     def _report(self, rows: Any, expansion: KernelExpansion, which: str) -> DecisionReport:
         """Compare with the exact model on validated, scaled rows."""
         exact, scores = expansion.decision(rows), self.decision_.scores(rows, checked=True)
-        expected = self._expected(rows, expansion) if self._is_biased() else exact
-        unchanged = None
+        expected, unchanged = exact, None
+        if self._is_biased():
+            gram = partial(self.features_.expected_kernel, normalize=self.normalize, sides=("codes", "codes"))
+            expected = expansion.decision(rows, gram)
         if self.decision_.task != "regression":
             before, after = (self.decision_.answer("predictions", values) for values in (exact, scores))
             unchanged = float(np.mean(before == after))
@@ -320,14 +312,6 @@ class CompressedMachine(Learner):
             nbytes=self._nbytes(),
             exact_nbytes=expansion.nbytes,
         )
-
-    def _expected(self, rows: Any, expansion: KernelExpansion) -> Array:
-        """Return the expectation of the scores of codes against codes."""
-
-        def gram(left: Any, right: Any) -> Array:
-            return self.features_.expected_kernel(left, right, sides=("codes", "codes"), normalize=self.normalize)
-
-        return expansion.decision(rows, gram)
 
     def _nbytes(self) -> int:
         """Return the bytes of what was drawn and of the weights; also of a quantizer that no file can hold."""
@@ -434,14 +418,13 @@ def _machine_for(model: Any, **sides: Any) -> tuple[CompressedMachine, Rule]:
         return CompressedClassifier(**sides, decision_function_shape=shape, break_ties=ties), Votes(shape, ties)
     if isinstance(model, OneClassSVM):
         return CompressedDetector(**sides), Sign()
-    return CompressedRegressor(**sides), Values(_predicts_one_column(model))
-
-
-def _predicts_one_column(model: Any) -> bool:
-    """Whether predictions are (n,): so does a Gaussian process for y (n, 1), but not kernel ridge regression."""
+    flat = True
+    # Predictions of y (n, 1) are flat for a Gaussian process, but not for kernel ridge regression.
     if isinstance(model, KernelRidge):
-        return np.ndim(model.dual_coef_) == 1
-    return not isinstance(model, GaussianProcessRegressor) or model.alpha_.size == len(model.alpha_)
+        flat = np.ndim(model.dual_coef_) == 1
+    elif isinstance(model, GaussianProcessRegressor):
+        flat = model.alpha_.size == len(model.alpha_)
+    return CompressedRegressor(**sides), Values(flat)
 
 
 def _warn_when_noise_hides_the_signal(small: Any) -> None:

@@ -265,7 +265,8 @@ class Decision:
         state: State = {"decision": Part(_VERSION, spec, arrays)}
         if self.encoder is not None:
             state |= self.encoder.to_state()
-        if self.template is not None and not self._has_own_template:
+        own = None if self.encoder is None else self.encoder.template
+        if self.template is not None and own is not self.template and own != self.template:
             state |= self.template.template_state()
         if self.recipe is not None:
             state |= self.recipe.to_state()
@@ -289,8 +290,7 @@ class Decision:
             template = Codes.template_from_state(state)
         elif side == "codes" and encoder is not None and spec["role"] is None:
             template = encoder.template
-        slope, columns, role = spec["calibration"], spec["columns"], spec["role"]
-        right = None
+        slope, columns, role, right = spec["calibration"], spec["columns"], spec["role"], None
         if (role is None) is ("right_weights" in arrays):
             raise fail("Decision", "weights of the right map must come with a role", role)
         if role is not None:
@@ -327,12 +327,6 @@ class Decision:
         return self.template
 
     @property
-    def _has_own_template(self) -> bool:
-        """Whether the template is the one that the encoder has."""
-        own = None if self.encoder is None else self.encoder.template
-        return own is self.template or own == self.template
-
-    @property
     def _weights64(self) -> Array:
         return self.weights.astype(np.float64, copy=False)
 
@@ -364,10 +358,8 @@ class Decision:
         """Return the scores of validated rows from float features, a few megabytes of them at a time."""
         encoder = self._encoder
         if self.right is None:
-            make, m = (
-                (encoder.embed, encoder.n_embedded) if self.side == "full" else (encoder.encode, encoder.n_outputs)
-            )
-            return FullDesign(make, rows, m).matmul(self._weights64) + self.intercept
+            make = encoder.embed if self.side == "full" else encoder.encode
+            return FullDesign(make, rows, len(self.weights)).matmul(self._weights64) + self.intercept
         roles: tuple[Role, ...] = ("source", "target") if self.right.role == "both" else (self.right.role,)
         return np.asarray(np.mean([self.map_scores(rows, role) for role in roles], axis=0))
 
@@ -398,8 +390,11 @@ class Decision:
         if (self.rule.task == "classification") is not bool(n_classes):
             raise fail("Decision", "there must be classes exactly where there is something to classify", self.rule)
         columns = self.rule.n_columns(n_classes)
-        width = m if encoder is None else self._n_weights(encoder)
-        width = width if template is None else template.shape[1]
+        width = m
+        if template is not None:
+            width = template.shape[1]
+        elif encoder is not None:
+            width = encoder.n_embedded if self.side == "full" and self.right is None else encoder.n_outputs
         need = (width, k if columns is None else columns)
         parts = [(self.weights, self.intercept)]
         if self.right is not None:
@@ -422,10 +417,6 @@ class Decision:
             raise fail("Decision", f"columns must have {self.n_features} names", len(self.columns))
         if self.calibration is not None and not 0.0 < self.calibration < np.inf:
             raise fail("Decision", "calibration must be a finite number above 0", self.calibration)
-
-    def _n_weights(self, encoder: DrawnEncoder) -> int:
-        """Return the columns of the side that predicts."""
-        return encoder.n_embedded if self.side == "full" and self.right is None else encoder.n_outputs
 
 
 def _is_finite(X: Array) -> bool:

@@ -68,12 +68,10 @@ def expansion_of(model: Any) -> KernelExpansion:
     """Read a fitted model's kernel sums; refuse a model or a kernel that has none."""
     read = next((read for classes, read in _READERS if isinstance(model, classes)), None)
     if read is None:
-        raise fail(
-            "compress",
-            f"model must be one of {', '.join(_NAMES)}, or a Pipeline that ends in one",
-            type(model).__name__,
-            "Of a search pass best_estimator_; other models: train lowtide.KernelClassifier or KernelRegressor.",
-        )
+        names = ", ".join(cls.__name__ for classes, _ in _READERS for cls in classes)
+        remedy = "Of a search pass best_estimator_; other models: train lowtide.KernelClassifier or KernelRegressor."
+        need = f"model must be one of {names}, or a Pipeline that ends in one"
+        raise fail("compress", need, type(model).__name__, remedy)
     if not (hasattr(model, "dual_coef_") or hasattr(model, "alpha_")):
         raise NotFittedError(f"compress: model must be fitted, got {type(model).__name__} before fit. Call fit first.")
     return read(model)
@@ -81,13 +79,10 @@ def expansion_of(model: Any) -> KernelExpansion:
 
 def _read_svm(model: Any) -> KernelExpansion:
     """Read a support vector machine with a single column: two classes, regression, one class."""
-    return KernelExpansion(
-        kernel=_named_kernel(model, model._gamma if model.kernel == "rbf" else math.nan),
-        rows=model.support_vectors_,
-        coef=_dense(model.dual_coef_).T,
-        intercept=np.asarray(model.intercept_, dtype=np.float64),
-        nbytes=_nbytes(model.support_vectors_, model.dual_coef_),
-    )
+    kernel, rows, dual = _named_kernel(model, model._gamma), model.support_vectors_, model.dual_coef_
+    # A model fitted on sparse rows keeps its coefficients sparse.
+    coef = np.asarray(dual.toarray() if sparse.issparse(dual) else dual, dtype=np.float64).T
+    return KernelExpansion(kernel, rows, coef, np.asarray(model.intercept_, dtype=np.float64), _nbytes(rows, dual))
 
 
 def _read_classifier(model: Any) -> KernelExpansion:
@@ -127,25 +122,24 @@ def _read_gaussian_process(model: Any) -> KernelExpansion:
 
 def _of_gp_kernel(kernel: Any, rows: Any, coef: Array, intercept: Array | float = 0.0) -> KernelExpansion:
     """Fold the amplitude into the coefficients and a constant part into the intercept."""
-    part = stationary_part(kernel)
-    constant = part.constant * coef.sum(axis=0)
+    constant, amplitude, base = _terms(kernel)
+    if base is None:
+        raise fail("compress", "the kernel must have an RBF, Matern or PairwiseKernel term", str(kernel), _WAY_OUT)
+    stationary, scale = _stationary(base)
     nbytes = _nbytes(rows, coef)
-    rows = rows if part.scale is None else rows / part.scale
-    return KernelExpansion(part.kernel, rows, part.amplitude * coef, intercept + constant, nbytes, part.scale)
+    rows = rows if scale is None else rows / scale
+    return KernelExpansion(stationary, rows, amplitude * coef, intercept + constant * coef.sum(axis=0), nbytes, scale)
 
 
 def _named_kernel(model: Any, gamma: float) -> Kernel:
     """Return the kernel of scikit-learn's name and gamma."""
+    name, allowed = type(model).__name__, "'rbf', or 'laplacian' or a Gaussian process kernel in KernelRidge"
     if not isinstance(model.kernel, str) or model.kernel not in ("rbf", "laplacian"):
-        way_out = "A linear kernel is a weight vector already." if model.kernel == "linear" else ""
-        raise fail(
-            "compress",
-            f"the kernel of {type(model).__name__} must be 'rbf', or 'laplacian' or a Gaussian process kernel in "
-            "KernelRidge",
-            model.kernel,
-            way_out or "Only stationary kernels have random features: refit with kernel='rbf'.",
-        )
-    check_positive("compress", f"gamma of {type(model).__name__}", gamma, "With 0 every kernel value is 1: refit.")
+        remedy = "Only stationary kernels have random features: refit with kernel='rbf'."
+        if model.kernel == "linear":
+            remedy = "A linear kernel is a weight vector already."
+        raise fail("compress", f"the kernel of {name} must be {allowed}", model.kernel, remedy)
+    check_positive("compress", f"gamma of {name}", gamma, "With 0 every kernel value is 1: refit.")
     return _KERNELS[model.kernel].from_gamma(float(gamma))
 
 
@@ -155,85 +149,34 @@ def _nbytes(*arrays: Any) -> int:
     return sum(int(array.nbytes) for part in parts for array in part)
 
 
-def _dense(coef: Any) -> Array:
-    """Return coefficients as an array: a model fitted on sparse rows keeps them sparse."""
-    return np.asarray(coef.toarray() if sparse.issparse(coef) else coef, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class StationaryPart:
-    """k(x, y) = amplitude kernel(x / scale, y / scale) + constant between different rows; scale None is ones."""
-
-    amplitude: float
-    kernel: Kernel
-    scale: NDArray[np.float64] | None
-    constant: float
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """amplitude * base + constant, base None where there is none."""
-
-    constant: float = 0.0
-    amplitude: float = 0.0
-    base: GPKernel | None = None
-
-
-def stationary_part(kernel: GPKernel) -> StationaryPart:
-    """Take a kernel apart; refuse one that is not a single stationary term with constants.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-    >>> stationary_part(2.0 * RBF(3.0) + WhiteKernel(0.1))
-    StationaryPart(amplitude=2.0, kernel=Gaussian(bandwidth=3.0), scale=None, constant=0.0)
-    """
-    terms = _terms(kernel)
-    if terms.base is None:
-        raise fail("compress", "the kernel must have an RBF, Matern or PairwiseKernel term", str(kernel), _WAY_OUT)
-    if isinstance(terms.base, PairwiseKernel):
-        return StationaryPart(terms.amplitude, _pairwise(terms.base), None, terms.constant)
-    length, scale = _length_and_scale(terms.base.length_scale)
-    return StationaryPart(terms.amplitude, _radial(terms.base, length), scale, terms.constant)
-
-
-def _terms(kernel: Any) -> _Terms:
-    """Expand sums and products; between different rows white noise is 0."""
+def _terms(kernel: Any) -> tuple[float, float, GPKernel | None]:
+    """Return c, a and k of a kernel c + a k; k None where there is none. Between different rows white noise is 0."""
     if isinstance(kernel, ConstantKernel):
-        return _Terms(constant=float(kernel.constant_value))
+        return float(kernel.constant_value), 0.0, None
     if isinstance(kernel, WhiteKernel):
-        return _Terms()
+        return 0.0, 0.0, None
     if isinstance(kernel, (RBF, PairwiseKernel)):  # GPMatern is an RBF
-        return _Terms(amplitude=1.0, base=kernel)
+        return 0.0, 1.0, kernel
     if not isinstance(kernel, (Sum, Product)):
         raise fail("compress", "the kernel must be stationary", str(kernel), _WAY_OUT)
-    left, right = _terms(kernel.k1), _terms(kernel.k2)
-    if left.base is not None and right.base is not None:
+    (c1, a1, left), (c2, a2, right) = _terms(kernel.k1), _terms(kernel.k2)
+    if left is not None and right is not None:
         raise fail("compress", "the kernel must have one stationary term", str(kernel), _WAY_OUT)
-    base = right.base if left.base is None else left.base
-    if isinstance(kernel, Sum):
-        return _Terms(left.constant + right.constant, left.amplitude + right.amplitude, base)
-    amplitude = left.constant * right.amplitude + left.amplitude * right.constant
-    return _Terms(left.constant * right.constant, amplitude, base)
+    base = right if left is None else left
+    return (c1 + c2, a1 + a2, base) if isinstance(kernel, Sum) else (c1 * c2, c1 * a2 + a1 * c2, base)
 
 
-def _length_and_scale(length_scale: Any) -> tuple[float, NDArray[np.float64] | None]:
-    """Return one length, or 1 and a divisor for each column where they differ."""
-    lengths = np.atleast_1d(np.asarray(length_scale, dtype=np.float64))
-    return (float(lengths[0]), None) if np.all(lengths == lengths[0]) else (1.0, lengths)
-
-
-def _radial(base: Any, length: float) -> Kernel:
-    """Return the lowtide kernel of RBF or Matern; Matern without limit is RBF."""
-    if isinstance(base, GPMatern) and math.isfinite(base.nu):
-        return Matern(length_scale=length, nu=float(base.nu))
-    return Gaussian(bandwidth=length)
-
-
-def _pairwise(base: Any) -> Kernel:
-    if base.metric not in ("rbf", "laplacian"):
-        raise fail("compress", "metric of PairwiseKernel must be 'rbf' or 'laplacian'", base.metric, _WAY_OUT)
-    return _KERNELS[base.metric].from_gamma(float(base.gamma))
+def _stationary(base: Any) -> tuple[Kernel, Array | None]:
+    """Return the kernel of an RBF, Matern or PairwiseKernel, and a divisor a column where length scales differ."""
+    if isinstance(base, PairwiseKernel):
+        if base.metric not in ("rbf", "laplacian"):
+            raise fail("compress", "metric of PairwiseKernel must be 'rbf' or 'laplacian'", base.metric, _WAY_OUT)
+        return _KERNELS[base.metric].from_gamma(float(base.gamma)), None
+    lengths = np.atleast_1d(np.asarray(base.length_scale, dtype=np.float64))
+    length, scale = (float(lengths[0]), None) if np.all(lengths == lengths[0]) else (1.0, lengths)
+    if isinstance(base, GPMatern) and math.isfinite(base.nu):  # without limit it is RBF
+        return Matern(length_scale=length, nu=float(base.nu)), scale
+    return Gaussian(bandwidth=length), scale
 
 
 @dataclass(frozen=True, repr=False)
@@ -290,9 +233,7 @@ def draw_variance(D: Array, W: Array, features: DrawnFeatures) -> Array:
     A value is sum_j T_j over p frequencies, T_j a function of frequency j alone, so p/(p-1) sum_j (T_j - mean)^2 is
     unbiased, however correlated the kernel values within the sum are.
     """
-    p = features.projection.n_frequencies
-    squares, totals = _sums(D, W, features.feature_map.width)
-    return p / (p - 1) * np.maximum(squares - totals**2 / p, 0.0) if p > 1 else np.full(totals.shape, np.inf)
+    return _variance(D, W, features.feature_map.width, features.projection.n_frequencies)
 
 
 def layout_ratio(D: Array, W: Array, features: DrawnFeatures) -> tuple[float, float]:
@@ -309,22 +250,24 @@ def layout_ratio(D: Array, W: Array, features: DrawnFeatures) -> tuple[float, fl
     columns = [slice(width * start, width * (start + size)) for start in starts]
     sums = np.stack([D[:, part] @ W[part] for part in columns])
     whole = np.concatenate([np.arange(*part.indices(D.shape[1])) for part in columns])
-    p = size * len(starts)
-    squares, totals = _sums(D[:, whole], W[whole], width)
     between = len(starts) * sums.var(axis=0, ddof=1)
-    independent = p / (p - 1) * np.maximum(squares - totals**2 / p, 0.0)
+    independent = _variance(D[:, whole], W[whole], width, size * len(starts))
     return float(between.sum()), float(independent.sum())
 
 
-def _sums(D: Array, W: Array, width: int) -> tuple[Array, Array]:
-    """Return sum_j T_j^2 and sum_j T_j, each (n, k), T_j the part of frequency j with its one or two components."""
+def _variance(D: Array, W: Array, width: int, p: int) -> Array:
+    """Return p/(p-1) sum_j (T_j - mean)^2, (n, k), T_j the part of frequency j with its one or two components."""
     totals = D @ W
+    if p == 1:
+        return np.full(totals.shape, np.inf)
     if width == 1:
-        return (D * D) @ (W * W), totals
-    if D.shape[1] % 2:  # the last sine was dropped
-        D, W = np.pad(D, ((0, 0), (0, 1))), np.pad(W, ((0, 1), (0, 0)))
-    cos, sin, u, v = D[:, ::2], D[:, 1::2], W[::2], W[1::2]
-    return (cos * cos) @ (u * u) + (sin * sin) @ (v * v) + 2.0 * (cos * sin) @ (u * v), totals
+        squares = (D * D) @ (W * W)
+    else:
+        if D.shape[1] % 2:  # the last sine was dropped
+            D, W = np.pad(D, ((0, 0), (0, 1))), np.pad(W, ((0, 1), (0, 0)))
+        cos, sin, u, v = D[:, ::2], D[:, 1::2], W[::2], W[1::2]
+        squares = (cos * cos) @ (u * u) + (sin * sin) @ (v * v) + 2.0 * (cos * sin) @ (u * v)
+    return p / (p - 1) * np.maximum(squares - totals**2 / p, 0.0)
 
 
 def dense_blocks(design: Design) -> Iterator[tuple[slice, Array]]:
@@ -348,4 +291,3 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], KernelExpansion]], ...] 
     ((KernelRidge,), _read_ridge),
     ((GaussianProcessRegressor,), _read_gaussian_process),
 )
-_NAMES = [cls.__name__ for classes, _ in _READERS for cls in classes]

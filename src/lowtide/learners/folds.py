@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -27,7 +28,8 @@ from lowtide.learners.solvers import ErrorSum, NormalEquations
 
 Array = NDArray[Any]
 Split = tuple[Array, Array]
-Evaluate = Callable[[SummedProblem, Codes], "FoldScores"]
+# Scores, seconds of the fit and seconds of scoring, of every choice on every fold: (3, n_choices, n_folds).
+Evaluate = Callable[[SummedProblem, Codes], Array]
 # Scores (a,) of candidates with weights (m, a k) and intercepts (a, k) on test rows, whose positions come second.
 Scoring = Callable[[SummedProblem, Array, Array, Array], Array]
 
@@ -53,15 +55,6 @@ class GivenProblem:
         return replace(self.given, fit_intercept=fit_intercept)
 
 
-@dataclass(frozen=True)
-class FoldScores:
-    """Scores and seconds of every choice (rows) on every fold (columns)."""
-
-    test: Array
-    fit_seconds: Array
-    score_seconds: Array
-
-
 def evaluator(model: Any, choices: list[dict[str, Any]], y: Array, splits: list[Split], scorer: Any) -> Evaluate:
     """Return a function of a problem, and of the template of its codes, that scores every choice on every fold.
 
@@ -74,7 +67,7 @@ def evaluator(model: Any, choices: list[dict[str, Any]], y: Array, splits: list[
     if classes is not None:
         check_classes("KernelClassifier", classes)
 
-    def evaluate(problem: SummedProblem, template: Codes) -> FoldScores:
+    def evaluate(problem: SummedProblem, template: Codes) -> Array:
         given = GivenProblem(template, problem).problem(model.fit_intercept)
         if classes is not None:
             targets = LOSSES.resolve(model.loss).targets(len(classes))
@@ -97,10 +90,7 @@ def _strengths(model: Any, choices: list[dict[str, Any]]) -> Array | None:
     name = "C" if isinstance(model, KernelClassifier) else "alpha"
     if type(model) not in (KernelClassifier, KernelRegressor) or any(set(choice) - {name} for choice in choices):
         return None
-    is_plain = not isinstance(model, KernelClassifier) or (
-        model.class_weight is None and LOSSES.resolve(model.loss).has_normal_equations
-    )
-    if not is_plain:
+    if name == "C" and (model.class_weight is not None or not LOSSES.resolve(model.loss).has_normal_equations):
         return None
     values = [choice.get(name, getattr(model, name)) for choice in choices]
     if any(isinstance(value, str) for value in values):
@@ -113,9 +103,7 @@ def _strengths(model: Any, choices: list[dict[str, Any]]) -> Array | None:
 
 def _needs_decisions_only(scorer: Any) -> bool:
     """Whether predictions or decision values are all that a scorer asks for; of another's own nobody knows."""
-    if scorer is None:
-        return True
-    methods = getattr(scorer, "_response_method", None)
+    methods = "predict" if scorer is None else getattr(scorer, "_response_method", None)
     first = methods[0] if isinstance(methods, (tuple, list)) and methods else methods
     return first in ("predict", "decision_function")
 
@@ -128,18 +116,17 @@ def _fitted_scores(
     y: Array,
     splits: list[Split],
     scorer: Any,
-) -> FoldScores:
+) -> Array:
     """Fit and score every choice on every fold."""
-    shape = (len(choices), len(splits))
-    found = FoldScores(np.empty(shape), np.empty(shape), np.empty(shape))
+    found = np.empty((3, len(choices), len(splits)))
     for i, (train, test) in enumerate(splits):
         seen, unseen = GivenProblem(template, problem.take(train)), problem.take(test)
         for c, choice in enumerate(choices):
             start = time.perf_counter()
             fitted = clone(model).set_params(**choice).fit(seen)
             middle = time.perf_counter()
-            found.test[c, i] = _score(fitted, unseen, test, y, scorer)
-            found.fit_seconds[c, i], found.score_seconds[c, i] = middle - start, time.perf_counter() - middle
+            score = _score(fitted, unseen, test, y, scorer)
+            found[:, c, i] = score, middle - start, time.perf_counter() - middle
     return found
 
 
@@ -152,22 +139,22 @@ def _score(fitted: Any, test: SummedProblem, rows: Array, y: Array, scorer: Any)
     return float(scoring(test, rows, fitted.decision_.weights, fitted.intercept_[None])[0])
 
 
-def ridge_scores(problem: SummedProblem, splits: list[Split], alphas: Array, scoring: Scoring) -> FoldScores:
+def ridge_scores(problem: SummedProblem, splits: list[Split], alphas: Array, scoring: Scoring) -> Array:
     """Cross-validate min sum_i |t_i - D_i w - b|^2 + alpha |w|^2 over alphas.
 
     Where the test rows of the splits are a partition, as in k-fold, each row enters one fold's sums, a training set's
     are the total less its test fold's, and D is multiplied with itself once instead of k - 1 times.
     """
     shape = (len(alphas), len(splits))
-    found = FoldScores(np.empty(shape), np.empty(shape), np.empty(shape))
+    test_scores, fit_seconds, score_seconds = found = np.empty((3, *shape))
     start = time.perf_counter()
     systems = [sums.centered(fit_intercept=problem.fit_intercept) for sums in _training_sums(problem, splits)]
-    shared = (time.perf_counter() - start) / found.test.size
+    shared = (time.perf_counter() - start) / test_scores.size
 
     def solve(a: int, i: int) -> tuple[Array, Array]:
         begin = time.perf_counter()
         solution = systems[i].solve(float(alphas[a]))
-        found.fit_seconds[a, i] = shared + time.perf_counter() - begin
+        fit_seconds[a, i] = shared + time.perf_counter() - begin
         return solution
 
     solutions = _side_by_side(solve, problem.shape[1], *np.indices(shape).reshape(2, -1).tolist())
@@ -175,8 +162,8 @@ def ridge_scores(problem: SummedProblem, splits: list[Split], alphas: Array, sco
         start = time.perf_counter()
         coefs, intercepts = zip(*solutions[i :: len(splits)])
         # All strengths in one product: (m, a k).
-        found.test[:, i] = scoring(problem.take(test), test, np.hstack(coefs), np.stack(intercepts))
-        found.score_seconds[:, i] = (time.perf_counter() - start) / len(alphas)
+        test_scores[:, i] = scoring(problem.take(test), test, np.hstack(coefs), np.stack(intercepts))
+        score_seconds[:, i] = (time.perf_counter() - start) / len(alphas)
     return found
 
 
@@ -202,8 +189,7 @@ def _blas() -> ThreadpoolController:
 
 def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[NormalEquations]:
     """Yield the sums of each split's training rows."""
-    m = problem.shape[1]
-    dtype = np.float64 if m <= _EXACT_FEATURES else np.float32
+    dtype = np.float64 if problem.shape[1] <= _EXACT_FEATURES else np.float32
 
     def sums_of(rows: Array) -> NormalEquations:
         return NormalEquations.summed(problem.take(rows), dtype)
@@ -212,11 +198,13 @@ def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[Norm
         yield from (sums_of(train) for train, _ in splits)
         return
     folds = [sums_of(test) for _, test in splits]
-    total = NormalEquations(m, problem.n_targets, dtype)
-    for fold in folds:
+    total = deepcopy(folds[0])
+    for fold in folds[1:]:
         total.merge(fold)
     while folds:
-        yield total.without(folds.pop(0))
+        rest = deepcopy(total)
+        rest.remove(folds.pop(0))
+        yield rest
 
 
 def _is_partition(splits: list[Split], n: int) -> bool:

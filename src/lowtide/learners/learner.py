@@ -17,15 +17,7 @@ from lowtide._checks import fail
 from lowtide.encoders import ENCODERS, Encoder
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import is_source
-from lowtide.spec import (
-    Part,
-    Registry,
-    State,
-    params_from_config,
-    params_to_config,
-    plain_parameter,
-    take_parts,
-)
+from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, plain_parameter, take_parts
 from lowtide.tables import Recipe, recipe_of
 
 Array = NDArray[Any]
@@ -48,6 +40,8 @@ class Learner(BaseEstimator):
     parts: ClassVar[dict[str, Registry[Any]]] = {}
     # Fitted attributes that are single numbers, and no part of the decision.
     fitted_numbers: ClassVar[tuple[str, ...]] = ()
+    # Parts of a file beside those of every learner, with their versions.
+    own_parts: ClassVar[dict[str, int]] = {}
     features: Any = None
     warm_start: bool = False
     decision_: Decision
@@ -101,7 +95,7 @@ class Learner(BaseEstimator):
         owner, own = cls.__name__, ("decision", "encoder", "template", "table")
         # Each of the others is looked at by what it is a part of.
         others = {name: part.version for name, part in state.items() if name in (*own, "features")}
-        take_parts(owner, state, {"estimator": _VERSION}, others)
+        take_parts(owner, state, {"estimator": _VERSION, **cls.own_parts}, others)
         encoder = None
         if "features" in state:
             kind = state["encoder"].spec["kind"]

@@ -9,12 +9,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, CodeSource
+from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
@@ -35,6 +34,7 @@ from lowtide.learners.rules import Rule
 
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
+Step = Callable[..., bool]
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -53,48 +53,43 @@ def reports_progress(method: Method) -> Method:
     return method if with_callbacks is None else cast(Method, with_callbacks(method))
 
 
-class FitProgress:
-    """The steps of one fit, None when nobody knows how many."""
+@contextmanager
+def fit_steps(estimator: Any, n_steps: int | None, X: Any = None, y: Any = None) -> Iterator[Step]:
+    """Open a fit of so many steps, None when nobody knows, for callbacks and the bar; close it however it ends.
 
-    def __init__(self, estimator: Any, n_steps: int | None) -> None:
-        self._estimator = estimator
-        start = getattr(estimator, "_init_callback_context", None)
-        self._context = start(max_subtasks=n_steps) if start is not None else None
-        self._bar: Any = None
-        self._n_steps = n_steps
-        self._rows: dict[str, Any] = {}
+    It gives a function that reports one step as done, by its name, and returns whether a callback asks to stop. The
+    second argument of that returns what a copy of the estimator needs to predict as if the fit ended here.
+    """
+    start = getattr(estimator, "_init_callback_context", None)
+    context = None if start is None else start(max_subtasks=n_steps)
+    if context is not None:
+        context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    bar = None
+    if estimator.verbose:
+        from rich.console import Console
+        from rich.progress import Progress
 
-    @contextmanager
-    def running(self, X: Any, y: Any) -> Iterator[FitProgress]:
-        """Open the fit for callbacks and the bar, and close it however it ends."""
-        self._rows = {"X": X, "y": y}
-        if self._context is not None:
-            self._context.call_on_fit_task_begin(estimator=self._estimator, **self._rows)
-        if self._estimator.verbose:
-            self._bar = _bar(type(self._estimator).__name__, self._n_steps)
-        try:
-            yield self
-        finally:
-            if self._bar is not None:
-                self._bar.stop()
-        if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator, **self._rows)
+        bar = Progress(console=Console(stderr=True), transient=True)
+        bar.add_task(f"{type(estimator).__name__}.fit", total=n_steps)
+        bar.start()
 
-    def step(self, name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
-        """Report one step as done; return whether a callback asks to stop.
-
-        `attributes` returns what a copy of the estimator needs to predict as if the fit ended here; called if asked.
-        """
+    def step(name: str, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
         stop = False
-        if self._context is not None:
-            task = self._context.subcontext(task_name=name)
-            task.call_on_fit_task_begin(estimator=self._estimator)
-            stop = bool(
-                task.call_on_fit_task_end(estimator=self._estimator, **self._rows, reconstruction_attributes=attributes)
-            )
-        if self._bar is not None:
-            self._bar.advance(self._bar.task_ids[0])
+        if context is not None:
+            task = context.subcontext(task_name=name)
+            task.call_on_fit_task_begin(estimator=estimator)
+            stop = bool(task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=attributes))
+        if bar is not None:
+            bar.advance(bar.task_ids[0])
         return stop
+
+    try:
+        yield step
+    finally:
+        if bar is not None:
+            bar.stop()
+    if context is not None:
+        context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
 
 @dataclass(frozen=True)
@@ -171,35 +166,26 @@ class KernelMachine(CallbackSupport, Learner):
         """
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
-            y = self._check_targets(X, y, **checks)
+            owner = type(self).__name__
+            if y is None:
+                raise fail(owner, "y must be passed, a value a row of the codes", y)
+            if X.n_rows == 0:
+                raise fail(owner, "codes to fit on must have at least one row", "0 rows")
+            y = np.asarray(_check_y(y, estimator=self, **checks))
+            if len(y) != X.n_rows:
+                raise fail(owner, f"y must have a value a row, {X.n_rows}", len(y))
             if sides is None:
                 sides = self._adopt(first_codes(X), getattr(X, "encoder", None))
+            elif sides.template is None or sides.train_on == "full":
+                raise fail(owner, "blocks must be rows, as before, when train_on is 'full'", "Codes")
             else:
-                X = self._as_before(X, sides)
+                check_same(sides.template, first_codes(X))
+                X = sides.read(X) if isinstance(X, Codes) else RecodedSource(X, sides.read)
             return X, y, self._check_weight(sample_weight, len(y)), sides
         named, reset = X, sides is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", **checks)
         weight = self._check_weight(sample_weight, len(y))
         return X, y, weight, self._sides_of(self.fit_features(X, weight, named)) if sides is None else sides
-
-    def _as_before(self, codes: CodeSource, sides: Sides) -> CodeSource:
-        """Return more codes of the same encoder with the codebook of those before."""
-        if sides.template is None or sides.train_on == "full":
-            raise fail(type(self).__name__, "blocks must be rows, as before, when train_on is 'full'", "Codes")
-        check_same(sides.template, first_codes(codes))
-        return sides.read(codes) if isinstance(codes, Codes) else RecodedSource(codes, sides.read)
-
-    def _check_targets(self, codes: CodeSource, y: Any, **checks: Any) -> Array:
-        """Return validated targets of codes, a value a row."""
-        owner, n_rows = type(self).__name__, codes.n_rows
-        if y is None:
-            raise fail(owner, "y must be passed, a value a row of the codes", y)
-        if n_rows == 0:
-            raise fail(owner, "codes to fit on must have at least one row", "0 rows")
-        targets = _check_y(y, estimator=self, **checks)
-        if len(targets) != n_rows:
-            raise fail(owner, f"y must have a value a row, {n_rows}", len(targets))
-        return np.asarray(targets)
 
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
@@ -213,14 +199,9 @@ class KernelMachine(CallbackSupport, Learner):
         check_features(type(self).__name__, given)
         encoder: Any = own if given is None else given
         if encoder is not None:
-            try:
-                check_is_fitted(encoder)
-            except NotFittedError:
-                raise fail(
-                    type(self).__name__,
-                    "features must be None or the fitted encoder that made the codes",
-                    f"{encoder!r}, not fitted",
-                ) from None
+            if "drawn_" not in encoder.__dict__:
+                need = "features must be None or the fitted encoder that made the codes"
+                raise fail(type(self).__name__, need, f"{encoder!r}, not fitted")
             encoder.drawn_.check_codes(codes)
         self.features_ = encoder
         self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
@@ -260,14 +241,3 @@ class KernelMachine(CallbackSupport, Learner):
         if weights.shape != (problem.shape[1], problem.n_targets):
             return None
         return np.vstack([weights, intercept if problem.fit_intercept else np.zeros_like(intercept)])
-
-
-def _bar(name: str, n_steps: int | None) -> Any:
-    """Return a running bar on stderr, erased at the end."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    bar = Progress(console=Console(stderr=True), transient=True)
-    bar.add_task(f"{name}.fit", total=n_steps)
-    bar.start()
-    return bar

@@ -15,7 +15,7 @@ from lowtide._checks import check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
-from lowtide.learners.machine import FitProgress, KernelMachine, Sides, reports_progress
+from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
 from lowtide.learners.problem import as_columns, labeled_blocks
 from lowtide.learners.rules import Values
 from lowtide.learners.solvers import NormalEquations, RidgeSolution
@@ -111,17 +111,24 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         self._check_parameters(blocks=isinstance(X, Iterator))
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
-            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelRegressor"))
-        progress = FitProgress(self, n_steps=2)
-        with progress.running(X, y):
+            blocks, stream = labeled_blocks(X, y, sample_weight, "KernelRegressor"), None
+            with fit_steps(self, None) as step:
+                for block in blocks:
+                    stream = self._added(*block, stream)
+                    step("block")
+                if stream is None:
+                    raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
+                self._solve_sums(stream)
+            return self
+        with fit_steps(self, 2, X, y) as step:
             problem, sides = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
             flat = problem.n_label_axes == 1
             problem = problem.relabel(as_columns)
-            progress.step("encode")
+            step("encode")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             solution, alpha = fit_squared(problem, self.alpha, rng)
             self._keep_ridge(solution, alpha, sides, flat)
-            progress.step("solve")
+            step("solve")
         return self
 
     def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -151,12 +158,13 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         sides = None if stream is None else stream.sides
         rows, values, weight, sides = self._start(X, y, sample_weight, sides, **checks)
         problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
+        parts = (NormalEquations.of(part, np.float64) for part in problem.parts())
         if stream is None:
-            stream = _Stream(sides, values.ndim == 1, NormalEquations(problem.shape[1], problem.n_targets))
+            stream = _Stream(sides, values.ndim == 1, next(parts))
         elif problem.n_targets != len(stream.sums.target_sum):
             raise fail("KernelRegressor", f"y must have {len(stream.sums.target_sum)} targets", problem.n_targets)
-        for part in problem.parts():
-            stream.sums.add(part.train, part.targets, part.weight)
+        for part in parts:
+            stream.sums.merge(part)
         return stream
 
     def _solve_sums(self, stream: _Stream) -> None:
@@ -167,19 +175,6 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     def _keep_ridge(self, solution: RidgeSolution, alpha: float, sides: Sides, flat: bool) -> None:
         self.alpha_ = float(alpha)
         self.decision_ = sides.decision(solution.coef, solution.intercept, Values(flat))
-
-    def _fit_blocks(self, blocks: Iterator[Any]) -> Self:
-        """Gather the sums of an iterator of blocks, solve, and let the sums go."""
-        progress = FitProgress(self, n_steps=None)
-        with progress.running(None, None):
-            stream: _Stream | None = None
-            for X, y, sample_weight in blocks:
-                stream = self._added(X, y, sample_weight, stream)
-                progress.step("block")
-            if stream is None:
-                raise fail("KernelRegressor", "blocks must hold at least one (rows, y)", "none")
-            self._solve_sums(stream)
-        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

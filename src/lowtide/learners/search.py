@@ -26,8 +26,8 @@ from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_cod
 from lowtide.errors import FingerprintMismatchError, MissingExtraError
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import column_of, first_codes, is_source
-from lowtide.learners.folds import FoldScores, GivenProblem, evaluator
-from lowtide.learners.machine import CallbackSupport, FitProgress, KernelMachine, reports_progress
+from lowtide.learners.folds import GivenProblem, evaluator
+from lowtide.learners.machine import CallbackSupport, KernelMachine, fit_steps, reports_progress
 from lowtide.learners.problem import ProblemSource, SummedProblem, source_problem
 
 Array = NDArray[Any]
@@ -39,11 +39,6 @@ _STRENGTHS = {"C": np.logspace(-1, 3, 5), "alpha": 0.5 / np.logspace(-1, 3, 5)}
 def _read_by(book: Array) -> Callable[[Codes], Codes]:
     """Return the change of codes to another codebook."""
     return partial(Codes.with_codebook, codebook=book)
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of numpy's as Python's, which prints as what it is."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _best_can(name: str) -> Any:
@@ -145,18 +140,21 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         splits = [(np.sort(train), np.sort(test)) for train, test in folds.split(np.empty((len(y), 0)), y)]
         self.scorer_ = None if self.scoring is None else check_scoring(model, self.scoring)
         evaluate = evaluator(model, choices, y, splits, self.scorer_)
-        progress = FitProgress(self, n_steps=len(gammas) + bool(self.refit))
-        with progress.running(X, y):
+        with fit_steps(self, len(gammas) + bool(self.refit), X, y) as step:
             found = []
             for gamma in gammas:
                 book = fourier_codebook(codes.bits, codes.n_levels, gamma)
                 found.append(evaluate(problem.recode(_read_by(book)), codes.with_codebook(book)))
-                progress.step("gamma")
+                step("gamma")
             self.n_splits_ = len(splits)
-            self._keep([{"gamma": gamma, **choice} for gamma in gammas for choice in choices], found)
+            candidates = [{"gamma": gamma, **choice} for gamma in gammas for choice in choices]
+            self.cv_results_ = cv_results(candidates, *np.concatenate(found, axis=1))
+            self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
+            self.best_params_ = candidates[self.best_index_]
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
             if self.refit:
                 self._refit(model, problem, codes)
-                progress.step("refit")
+                step("refit")
         return self
 
     def predict(self, X: Any) -> Array:
@@ -180,7 +178,9 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         return float(best.score(X, y) if self.scorer_ is None else self.scorer_(best, X, y))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw score over gamma, a line for each other choice, the best marked. Needs matplotlib.
+        """Draw score over gamma, a line with a band of one standard deviation for each other choice, the best marked.
+
+        Needs matplotlib.
 
         Parameters
         ----------
@@ -191,7 +191,29 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         matplotlib Axes
         """
         check_is_fitted(self, "cv_results_")
-        return plot_scores(self.cv_results_, self.best_params_, ax)
+        try:
+            from matplotlib import pyplot as plt
+        except ImportError as error:
+            need = f"Plots need matplotlib, got: {error}. Install it with pip install 'lowtide[report]'."
+            raise MissingExtraError(need) from error
+        if ax is None:
+            _, ax = plt.subplots()
+        results, candidates = self.cv_results_, self.cv_results_["params"]
+        others = [{name: value for name, value in params.items() if name != "gamma"} for params in candidates]
+        gamma = np.asarray(results["param_gamma"], dtype=np.float64)
+        mean, std = results["mean_test_score"], results["std_test_score"]
+        for choice in [choice for i, choice in enumerate(others) if choice not in others[:i]]:
+            rows = np.array([i for i, other in enumerate(others) if other == choice])
+            rows = rows[np.argsort(gamma[rows])]
+            label = ", ".join(f"{n}={v:.3g}" if isinstance(v, float) else f"{n}={v}" for n, v in choice.items())
+            (line,) = ax.plot(gamma[rows], mean[rows], label=label)
+            band, color = ((mean - std)[rows], (mean + std)[rows]), line.get_color()
+            ax.fill_between(gamma[rows], *band, color=color, alpha=0.15, lw=0)
+        best = self.best_index_
+        ax.plot(gamma[best], mean[best], "ko", label=f"best, gamma={gamma[best]:.3g}")
+        ax.set(xscale="log", xlabel="gamma", ylabel="mean test score")
+        ax.legend()
+        return ax
 
     @property
     def classes_(self) -> Array:
@@ -223,7 +245,11 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         if not gammas:
             raise fail("SketchSearchCV", "param_grid must have at least one gamma", gammas)
         ParameterGrid(others)  # refuses a text or a number where a list of them belongs
-        plain = {name: [_plain(value) for value in values] for name, values in others.items()}
+        # Numbers of Python's print as what they are.
+        plain = {
+            name: [value.item() if isinstance(value, np.generic) else value for value in values]
+            for name, values in others.items()
+        }
         return gammas, list(ParameterGrid(plain))
 
     def _take(self, X: Any, y: Any) -> tuple[SummedProblem, Codes, Array]:
@@ -279,14 +305,6 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         if sketch is not None and hasattr(sketch, "feature_names_in_"):
             self.feature_names_in_ = sketch.feature_names_in_
 
-    def _keep(self, candidates: list[dict[str, Any]], found: list[FoldScores]) -> None:
-        """Set what a user reads of the search."""
-        parts = (np.concatenate([getattr(each, name) for each in found]) for name in FoldScores.__dataclass_fields__)
-        self.cv_results_ = cv_results(candidates, *parts)
-        self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
-        self.best_params_ = candidates[self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-
     def _refit(self, model: Any, problem: SummedProblem, codes: Codes) -> None:
         """Fit the best candidate on all rows; warns when its gamma asks too much of the bits."""
         start = time.perf_counter()
@@ -337,32 +355,3 @@ def cv_results(
     order = np.where(np.isnan(mean), np.nanmin(mean) - 1.0 if np.isfinite(mean).any() else 0.0, mean)
     results["rank_test_score"] = rankdata(-order, method="min").astype(np.int32)
     return results
-
-
-def plot_scores(results: dict[str, Any], best: dict[str, Any], ax: Any = None) -> Any:
-    """Draw mean scores over gamma with a band of one standard deviation, a line for each choice of the others."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise MissingExtraError(
-            f"Plots need matplotlib, got: {error}. Install it with pip install 'lowtide[report]'."
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots()
-    others = [{name: value for name, value in params.items() if name != "gamma"} for params in results["params"]]
-    gamma = np.asarray(results["param_gamma"], dtype=np.float64)
-    mean, std = results["mean_test_score"], results["std_test_score"]
-    for choice in [choice for i, choice in enumerate(others) if choice not in others[:i]]:
-        rows = np.array([i for i, other in enumerate(others) if other == choice])
-        rows = rows[np.argsort(gamma[rows])]
-        (line,) = ax.plot(gamma[rows], mean[rows], label=_label(choice))
-        ax.fill_between(gamma[rows], (mean - std)[rows], (mean + std)[rows], color=line.get_color(), alpha=0.15, lw=0)
-    winner = next(i for i, params in enumerate(results["params"]) if params == best)
-    ax.plot(gamma[winner], mean[winner], "ko", label=f"best, gamma={gamma[winner]:.3g}")
-    ax.set(xscale="log", xlabel="gamma", ylabel="mean test score")
-    ax.legend()
-    return ax
-
-
-def _label(choice: dict[str, Any]) -> str:
-    return ", ".join(f"{n}={v:.3g}" if isinstance(v, float) else f"{n}={v}" for n, v in choice.items())

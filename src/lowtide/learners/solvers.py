@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from copy import copy
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -29,41 +28,40 @@ Array = NDArray[Any]
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
-_SMALL_SUMS = ("cross", "row_sum", "target_sum", "weight")
 _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
 # Rows of a small step, and the longest.
 _BATCH = 64
 _LARGEST_RATE = 0.5
 
 
+@dataclass
 class NormalEquations:
     """The sums that min_w sum_i s_i |t_i - D_i w - b|^2 + alpha |w|^2 depends on.
 
-    `dtype` is that of the Gram matrix: float32 halves the memory, and `solve` then refines against the rows.
-
-    Attributes
-    ----------
-    gram : ndarray (m, m), D' S D
-    cross : ndarray of float64 (m, k), D' S T
-    row_sum : ndarray of float64 (m,), D' s
-    target_sum : ndarray of float64 (k,), T' s
-    weight : float, the sum of s
+    They are D' S D (m, m), D' S T (m, k), D' s (m,), T' s (k,) and the sum of s, all float64 but for the Gram matrix:
+    where that is float32, half the memory, `solve` refines against the rows.
     """
 
-    def __init__(self, n_features: int, n_targets: int, dtype: type[np.floating[Any]] = np.float64) -> None:
-        self.dtype = dtype
-        self.gram: Array | None = None
-        self.cross = np.zeros((n_features, n_targets))
-        self.row_sum = np.zeros(n_features)
-        self.target_sum = np.zeros(n_targets)
-        self.weight = 0.0
+    gram: Array
+    cross: Array
+    row_sum: Array
+    target_sum: Array
+    weight: float
 
     @classmethod
-    def of(cls, part: Problem, dtype: type[np.floating[Any]]) -> NormalEquations:
+    def of(cls, part: Problem, dtype: type[np.floating[Any]] = np.float64) -> NormalEquations:
         """Return the sums of some rows."""
-        sums = cls(part.shape[1], part.n_targets, dtype)
-        sums.add(part.train, part.targets, part.weight)
-        return sums
+        return cls.of_rows(part.train, part.targets, part.weight, dtype)
+
+    @classmethod
+    def of_rows(
+        cls, design: Design, targets: Array, weight: Array | None, dtype: type[np.floating[Any]] = np.float64
+    ) -> NormalEquations:
+        """Return the sums of rows with targets (n, k) and weights (n,), None for ones."""
+        weights = np.ones(design.shape[0]) if weight is None else weight
+        right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
+        gram = design.gram(weight, dtype)
+        return cls(gram, right[:, :-1], right[:, -1], targets.T @ weights, float(weights.sum()))
 
     @classmethod
     def summed(cls, problem: SummedProblem, dtype: type[np.floating[Any]]) -> NormalEquations:
@@ -72,50 +70,36 @@ class NormalEquations:
         gram_bytes = problem.shape[1] ** 2 * np.dtype(dtype).itemsize
         return problem.sum(cls.of, dtype, at_least=gram_bytes // 2)
 
-    def add(self, design: Design, targets: Array, weight: Array | None) -> None:
-        """Add rows: targets (n, k), weights (n,) or None for ones."""
-        block = design.gram(weight, self.dtype)
-        if self.gram is None:
-            self.gram = block
-        else:
-            self.gram += block
-        weights = np.ones(design.shape[0]) if weight is None else weight
-        right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
-        self.cross += right[:, :-1]
-        self.row_sum += right[:, -1]
-        self.target_sum += targets.T @ weights
-        self.weight += float(weights.sum())
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the Gram matrix."""
+        return self.gram.dtype
 
     def merge(self, part: NormalEquations) -> None:
-        """Add the sums of other rows."""
-        self.gram = _gram(part).copy() if self.gram is None else np.add(self.gram, _gram(part), out=self.gram)
-        for name in _SMALL_SUMS:
-            setattr(self, name, getattr(self, name) + getattr(part, name))
+        """Add the sums of other rows, in place."""
+        self.gram += part.gram
+        self.cross += part.cross
+        self.row_sum += part.row_sum
+        self.target_sum += part.target_sum
+        self.weight += part.weight
 
     def remove(self, part: NormalEquations) -> None:
-        """Take away the sums of some of the rows."""
-        np.subtract(_gram(self), _gram(part), out=self.gram)
-        for name in _SMALL_SUMS:
-            setattr(self, name, getattr(self, name) - getattr(part, name))
-
-    def without(self, part: NormalEquations) -> NormalEquations:
-        """Return the sums less those of some of the rows, which stay as they are."""
-        rest = copy(self)
-        rest.gram = _gram(self).copy()
-        rest.remove(part)
-        return rest
+        """Take away the sums of some of the rows, in place."""
+        self.gram -= part.gram
+        self.cross -= part.cross
+        self.row_sum -= part.row_sum
+        self.target_sum -= part.target_sum
+        self.weight -= part.weight
 
     def columns(self, which: Array, scale: float) -> NormalEquations:
         """Return the sums of some of the columns, scaled."""
-        some = NormalEquations(len(which), self.cross.shape[1], self.dtype)
-        some.gram = np.empty((len(which), len(which)), dtype=self.dtype)
+        gram = np.empty((len(which), len(which)), dtype=self.dtype)
         # Rows, then columns, a few rows at a time: much faster than both at once.
         for rows in range(0, len(which), _ROWS_AT_ONCE):
             part = slice(rows, rows + _ROWS_AT_ONCE)
-            np.multiply(_gram(self)[which[part]][:, which], self.dtype(scale**2), out=some.gram[part])
-        some.cross, some.row_sum = self.cross[which] * scale, self.row_sum[which] * scale
-        some.target_sum, some.weight = self.target_sum.copy(), self.weight
-        return some
+            np.multiply(self.gram[which[part]][:, which], self.dtype.type(scale**2), out=gram[part])
+        cross, row_sum = self.cross[which] * scale, self.row_sum[which] * scale
+        return NormalEquations(gram, cross, row_sum, self.target_sum.copy(), self.weight)
 
     def widen(self, n_targets: int) -> None:
         """Make room for targets that appear later; rows so far count as zero in them."""
@@ -146,7 +130,7 @@ class NormalEquations:
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
         # Symmetric, so its transpose is a plain copy in the order that LAPACK wants.
-        gram = _gram(self).T.copy(order="F")
+        gram = self.gram.T.copy(order="F")
         row_mean, target_mean = np.zeros_like(self.row_sum), np.zeros_like(self.target_sum)
         if fit_intercept:
             row_mean, target_mean = self.row_sum / self.weight, self.target_sum / self.weight
@@ -204,12 +188,6 @@ class RidgeSolution:
     intercept: Array
     row_mean: Array
     factor: Factor
-
-
-def _gram(equations: NormalEquations) -> Array:
-    if equations.gram is None:
-        raise ValueError("no rows have been added")
-    return equations.gram
 
 
 def factorize(matrix: NDArray[Any]) -> int:
@@ -310,9 +288,7 @@ class Objective:
         parameters = theta.reshape(m + 1, self.problem.n_targets)
         coef, intercept = parameters[:m], parameters[m]
         sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
-        gradient = np.empty_like(parameters)
-        gradient[:m] = sums.coef
-        gradient[m] = sums.intercept if self.problem.fit_intercept else 0.0
+        gradient = np.vstack([sums.coef, sums.intercept if self.problem.fit_intercept else np.zeros_like(intercept)])
         gradient /= self.total
         gradient[:m] += coef / (self.C * self.total)
         penalty = 0.5 * float(np.vdot(coef, coef)) / (self.C * self.total)
@@ -346,7 +322,9 @@ def minimize(
     m, k = objective.problem.shape[1], objective.problem.n_targets
     theta = np.zeros((m + 1) * k) if start is None else start.ravel()
     goal = tolerance if goal is None else goal
-    with _one_blas_thread(objective.problem):
+    # Vector updates of scipy are too short to split: threads wait for each other on busy machines. Packed products have
+    # threads of their own; full features are multiplied by BLAS and keep its threads.
+    with threadpool_limits(1, user_api="blas") if objective.problem.is_packed else nullcontext():
         result = scipy_minimize(
             objective.value_and_gradient,
             theta,
@@ -360,14 +338,6 @@ def minimize(
     return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
 
 
-def _one_blas_thread(problem: SummedProblem) -> AbstractContextManager[Any]:
-    """Keep scipy's vector updates on one thread: too short to split, they wait for each other on busy machines.
-
-    Packed products have threads of their own; full features are multiplied by BLAS and keep its threads.
-    """
-    return threadpool_limits(1, user_api="blas") if problem.is_packed else nullcontext()
-
-
 def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
     """Return sum_i s_i loss_i."""
     scores = part.predict.matmul(coef) + intercept
@@ -375,14 +345,10 @@ def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> E
 
 
 class MinibatchSteps:
-    """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far.
+    """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far; `parameters` (m + 1, k) end in b.
 
     A step moves each weight by at most the rate; 8 / sqrt(m) keeps the scores of a first step near the scale of the
     targets whatever the number of features.
-
-    Attributes
-    ----------
-    parameters : ndarray (m + 1, k), weights over the intercept
     """
 
     def __init__(self, n_features: int, n_targets: int) -> None:

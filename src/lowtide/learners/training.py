@@ -62,15 +62,12 @@ def fit_squared(
     # Rounding of float32 would add up over parts.
     equations = NormalEquations.summed(problem, product_dtype(*problem.shape) if problem.is_whole else np.float64)
     if alpha == "auto":
-        alpha = _choose_alpha(equations, problem.weighted_rows(), rng)
+        rows = problem.weighted_rows()
+        if loo_is_cheap(*rows.shape):
+            alpha = leave_one_out_alpha(equations, rows)
+        else:
+            alpha = held_out_alpha(equations, rows, rng)
     return equations.solve(alpha, fit_intercept=problem.fit_intercept, problem=problem), alpha
-
-
-def _choose_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.random.Generator) -> float:
-    """Leave one out where it is cheap; otherwise a held-out tenth."""
-    if loo_is_cheap(*problem.shape):
-        return leave_one_out_alpha(equations, problem)
-    return held_out_alpha(equations, problem, rng)
 
 
 def fit_smooth(
@@ -87,15 +84,10 @@ def fit_smooth(
     """Return the solution and C of min |w|^2/2 + C sum_i s_i loss_i."""
     if C == "auto":
         C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, max_iter, tolerance)
-    solution = minimize(
-        Objective(problem, loss, C, product_dtype(*problem.shape)),
-        start=start,
-        max_iter=max_iter,
-        tolerance=tolerance,
-        goal=min(tolerance, _SMALL_TOLERANCE) if product_dtype(*problem.shape) is np.float64 else tolerance,
-        each_iteration=each_iteration,
-    )
-    return solution, C
+    dtype = product_dtype(*problem.shape)
+    goal = min(tolerance, _SMALL_TOLERANCE) if dtype is np.float64 else tolerance
+    steps: dict[str, Any] = {"max_iter": max_iter, "goal": goal, "each_iteration": each_iteration}
+    return minimize(Objective(problem, loss, C, dtype), start=start, tolerance=tolerance, **steps), C
 
 
 def _choose_inverse_strength(
@@ -145,40 +137,34 @@ def leave_one_out_alpha(equations: NormalEquations, problem: SummedProblem) -> f
     mean, target_mean = equations.row_sum / total, equations.target_sum / total
     if not problem.fit_intercept:
         mean, target_mean = np.zeros_like(mean), np.zeros_like(target_mean)
-    gram = np.asarray(equations.gram, dtype=np.float64) - np.outer(mean, equations.row_sum)
+    gram = equations.gram.astype(np.float64) - np.outer(mean, equations.row_sum)
     values, vectors = eigh(gram, overwrite_a=True)
     alphas = _candidates(equations)
     inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
     coefs = right[:, None, :] * inverse[:, :, None]
-    rotation = _Rotation(vectors, mean, target_mean, inverse, coefs, 1.0 / total if problem.fit_intercept else 0.0)
-    return float(alphas[np.argmin(problem.sum(_left_out_errors, rotation).total)])
+    base = 1.0 / total if problem.fit_intercept else 0.0
+    errors = problem.sum(_left_out_errors, vectors, mean, target_mean, inverse, coefs, base)
+    return float(alphas[np.argmin(errors.total)])
 
 
-@dataclass(frozen=True)
-class _Rotation:
-    """Eigenvectors (m, m), means, 1 / (l + alpha) (m, a), rotated weights of each alpha (m, a, k), and 1/S."""
+def _left_out_errors(
+    problem: Problem, vectors: Array, mean: Array, target_mean: Array, inverse: Array, coefs: Array, base: float
+) -> ErrorSum:
+    """Return the leave-one-out errors of every alpha on some of the rows.
 
-    vectors: Array
-    mean: Array
-    target_mean: Array
-    inverse: Array
-    coefs: Array
-    base: float
-
-
-def _left_out_errors(problem: Problem, to: _Rotation) -> ErrorSum:
-    """Return the leave-one-out errors of every alpha on some of the rows."""
-    errors = np.zeros(to.inverse.shape[1])
+    From eigenvectors (m, m), means, 1 / (l + alpha) (m, a), rotated weights of each alpha (m, a, k), and 1/S.
+    """
+    errors = np.zeros(inverse.shape[1])
     for part in problem.blocks(_BLOCK_VALUES):
-        weight, targets = part.weights, part.targets - to.target_mean
-        x = part.train.matmul(to.vectors) - to.mean @ to.vectors
-        own = other = weight[:, None] * (to.base + x**2 @ to.inverse)
-        residual = left_out = targets[:, None, :] - np.tensordot(x, to.coefs, 1)
+        weight, targets = part.weights, part.targets - target_mean
+        x = part.train.matmul(vectors) - mean @ vectors
+        own = other = weight[:, None] * (base + x**2 @ inverse)
+        residual = left_out = targets[:, None, :] - np.tensordot(x, coefs, 1)
         if part.predict is not part.train:
-            z = part.predict.matmul(to.vectors) - to.mean @ to.vectors
-            other = weight[:, None] * (to.base + (z * x) @ to.inverse)
-            left_out = targets[:, None, :] - np.tensordot(z, to.coefs, 1)
+            z = part.predict.matmul(vectors) - mean @ vectors
+            other = weight[:, None] * (base + (z * x) @ inverse)
+            left_out = targets[:, None, :] - np.tensordot(z, coefs, 1)
         left_out = left_out + (other / np.maximum(1.0 - own, 1e-10))[:, :, None] * residual
         errors += weight @ np.sum(left_out**2, axis=2)
     return ErrorSum(errors)
@@ -195,8 +181,10 @@ def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.r
     n, m = problem.shape
     alphas = _candidates(equations)
     held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
-    sums = NormalEquations.summed(held, equations.dtype)
-    columns, scale = _half_of_the_columns(m)
+    sums = NormalEquations.summed(held, equations.dtype.type)
+    # A cosine stays with its sine.
+    columns = np.flatnonzero(np.arange(m) // 2 % 2 == 0)
+    scale = float(np.sqrt(m / len(columns)))
     rest = equations.columns(columns, scale)
     rest.remove(sums.columns(columns, scale))
     if n < 2 or not rest.weight > 0:
@@ -234,15 +222,9 @@ def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[
     return i
 
 
-def _half_of_the_columns(m: int) -> tuple[Array, float]:
-    """Return every second pair of columns (a cosine stays with its sine), and the scale that makes up for the rest."""
-    columns = np.flatnonzero(np.arange(m) // 2 % 2 == 0)
-    return columns, float(np.sqrt(m / len(columns)))
-
-
 def _candidates(equations: NormalEquations) -> Array:
     """Return alphas around the scale of the Gram matrix."""
-    scale = float(np.mean(np.diagonal(np.asarray(equations.gram)))) or 1.0
+    scale = float(np.mean(np.diagonal(equations.gram))) or 1.0
     return scale * 10.0**_DECADES
 
 
