@@ -71,16 +71,19 @@ class Spec:
         return [each.name for each in signature(cls).parameters.values() if each.default is each.empty]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spec) and type(self) is type(other) and self._key() == other._key()
+        if not isinstance(other, Spec) or type(self) is not type(other):
+            return False
+        return self.comparison_key() == other.comparison_key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.comparison_key())
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({listed})"
 
-    def _key(self) -> str:
+    def comparison_key(self) -> str:
+        """Return a text that is equal for equal specs; how a class that holds callables tells them apart."""
         return json.dumps(self.to_config(), sort_keys=True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architecture.surface import SOURCE
+from architecture.surface import SOURCE, public_classes_and_functions
 
 import lowtide as lt
 
@@ -86,6 +86,25 @@ def test_module_reads_no_private_name_of_another_package(path):
 def test_a_private_read_is_found_under_every_spelling(line, monkeypatch):
     monkeypatch.setitem(OWNED, "elsewhere", {"_weights_of_another"})
     assert list(_private_reads(ast.parse(line), "serve"))
+
+
+def _stage(cls: type) -> str:
+    """Return the package of lowtide that defines a class, empty for others."""
+    parts = cls.__module__.split(".")
+    return parts[1] if parts[0] == "lowtide" and len(parts) > 1 else ""
+
+
+def test_no_class_overrides_a_private_name_of_another_package():
+    classes = {name.value for name in public_classes_and_functions() if isinstance(name.value, type)}
+    found = [
+        f"{cls.__name__}.{name} of {base.__module__}"
+        for cls in classes
+        for base in cls.__mro__[1:]
+        if _stage(base) and _stage(base) != _stage(cls)
+        for name, member in vars(cls).items()
+        if _is_private(name) and name in vars(base) and callable(member) and not name.startswith("_abc")
+    ]
+    assert not found, "make the hook public where it is called"
 
 
 def test_no_class_has_exactly_one_subclass():

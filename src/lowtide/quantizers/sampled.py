@@ -142,9 +142,9 @@ class PeriodicMap(Quantizer):
             )
         return {"type": "PeriodicMap", "f": [[float(c.real), float(c.imag)] for c in self.coefficients()]}
 
-    def _key(self) -> str:
-        # Not by what f prints as, which need not tell two functions apart.
-        return f"callable {id(self.f)}" if callable(self.f) else super()._key()
+    def comparison_key(self) -> str:
+        """Return a text that is equal for equal maps; not what f prints as, which may be the same for two functions."""
+        return f"callable {id(self.f)}" if callable(self.f) else super().comparison_key()
 
     def coefficients(self) -> NDArray[np.complex128]:
         """Return F_0 .. F_2048, or those that were given."""
