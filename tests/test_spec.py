@@ -197,7 +197,7 @@ class Reversed(Projection):
         return DenseProjection.of(W[:, ::-1], Blocks("iid", n_features, (1,) * n_frequencies))
 
     def from_arrays(self, n_features, n_frequencies, arrays):
-        return DenseProjection.kept("Reversed", arrays, Blocks("iid", n_features, (1,) * n_frequencies))
+        return DenseProjection.kept("Reversed", arrays, n_features, n_frequencies)
 
 
 OWN = {"bell": Bell, "equal_mass": EqualMass, "sine": Sine, "reversed": Reversed}

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi, kstest
 
 from lowtide import _core
-from lowtide.errors import LowtideError, UnsuitableLayoutError
+from lowtide.errors import LowtideError, ParameterError, UnsuitableLayoutError
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.projections import PROJECTIONS, Haar, Hadamard, Iid, Orthogonal
 
@@ -180,3 +180,13 @@ def test_orthogonal_lengths_are_those_of_the_matern_sample():
     W = Orthogonal().draw(kernel, 5, 4000, np.random.default_rng(1)).weights()
     sampled = kernel.sample(np.random.default_rng(2), 5, 4000)
     assert kstest(np.linalg.norm(W, axis=0), np.linalg.norm(sampled, axis=0)).pvalue > 1e-5
+
+
+@pytest.mark.parametrize("name", list(PROJECTIONS))
+def test_restore_compares_sizes_before_it_makes_anything_of_them(name):
+    kernel = Bessel() if name == "haar" else Gaussian()
+    layout = PROJECTIONS.resolve(name)
+    arrays = layout.draw(kernel, 5, 12, np.random.default_rng(0)).arrays()
+    # More blocks than any memory holds: an error at once, or nobody would live to see it.
+    with pytest.raises(ParameterError, match="must be"):
+        layout.restore(kernel, 5, 10**15, arrays)

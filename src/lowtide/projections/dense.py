@@ -30,9 +30,10 @@ class DenseProjection:
         return cls(np.ascontiguousarray(frequencies / (2 * math.pi), dtype=np.float32), blocks)
 
     @classmethod
-    def kept(cls, owner: str, arrays: dict[str, NDArray[Any]], blocks: Blocks) -> DenseProjection:
-        """Return the projection whose `arrays()` were kept; refuse a matrix of another shape than the blocks'."""
-        return cls(kept_array(owner, arrays, "matrix", (blocks.dimension, sum(blocks.sizes))), blocks)
+    def kept(cls, owner: str, arrays: dict[str, NDArray[Any]], n_features: int, n_frequencies: int) -> DenseProjection:
+        """Return independent frequencies whose `arrays()` were kept; refuse a matrix of another shape."""
+        matrix = kept_array(owner, arrays, "matrix", (n_features, n_frequencies))
+        return cls(matrix, Blocks("iid", n_features, (1,) * n_frequencies))
 
     @property
     def n_features(self) -> int:
@@ -114,7 +115,7 @@ class Iid(Projection):
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
         """Return the kept matrix."""
-        return DenseProjection.kept("Iid", arrays, Blocks("iid", n_features, (1,) * n_frequencies))
+        return DenseProjection.kept("Iid", arrays, n_features, n_frequencies)
 
 
 class HaarLayout(Projection):
@@ -134,8 +135,8 @@ class HaarLayout(Projection):
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
         """Return the kept matrix."""
-        blocks = Blocks(self.lengths, n_features, block_sizes(n_features, n_frequencies))
-        return DenseProjection.kept(type(self).__name__, arrays, blocks)
+        matrix = kept_array(type(self).__name__, arrays, "matrix", (n_features, n_frequencies))
+        return DenseProjection(matrix, Blocks(self.lengths, n_features, block_sizes(n_features, n_frequencies)))
 
 
 @dataclass(eq=False, repr=False)

@@ -49,8 +49,9 @@ class Hadamard(Projection):
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
         """Return the blocks of kept signs, as bits, and scales."""
-        blocks = _blocks(n_features, n_frequencies)
+        # The scales bound the number of frequencies by the size of the file, before a block is made for each.
         scale = kept_array("Hadamard", arrays, "scale", (n_frequencies,))
+        blocks = _blocks(n_features, n_frequencies)
         packed, n_bytes = arrays["signs"], len(blocks.sizes) * _ROUNDS * blocks.dimension // 8
         if packed.dtype != np.uint8 or packed.shape != (n_bytes,):
             raise fail("Hadamard", f"signs must be {n_bytes} bytes", f"{packed.dtype} {packed.shape}")
