@@ -31,7 +31,7 @@ class Unwritable(Spec):
     def to_config(self):
         return {"type": "Unwritable"}
 
-    def _key(self):
+    def comparison_key(self):
         return str(self.size)
 
 

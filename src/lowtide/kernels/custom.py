@@ -227,7 +227,8 @@ class ComplexMeasureKernel(MeasureKernel):
             "Keep the code that builds it, and fit again with the same random_state."
         )
 
-    def _key(self) -> str:
+    def comparison_key(self) -> str:
+        """Return what the parameters print as: functions are equal where they are the same object."""
         return repr(self.get_params())
 
     def at(self, difference: ArrayLike) -> Floats:
