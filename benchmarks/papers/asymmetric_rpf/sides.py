@@ -47,7 +47,6 @@ class DrawnGiven(DrawnEncoder):
     """The identity of n_features columns: a full side alone, that no file keeps."""
 
     kind: ClassVar[str] = "GivenFeatures"
-    checks_finite: ClassVar[bool] = False
     fingerprint: ClassVar[bytes] = b"given features".ljust(16)
     side: ClassVar[bytes] = bytes(16)
     template: ClassVar[None] = None

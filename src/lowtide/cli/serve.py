@@ -1,4 +1,4 @@
-"""`lowtide serve`: models and codes over HTTP."""
+"""`lowtide serve` answers questions to models and codes over HTTP."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
 from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
-from lowtide.encoders.encoder import DrawnEncoder, Encoder, drawn_from_state
+from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
+from lowtide.encoders.rows import is_plain
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
 from lowtide.encoders.trits import Spread, Thresholds
@@ -22,9 +23,11 @@ __all__ = [
     "Spread",
     "TernaryFeatures",
     "Thresholds",
+    "check_identity",
     "drawn_from_state",
     "fourier_codebook",
     "fourier_codes",
+    "is_plain",
     "linear_codes",
 ]
 

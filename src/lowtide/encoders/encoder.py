@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
 from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
-from lowtide.encoders.rows import check_within_float32, warn_when_float32_loses_the_signal
+from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
 
@@ -39,8 +39,6 @@ class DrawnEncoder(ABC):
     """
 
     kind: ClassVar[str]  # the estimator's name, also in files
-    # Whether the ops find NaN and infinity by themselves, so that no pass over the rows has to.
-    checks_finite: ClassVar[bool] = True
     _kinds: ClassVar[dict[str, type[DrawnEncoder]]] = {}
     n_features: int
 
@@ -127,15 +125,8 @@ class DrawnEncoder(ABC):
 
     def check_codes(self, codes: Codes, side: bytes | None = None) -> None:
         """Refuse codes of other frequencies, or of another rule than this encoder's own (or the one that is given)."""
-        own, came = (self.fingerprint, side or self.side), (codes.fingerprint, codes.side)
-        for name, mine, other, remedy in (
-            ("fingerprint", own[0], came[0], "Encode the rows with this encoder."),
-            ("side", own[1], came[1], "Other quantizers, and the left and the right side, have codes of their own."),
-        ):
-            if mine != other:
-                raise FingerprintMismatchError(
-                    f"Codes must come from this encoder, {name} {mine.hex()}, got codes of {other.hex()}. {remedy}"
-                )
+        remedy = "Encode the rows with it; other quantizers, and the left and the right side, have codes of their own."
+        check_identity("this encoder", (self.fingerprint, side or self.side), codes, remedy)
 
     @property
     def nbytes(self) -> int:
@@ -171,6 +162,15 @@ class DrawnEncoder(ABC):
             remedy = "Use a quantizer of few levels."
             raise fail(self.kind, "the coded side must be levels", "continuous values", remedy)
         return self.template
+
+
+def check_identity(maker: str, identity: tuple[bytes, bytes], codes: Codes, remedy: str) -> None:
+    """Refuse codes of other frequencies (fingerprint), or of another rule that makes levels of phases (side)."""
+    for name, own, came in zip(("fingerprint", "side"), identity, (codes.fingerprint, codes.side)):
+        if own != came:
+            raise FingerprintMismatchError(
+                f"Codes must come from {maker}, {name} {own.hex()}, got codes of {came.hex()}. {remedy}"
+            )
 
 
 def drawn_from_state(state: State) -> DrawnEncoder:
@@ -308,7 +308,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Whether X says how many columns there are, and forgets what was fitted before.
         """
         if not reset:
-            if self.is_plain(X):
+            own = self.__dict__
+            if "drawn_" in own and "feature_names_in_" not in own and is_plain(X, own["n_features_in_"]):
                 return X
             check_is_fitted(self)
             if isinstance(X, Codes) and X.fingerprint == self.drawn_.fingerprint:
@@ -326,18 +327,6 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         warn_when_float32_loses_the_signal(rows)
         n_components = check_integer(type(self).__name__, "n_components", self.n_components, 1)
         return rows, n_components, int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def is_plain(self, X: Any) -> bool:
-        """Return whether X is exactly what the ops take: then scikit-learn's validation, 120 us a call, is needless."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and X.ndim == 2
-            and "drawn_" in self.__dict__
-            and X.shape[1] == self.n_features_in_
-            and "feature_names_in_" not in self.__dict__
-            and (self.drawn_.checks_finite or _is_finite(X))
-        )
 
     def with_drawn(self, drawn: DrawnEncoder, **params: Any) -> Self:
         """Return a copy of this fitted estimator that holds another drawn value, with parameters that say so."""
@@ -468,9 +457,3 @@ def arrays_of(part: str, arrays: Arrays) -> Arrays:
     """Return the arrays of one part under the names that it gave them."""
     start = f"{part}."
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-
-
-def _is_finite(X: NDArray[np.floating[Any]]) -> bool:
-    """Return whether the sum is finite; false also for a sum of large numbers, which validation then looks at."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))

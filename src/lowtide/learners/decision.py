@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders import DrawnEncoder, drawn_from_state
+from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
 from lowtide.learners.classes import labels_from_spec, labels_to_spec
 from lowtide.learners.design import FullDesign, check_same, encoded_design, is_source, read_as, read_blocks
 from lowtide.learners.rules import RULES, Output, Rule, Task, class_scores, decisive_scores, is_worthwhile
@@ -192,16 +192,7 @@ class Decision:
 
     def is_plain(self, X: Any) -> bool:
         """Return whether X is exactly what the encoder's ops take: then nothing needs to be looked at."""
-        encoder = self.encoder
-        return (
-            type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and X.ndim == 2
-            and encoder is not None
-            and self.recipe is None
-            and X.shape[1] == encoder.n_features
-            and (encoder.checks_finite or _is_finite(X))
-        )
+        return self.recipe is None and self.encoder is not None and is_plain(X, self.encoder.n_features)
 
     def check_rows(self, X: Any) -> Any:
         """Return rows as the encoder takes them: through the recipe where there is one; anything else is refused."""
@@ -417,12 +408,6 @@ class Decision:
             raise fail("Decision", f"columns must have {self.n_features} names", len(self.columns))
         if self.calibration is not None and not 0.0 < self.calibration < np.inf:
             raise fail("Decision", "calibration must be a finite number above 0", self.calibration)
-
-
-def _is_finite(X: Array) -> bool:
-    """Return whether the sum is finite; false also for a sum of large numbers, which validation then looks at."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))
 
 
 def _apply(recipe: Recipe, X: Any) -> Array:

@@ -13,7 +13,7 @@ from scipy.linalg import blas
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
-from lowtide.errors import FingerprintMismatchError
+from lowtide.encoders import check_identity
 
 Array = NDArray[Any]
 
@@ -234,13 +234,8 @@ def read_as(template: Codes, codes: Codes) -> Codes:
 
 def check_same(template: Codes, codes: Codes) -> None:
     """Refuse codes of other frequencies, or of another rule that makes levels of phases, than a template's."""
-    own, came = (template.fingerprint, template.side), (codes.fingerprint, codes.side)
-    for name, mine, other in zip(("fingerprint", "side"), own, came):
-        if mine != other:
-            raise FingerprintMismatchError(
-                f"Codes must come from the model's encoder, {name} {mine.hex()}, got codes of {other.hex()}. Encode "
-                "the rows with the model's features_."
-            )
+    identity = (template.fingerprint, template.side)
+    check_identity("the model's encoder", identity, codes, "Encode the rows with the model's features_.")
 
 
 def column_of(source: CodeSource, values: Any, default: str | None = None) -> Any:

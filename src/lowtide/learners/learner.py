@@ -173,7 +173,7 @@ class Learner(BaseEstimator):
 
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
-        raise NotImplementedError
+        raise fail(type(self).__name__, "features must be given", None, "lowtide.RandomFeatures('rbf'), say.")
 
     def _params_config(self) -> dict[str, Any]:
         """Return the parameters ready for JSON: features by what they are, class weights as pairs."""

@@ -1,4 +1,4 @@
-"""Regular files alone are read, whatever a link says; rows from memory-mapped shards, once their checksum is right."""
+"""Read rows of memory-mapped shards once their checksum is right; only regular files are opened, never links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table in a file becomes a recipe and rows: which columns play which part, all rows or one pass over many."""
+"""Choose the columns of a table in a file, learn its recipe, and gather its rows, whole or in one pass over many."""
 
 from __future__ import annotations
 

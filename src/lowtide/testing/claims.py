@@ -1,4 +1,4 @@
-"""How a check speaks: one sentence about the part at hand; and what every part is: a spec."""
+"""Say in one sentence what a part breaks of its contract, and check what all parts share: being a spec."""
 
 from __future__ import annotations
 
