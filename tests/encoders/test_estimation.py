@@ -153,7 +153,8 @@ def test_distance_estimate_inverts_the_expected_kernel(kernel, projection, sides
     near = X[:1] + 0.3 * np.random.default_rng(5).standard_normal((6, 7))
     exact = np.linalg.norm(near - X[0], ord=kernel.norm, axis=1)
     distance = encoder.drawn_.pair(sides).distance
-    np.testing.assert_allclose(distance(encoder.expected_kernel(X[:1], near, sides=sides)[0]), exact, rtol=1e-5)
+    K = encoder.expected_kernel(X[:1], near, sides=sides)
+    np.testing.assert_allclose(distance(K, (X[:1], near))[0], exact, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sides", SIDES)
@@ -161,11 +162,29 @@ def test_distance_estimate_is_near_the_distance(sides):
     encoder = fitted("rbf", n_components=65536, bits=1)
     near = X[:1] + 0.5 * np.random.default_rng(5).standard_normal((6, 7))
     exact = np.linalg.norm(near - X[0], axis=1)
-    _, std = encoder.kernel_estimate(X[:1], near, sides=sides, return_std=True)
-    distance, K = encoder.drawn_.pair(sides).distance, encoder.expected_kernel(X[:1], near, sides=sides)[0]
-    slope = np.abs(distance(K + 1e-5) - distance(K - 1e-5)) / 2e-5
-    error = np.abs(encoder.distance_estimate(X[:1], near, sides=sides)[0] - exact)
-    assert np.all(error < 5 * std[0] * slope)
+    distance, std = encoder.distance_estimate(X[:1], near, sides=sides, return_std=True)
+    np.testing.assert_array_equal(distance, encoder.distance_estimate(X[:1], near, sides=sides))
+    assert np.all(np.abs(distance[0] - exact) < 5 * std[0])
+    assert np.all(std[0] < 0.05 * exact)
+
+
+def test_errors_of_distances_are_infinite_where_they_may_be_any_and_missing_past_the_range():
+    encoder = fitted(gamma=5.0)
+    distance, std = encoder.distance_estimate(X[:1], X[:1] + np.linspace(0.0, 60, 40)[:, None], return_std=True)
+    assert std[0, 0] < 0.01
+    far = np.isnan(distance[0])
+    assert np.all(np.isinf(std[0, 5:]))
+    assert np.all(np.isinf(std[0][far]))
+
+
+def test_errors_of_distances_know_that_an_oscillating_kernel_comes_back():
+    encoder = fitted(Bessel(1.0), projection="haar", n_components=4096)
+    s = np.linspace(0.1, 9.0, 60)
+    d, std = encoder.distance_estimate(X[:1], X[:1] + s[:, None] * np.eye(7)[0], return_std=True)
+    within = np.isfinite(std[0])
+    assert within[:10].all()
+    assert not within[s > 6.0].any()
+    assert np.all(np.abs(d[0][within] - s[within]) < 5 * std[0][within])
 
 
 def test_distance_of_a_row_to_itself_is_zero_and_of_a_far_row_unknown():

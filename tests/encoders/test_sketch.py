@@ -132,19 +132,16 @@ def test_store_norms_keeps_the_lengths_of_rows():
 def test_linear_takes_the_norms_where_they_are_kept():
     fitted = sketch(store_norms=True)
     S = fitted.encode(X)
-    plain = np.asarray(fitted.linear(S, normalized=True))
+    plain = np.asarray(fitted.linear(S, normalize=True))
     np.testing.assert_allclose(np.asarray(fitted.linear(S)), plain * S.norms[:, None], rtol=1e-6)
-    np.testing.assert_array_equal(np.asarray(fitted.linear(S)), np.asarray(fitted.linear(S, normalized=False)))
-    with pytest.raises(ParameterError, match="normalized must be True for codes without norms"):
-        fitted.linear(sketch().encode(X), normalized=False)
+    np.testing.assert_array_equal(np.asarray(fitted.linear(S)), np.asarray(fitted.linear(S, normalize=False)))
+    with pytest.raises(ParameterError, match="normalize must be True for codes without norms"):
+        fitted.linear(sketch().encode(X), normalize=False)
 
 
-def test_fourier_says_why_it_cannot_use_norms():
+def test_fourier_leaves_the_norms_alone():
     fitted = sketch(store_norms=True)
-    S = fitted.encode(X)
-    with pytest.raises(ParameterError, match="each need a codebook of their own.*kernel_estimate"):
-        fitted.fourier(S, 0.5, normalized=False)
-    assert not fitted.fourier(S, 0.5).is_times_norms
+    assert not fitted.fourier(fitted.encode(X), 0.5).is_times_norms
 
 
 def test_sparse_rows_and_other_types_give_the_same_codes():
@@ -172,7 +169,7 @@ def test_one_bit_sketch_warns_where_its_bias_is_large_and_names_the_bits():
     with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
         lt.fourier_codes(S, gamma)
     with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
-        fitted.kernel_estimate(S, gamma=gamma)
+        fitted.with_gamma(gamma).kernel_estimate(S)
     with pytest.warns(BiasWarning, match=f"bits={needed} would do"):
         sketch(bits=1, gamma=gamma)
     with warnings.catch_warnings():
@@ -192,7 +189,7 @@ def test_warning_points_at_the_caller():
     uses = (
         lambda: lt.fourier_codes(S, 5.0),
         lambda: fitted.fourier(S, 5.0),
-        lambda: fitted.kernel_estimate(S, gamma=5.0),
+        lambda: fitted.with_gamma(5.0).kernel_estimate(S),
     )
     for use in uses:
         with pytest.warns(BiasWarning) as found:

@@ -22,9 +22,53 @@ def test_kernel_estimate_is_the_product_of_fourier_codes():
     fitted = sketch()
     a, b = fitted.encode(X), fitted.encode(Y)
     expected = fitted.fourier(a, 0.8).dot(fitted.fourier(b, 0.8))
-    np.testing.assert_array_equal(fitted.kernel_estimate(a, b, gamma=0.8), expected)
-    np.testing.assert_array_equal(fitted.kernel_estimate(X, Y, gamma=0.8, normalized=True), expected)
-    np.testing.assert_array_equal(fitted.kernel_estimate(a, gamma=0.8), fitted.kernel_estimate(a, a, gamma=0.8))
+    at = fitted.with_gamma(0.8)
+    np.testing.assert_array_equal(at.kernel_estimate(a, b), expected)
+    np.testing.assert_array_equal(at.kernel_estimate(X, Y, sides=("codes", "codes")), expected)
+    np.testing.assert_array_equal(at.kernel_estimate(a), at.kernel_estimate(a, a))
+    np.testing.assert_allclose(at.kernel_estimate(X, Y), at.transform(X) @ at.transform(Y).T, atol=1e-6)
+
+
+@pytest.mark.parametrize("store_norms", [False, True])
+def test_kernel_of_a_linear_sketch_is_the_cosine_or_with_norms_the_inner_product(store_norms):
+    fitted = sketch(store_norms=store_norms, n_components=2048)
+    a = fitted.encode(X)
+    for left, sides in ((X, ("full", "full")), (X, ("codes", "full")), (a, ("codes", "full"))):
+        K, std = fitted.kernel_estimate(left, Y, sides=sides, return_std=True)
+        expected = fitted.expected_kernel(X, Y, sides=sides)
+        lengths = np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(Y, axis=1))
+        np.testing.assert_allclose(expected, X @ Y.T / (1.0 if store_norms else lengths), atol=1e-12)
+        assert np.all(np.abs(K - expected) < 5 * std)
+        normal, error = fitted.kernel_estimate(left, Y, sides=sides, return_std=True, normalize=True)
+        scale = lengths if store_norms else 1.0
+        np.testing.assert_allclose(normal * scale, K, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(error * scale, std, rtol=1e-3)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"gamma": 0.3}, {"store_norms": True}, {"gamma": 0.3, "store_norms": True}])
+def test_distances_of_a_sketch_come_from_cosines_and_lengths(parameters):
+    fitted = sketch(n_components=4096, **parameters)
+    norms = parameters.get("store_norms", False)
+    left, right = (rows if norms else rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, Y))
+    exact = np.linalg.norm(left[:, None] - right[None], axis=2)
+    for first, sides in ((X, ("full", "full")), (fitted.encode(X), ("codes", "full")), (X, ("codes", "codes"))):
+        distance, std = fitted.distance_estimate(first, Y, sides=sides, return_std=True)
+        np.testing.assert_array_equal(distance, fitted.distance_estimate(first, Y, sides=sides))
+        assert np.all(np.abs(distance - exact) < 5 * std)
+        assert np.all(std < 0.1 * exact.max())
+    assert np.all(np.diag(fitted.distance_estimate(fitted.encode(X))) < 0.2 * exact.max())
+
+
+def test_rows_of_zeros_have_no_expected_cosine():
+    fitted = sketch(gamma=0.5)
+    zeros = np.vstack([Y, np.zeros((1, 20))])
+    assert np.isfinite(fitted.kernel_estimate(X, zeros)).all()
+    for call in (fitted.expected_kernel, lambda *rows: fitted.kernel_estimate(*rows, return_std=True)):
+        with pytest.raises(ParameterError, match="rows must not be all zeros .*row 7"):
+            call(X, zeros)
+    with_lengths = sketch(gamma=0.5, store_norms=True)
+    K = with_lengths.kernel_estimate(zeros[-1:], Y, sides=("codes", "codes"))
+    np.testing.assert_allclose(with_lengths.expected_kernel(zeros[-1:], Y, sides=("codes", "codes")), K, atol=0.3)
 
 
 def test_kernel_estimate_of_norms_reads_each_row_with_its_own_codebook():
@@ -33,20 +77,24 @@ def test_kernel_estimate_of_norms_reads_each_row_with_its_own_codebook():
     mu = lt.quantizers.normal_steps(3).values
     left, right = (codes.norms[:, None] * mu[codes.levels()] for codes in (a, b))
     phase = math.sqrt(2 * 0.1) * (left[:, None] - right[None])
-    K, std = fitted.kernel_estimate(a, b, gamma=0.1, return_std=True)
+    at = fitted.with_gamma(0.1)
+    K, std = at.kernel_estimate(a, b, return_std=True)
     np.testing.assert_allclose(K, np.cos(phase).mean(axis=2), atol=2e-5)
-    np.testing.assert_allclose(std, np.cos(phase).std(axis=2) / math.sqrt(256), rtol=0.01, atol=1e-4)
-    np.testing.assert_array_equal(fitted.kernel_estimate(X, Y, gamma=0.1), K)
+    # Beside the spread there is what a few levels that nobody saw change would add.
+    spread = np.cos(phase).std(axis=2) / math.sqrt(256)
+    assert np.all(std > 0.99 * spread)
+    assert np.all(std < 1.01 * np.hypot(spread, 1.6 * 2 / 256) + 1e-5)
+    np.testing.assert_array_equal(at.kernel_estimate(X, Y, sides=("codes", "codes")), K)
 
 
-def test_norms_are_used_only_where_both_sides_have_them():
-    plain, kept = sketch(), sketch(store_norms=True)
+def test_a_sketch_with_norms_wants_them_on_both_sides_unless_rows_count_as_of_norm_one():
+    plain, kept = sketch(gamma=0.5), sketch(gamma=0.5, store_norms=True)
     a, b = plain.encode(X), kept.encode(Y)
-    np.testing.assert_array_equal(
-        plain.kernel_estimate(a, b, gamma=0.5), kept.kernel_estimate(X, b, gamma=0.5, normalized=True)
-    )
-    with pytest.raises(ParameterError, match="normalized must be True for codes without norms"):
-        plain.kernel_estimate(a, b, gamma=0.5, normalized=False)
+    np.testing.assert_array_equal(plain.kernel_estimate(a, b), kept.kernel_estimate(a, b, normalize=True))
+    with pytest.raises(ParameterError, match=r"need the norms beside the codes.*normalize=True"):
+        kept.kernel_estimate(a, b)
+    with pytest.raises(ParameterError, match="needs raw rows on both sides"):
+        kept.kernel_estimate(b, X, sides=("codes", "full"), return_std=True)
 
 
 def test_one_bit_cosine_is_that_of_the_share_of_equal_signs():
@@ -94,28 +142,34 @@ def test_gamma_of_the_sketch_does_not_matter_to_estimates():
     plain, fourier = sketch(), sketch(gamma=3.0)
     S = fourier.encode(X)
     np.testing.assert_array_equal(fourier.cosine_similarity(S), plain.cosine_similarity(plain.encode(X)))
-    np.testing.assert_array_equal(fourier.kernel_estimate(S, gamma=0.5), plain.kernel_estimate(S, gamma=0.5))
+    np.testing.assert_array_equal(
+        fourier.with_gamma(0.5).kernel_estimate(S), plain.with_gamma(0.5).kernel_estimate(plain.encode(X))
+    )
 
 
 def test_no_rows_give_empty_estimates():
     fitted = sketch(store_norms=True)
     assert fitted.cosine_similarity(X[:0], Y).shape == (0, 7)
-    assert fitted.kernel_estimate(X, Y[:0], gamma=1.0).shape == (25, 0)
-    assert fitted.kernel_estimate(X[:0], Y, gamma=1.0, normalized=True, return_std=True)[1].shape == (0, 7)
+    for sides in (("full", "full"), ("codes", "full"), ("codes", "codes")):
+        for each in (fitted, fitted.with_gamma(1.0), sketch(gamma=1.0)):
+            assert each.kernel_estimate(X, Y[:0], sides=sides).shape == (25, 0)
+            assert each.kernel_estimate(X[:0], Y, sides=sides, return_std=True)[1].shape == (0, 7)
+            assert each.expected_kernel(X[:0], Y, sides=sides).shape == (0, 7)
+            assert each.distance_estimate(X[:0], Y, sides=sides, return_std=True)[1].shape == (0, 7)
 
 
 def test_unfitted_and_foreign_inputs_are_refused():
     with pytest.raises(NotFittedError):
         lt.Sketch().cosine_similarity(X)
     with pytest.raises(NotFittedError):
-        lt.Sketch().kernel_estimate(X, gamma=1.0)
+        lt.Sketch(gamma=1.0).kernel_estimate(X)
     with pytest.raises(FingerprintMismatchError, match="must come from this encoder"):
-        sketch().kernel_estimate(sketch(random_state=2).encode(X), gamma=1.0)
+        sketch(gamma=1.0).kernel_estimate(sketch(random_state=2).encode(X))
     with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
-        sketch().kernel_estimate(X, gamma=-1.0)
+        sketch().with_gamma(-1.0)
 
 
 def test_long_rows_are_warned_of_in_terms_of_rows_of_norm_one():
-    fitted = sketch(bits=1)
+    fitted = sketch(bits=1, gamma=0.1, store_norms=True)
     with pytest.warns(BiasWarning, match=r"gamma=0.1 of rows as long as these, which is for rows of norm 1 gamma=\d"):
-        fitted.kernel_estimate(10 * X, Y, gamma=0.1)
+        fitted.kernel_estimate(10 * X, Y, sides=("codes", "codes"))

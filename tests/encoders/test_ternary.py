@@ -14,7 +14,7 @@ from lowtide import Codes, KernelClassifier, KernelRegressor, TernaryFeatures, c
 from lowtide.codes import pack_trits, unpack_levels, unpack_trits
 from lowtide.encoders import Spread
 from lowtide.errors import FingerprintMismatchError, LayoutWarning, ParameterError
-from lowtide.theory import ReLU, center_kernel, match_moments
+from lowtide.theory import ReLU, match_moments
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (90, 400), dtype=np.uint8)
 PIXELS.flags.writeable = False
@@ -173,10 +173,6 @@ def test_kernel_estimate_is_the_product_of_features_for_any_sides():
     for rows in (X, encoder.encode(X)):
         np.testing.assert_allclose(encoder.kernel_estimate(rows, X[:9]), Z @ Z[:9].T, atol=1e-5)
     np.testing.assert_allclose(encoder.kernel_estimate(X, sides=("full", "codes")), Z @ Z.T, atol=1e-5)
-    np.testing.assert_allclose(encoder.kernel_estimate(X, centered=True), center_kernel(Z @ Z.T), atol=1e-5)
-    np.testing.assert_allclose(
-        encoder.expected_kernel(X, centered=True), center_kernel(encoder.expected_kernel(X)), atol=1e-12
-    )
 
 
 def test_gram_and_dot_of_codes_are_exact_multiples():
@@ -264,13 +260,34 @@ def test_rows_whose_sums_leave_float32_are_refused():
     [
         ({"sides": "codes"}, "sides"),
         ({"sides": ("codes", "half")}, "half"),
-        ({"Y": X, "centered": True}, "KernelCenterer"),
-        ({"centered": True, "return_std": True}, "not centered"),
     ],
 )
 def test_estimates_refuse_what_they_cannot_give(arguments, message):
     with pytest.raises(ParameterError, match=message):
         fitted().kernel_estimate(X, **arguments)
+
+
+def test_errors_of_codes_are_those_of_their_rows():
+    encoder = fitted()
+    C = encoder.encode(X)
+    for left, right in ((X, X[:9]), (C, X[:9]), (C, C[:9])):
+        for sides in (("full", "full"), ("codes", "full"), ("codes", "codes")):
+            _, std = encoder.kernel_estimate(left, right, sides=sides, return_std=True)
+            np.testing.assert_allclose(std, encoder.kernel_estimate(X, X[:9], return_std=True)[1], rtol=1e-5)
+    assert np.all(std > 0)
+
+
+def test_expected_values_say_which_rows_have_too_few_terms():
+    encoder = fitted()
+    sparse_rows = encoder.mean_ + np.where(np.arange(400) < 3, 5.0, 0.0)
+    with pytest.raises(ParameterError, match=r"rows whose sums have .* terms.*row 2 with 0\.3.*Lower the sparsity"):
+        encoder.expected_kernel(np.vstack([X[:2], sparse_rows]), X)
+    moved = X[:1] + np.eye(1, 400)
+    with pytest.raises(ParameterError, match=r"differences of rows whose sums.*row 0 with 0\.1"):
+        encoder.expected_kernel(moved, X[:1])
+    K, std = encoder.kernel_estimate(moved, X[:1], return_std=True)
+    assert np.isfinite(K).all()
+    assert np.all(std > 0)
 
 
 def test_expected_values_of_codes_are_refused():

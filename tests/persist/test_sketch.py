@@ -38,7 +38,7 @@ def test_sketch_comes_back(name, tmp_path):
     assert loaded.encode(rows()) == fitted.encode(rows())
     np.testing.assert_array_equal(loaded.transform(rows()), fitted.transform(rows()))
     np.testing.assert_array_equal(
-        loaded.kernel_estimate(rows(), gamma=0.02), fitted.kernel_estimate(rows(), gamma=0.02)
+        loaded.with_gamma(0.02).kernel_estimate(rows()), fitted.with_gamma(0.02).kernel_estimate(rows())
     )
 
 
@@ -46,7 +46,7 @@ def test_sketch_comes_back(name, tmp_path):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_codes_come_back_with_their_norms(scaled, mmap, tmp_path):
     fitted = sketch("orthogonal")
-    codes = fitted.linear(fitted.encode(rows()), normalized=not scaled)
+    codes = fitted.linear(fitted.encode(rows()), normalize=not scaled)
     lt.save(codes, tmp_path / "c.lowtide")
     loaded = lt.load(tmp_path / "c.lowtide", mmap=mmap)
     assert loaded == codes

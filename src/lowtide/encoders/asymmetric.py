@@ -16,7 +16,7 @@ from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_f
 from lowtide.encoders.encoder import Arrays, Encoder, arrays_of, fingerprint, kept_sizes, prefixed
 from lowtide.encoders.estimation import LaidBlock, Pair, Side, feature_pair
 from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
-from lowtide.encoders.rows import dense_rows, some_rows, warn_when_phases_lose_their_fraction
+from lowtide.encoders.rows import dense_rows, phase_noise, some_rows, warn_when_phases_lose_their_fraction
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
 from lowtide.maps import CosSin
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
@@ -123,6 +123,10 @@ class DrawnAsymmetric(DrawnFourier):
     def phases(self, rows: Any) -> NDArray[np.float32]:
         """Return phases of rows in turns without dither, (n, n_frequencies)."""
         return self._together.phases(rows)
+
+    def phase_noise(self, rows: Any) -> NDArray[np.float64]:
+        """Return how far float32 has the phases of validated rows off, in radians, (n,)."""
+        return phase_noise(self.phases(rows), max(projection.rounding for projection in self.projections))
 
     @cached_property
     def _column_scale(self) -> NDArray[np.float32]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
+from lowtide.encoders.estimation import PLAUSIBLE, plausible_variance
+from lowtide.encoders.rows import dense_rows
 from lowtide.errors import BiasWarning, CodeLayoutError, ParameterError
+from lowtide.kernels import distances
 from lowtide.projections import Blocks
 from lowtide.quantizers import normal_steps
-from lowtide.theory import cosine_moments, layout_variance, sketch_bias, sketch_bits_needed
+from lowtide.theory import cosine_moments, fourier_moments, layout_variance, sketch_bias, sketch_bits_needed
 
 Book = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -25,6 +28,8 @@ Floats = NDArray[np.float64]
 _LARGEST_BIAS = 0.25
 # Angles at which the mean of a product is tabulated; between them it is as good as straight.
 _NODES = 4097
+# Of the table of plausible errors.
+_N_SEEN = 513
 _BLOCK_VALUES = 1 << 21
 
 
@@ -109,14 +114,14 @@ def read_fourier(owner: str, codes: Codes, gamma: float) -> Codes:
     return codes.with_codebook(fourier_codebook(codes.bits, codes.n_levels, gamma))
 
 
-def linear_codes(codes: Codes, *, normalized: bool | None = None) -> Codes:
+def linear_codes(codes: Codes, *, normalize: bool | None = None) -> Codes:
     """Return the linear features that a sketch holds, from its codes alone.
 
     Parameters
     ----------
     codes : Codes
         Of a `Sketch`, with whatever codebook.
-    normalized : bool, optional
+    normalize : bool, optional
         True for rows of norm 1, False for rows times the norms that are kept beside the codes; None takes the norms
         when there are any.
 
@@ -137,12 +142,12 @@ def linear_codes(codes: Codes, *, normalized: bool | None = None) -> Codes:
     """
     check_sketch("linear_codes", codes)
     book = codes.with_codebook(linear_codebook(codes.bits, codes.n_levels))
-    if normalized is None:
-        normalized = codes.norms is None
-    if not normalized and codes.norms is None:
+    if normalize is None:
+        normalize = codes.norms is None
+    if not normalize and codes.norms is None:
         remedy = "Encode with Sketch(store_norms=True)."
-        raise fail("linear_codes", "normalized must be True for codes without norms", normalized, remedy)
-    return book if normalized else book.times_norms()
+        raise fail("linear_codes", "normalize must be True for codes without norms", normalize, remedy)
+    return book if normalize else book.times_norms()
 
 
 def check_sketch(owner: str, codes: Any) -> None:
@@ -187,62 +192,59 @@ def warn_of_bias(bits: int, gamma: float, stacklevel: int, where: str = "") -> N
     )
 
 
-class CosineCurve:
-    """Mean m(rho) and standard error of a product of two sides, over the cosine, and the inverse of the mean."""
+class RowMoments(Protocol):
+    """Mean and variance of one projection's product over the cosine of two rows, and the covariance of two."""
 
-    def __init__(self, bits: int, blocks: Blocks, sides: tuple[str, str]) -> None:
-        self.sides = sides
-        # The mean bends sharply only near rho = 1 and -1, where equal steps of the angle are short steps of rho.
-        rho = np.cos(np.linspace(math.pi, 0.0, _NODES))
-        moments = cosine_moments(bits, sides)
-        covariance = moments.covariance(rho, blocks.dimension) if blocks.lengths != "iid" else 0.0
-        self._rho, self._mean = rho, moments.mean(rho)
-        self._product_std = np.sqrt(layout_variance(blocks, moments.variance(rho), covariance))
+    def mean(self, rho: ArrayLike) -> Floats:
+        """Return the expected product."""
 
-    def cosine(self, products: NDArray[Any]) -> Floats:
-        """Return the cosines at which the mean has these values, from -1 to 1."""
-        return np.asarray(np.interp(products, self._mean, self._rho))
+    def variance(self, rho: ArrayLike) -> Floats:
+        """Return the variance of one projection's product."""
+
+    def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
+        """Return the covariance of the products of two projections of one orthogonal block."""
+
+
+class CosineLaw:
+    """Mean and standard error of a product of two sides of rows of norm 1, over the cosine of the rows."""
+
+    def __init__(self, moments: RowMoments, blocks: Blocks) -> None:
+        self.moments, self.blocks = moments, blocks
 
     def std(self, cosine: Floats) -> Floats:
-        """Return how far the cosine moves when the product moves by its standard error, up or down."""
-        mean, sigma = (np.interp(cosine, self._rho, values) for values in (self._mean, self._product_std))
-        if "full" in self.sides:
-            return np.asarray(sigma)  # the mean is the cosine itself
-        down, up = cosine - self.cosine(mean - sigma), self.cosine(mean + sigma) - cosine
-        # At the ends the cosine can move one way only.
-        return np.asarray(np.where(np.abs(mean) + sigma < self._mean[-1], (down + up) / 2, np.maximum(down, up)))
+        """Return the standard error at the cosines."""
+        covariance = 0.0 if self.blocks.lengths == "iid" else self.moments.covariance(cosine, self.blocks.dimension)
+        return np.sqrt(layout_variance(self.blocks, self.moments.variance(cosine), covariance))
+
+    @cached_property
+    def seen(self) -> Callable[[NDArray[Any]], Floats]:
+        """Return the variance that products show, of rows that are not there."""
+        rho = np.cos(np.linspace(math.pi, 0.0, _N_SEEN) ** 2 / math.pi)  # near 1 the mean changes fastest
+        return plausible_variance(self.moments.mean(rho), self.std(rho))
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        # The mean bends sharply only near rho = 1 and -1, where equal steps of the angle are short steps of rho.
+        rho = np.cos(np.linspace(math.pi, 0.0, _NODES))
+        return self.moments.mean(rho), rho
+
+    def cosine(self, products: NDArray[Any]) -> Floats:
+        """Return the cosines at which the mean has these values, from -1 to 1; for means that grow with the cosine."""
+        return np.asarray(np.interp(products, *self._table))
 
 
 @lru_cache(maxsize=64)
-def cosine_curve(bits: int, blocks: Blocks, sides: tuple[str, str]) -> CosineCurve:
-    """Return the curve of two sides, made once."""
-    return CosineCurve(bits, blocks, sides)
+def cosine_law(bits: int, gamma: float | None, blocks: Blocks, sides: tuple[str, str]) -> CosineLaw:
+    """Return the law of linear products (gamma None) or of Fourier features of two sides, made once."""
+    moments = cosine_moments(bits, sides) if gamma is None else fourier_moments(bits, gamma, sides)
+    return CosineLaw(moments, blocks)
 
 
-def scaled_kernel(left: Codes, right: Codes, gamma: float, return_std: bool) -> Any:
-    """Return the estimate of exp(-gamma |x-y|^2) for rows times their norms, and its sample standard error on request.
+def scaled_product(left: Any, right: Any, gamma: float) -> NDArray[np.float32]:
+    """Return mean_j cos(sqrt(2 gamma) (|x| p_j - |y| q_j)), float32 (n, n_y), for codes with norms or full features.
 
-    It is called from a method of the sketch: warnings point at that method's caller.
+    p_j is the level's value of a code, read with the codebook of the row's own norm, a block of rows at a time.
     """
-    if left.norms is None or right.norms is None:
-        remedy = "Encode with Sketch(store_norms=True), or give raw rows."
-        raise fail("Sketch", "normalized must be True for codes without norms", False, remedy)
-    # Rows of these lengths at this gamma are like rows of norm 1 at a gamma as many times larger.
-    longest = float(np.max(left.norms, initial=0.0)) * float(np.max(right.norms, initial=0.0))
-    if longest > 0.0:
-        where = f"gamma={gamma:.4g} of rows as long as these, which is for rows of norm 1 "
-        warn_of_bias(left.bits, gamma * longest, stacklevel=3, where=where)
-    K = _scaled_fourier_product(left, right, gamma)
-    if not return_std:
-        return K
-    # cos^2 = (1 + cos of twice the phase) / 2, and twice the phase is four times gamma.
-    second = (1.0 + _scaled_fourier_product(left, right, 4.0 * gamma).astype(np.float64)) / 2.0
-    spread = np.maximum(second - K.astype(np.float64) ** 2, 0.0)
-    return K, np.sqrt(spread / left.n_levels).astype(np.float32)
-
-
-def _scaled_fourier_product(left: Codes, right: Codes, gamma: float) -> NDArray[np.float32]:
-    """Return mean_j cos(sqrt(2 gamma) (|x| mu_xj - |y| mu_yj)), float32 (n, n_y), a block of features at a time."""
     out = np.empty((len(left), len(right)), dtype=np.float32)
     for rows, features in _feature_blocks(left, gamma):
         for columns, others in _feature_blocks(right, gamma):
@@ -250,15 +252,59 @@ def _scaled_fourier_product(left: Codes, right: Codes, gamma: float) -> NDArray[
     return out
 
 
-def _feature_blocks(codes: Codes, gamma: float) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Yield (rows, cos and sin over sqrt k), each row with the codebook of its own norm."""
-    k, g = codes.n_levels, math.sqrt(2.0 * gamma)
-    values = normal_steps(codes.bits).values
+def scaled_variance(left: Codes, right: Codes, K: NDArray[Any], gamma: float) -> Floats:
+    """Return the variance that the spread over projections shows, taken as independent, of codes with norms.
+
+    cos^2 = (1 + cos of twice the phase) / 2, and twice the phase is four times gamma. A few more levels may differ than
+    are seen to, each by a step of the quantizer: as many as in `plausible_variance`.
+    """
+    second = (1.0 + scaled_product(left, right, 4.0 * gamma).astype(np.float64)) / 2.0
+    longest = np.maximum(norms_of(left)[:, None], norms_of(right))
+    step = np.minimum(math.sqrt(2.0 * gamma) * longest * float(np.diff(normal_steps(left.bits).values).max()), math.pi)
+    unseen = (PLAUSIBLE * (1.0 - np.cos(step)) / left.n_levels) ** 2
+    return np.asarray(np.maximum(second - K.astype(np.float64) ** 2, 0.0) / left.n_levels + unseen)
+
+
+def norms_of(codes: Codes) -> Floats:
+    """Return the norms that are kept beside codes, or refuse codes without."""
+    if codes.norms is None:
+        remedy = "Encode with Sketch(store_norms=True), or take normalize=True."
+        raise fail("Sketch", "kernels of rows as they came need the norms beside the codes", "codes without", remedy)
+    return np.asarray(codes.norms, dtype=np.float64)
+
+
+def _feature_blocks(side: Any, gamma: float) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield (rows, cos and sin over sqrt k): full features as they are, codes with the codebook of each row's norm."""
+    if not isinstance(side, Codes):
+        yield slice(0, len(side)), side
+        return
+    k, g = side.n_levels, math.sqrt(2.0 * gamma)
+    norms, values = norms_of(side), normal_steps(side.bits).values
     step = max(1, _BLOCK_VALUES // (2 * k))
-    for start in range(0, len(codes), step):
-        part = codes[start : start + step]
-        phase = g * np.asarray(part.norms, dtype=np.float64)[:, None] * values
+    for start in range(0, len(side), step):
+        part = side[start : start + step]
+        phase = g * norms[start : start + step, None] * values
         books = (np.stack([np.cos(phase), np.sin(phase)], axis=2) / math.sqrt(k)).astype(np.float32)
-        levels = part.levels()
-        features = books[np.arange(len(part))[:, None], levels]
+        features = books[np.arange(len(part))[:, None], part.levels()]
         yield slice(start, start + len(part)), features.reshape(len(part), 2 * k)
+
+
+def row_norms(rows: Any) -> Floats:
+    """Return the lengths of validated rows, or those that codes keep."""
+    return norms_of(rows) if isinstance(rows, Codes) else np.linalg.norm(dense_rows(rows), axis=1)
+
+
+def cosines(X: Any, Y: Any, directed: bool = False) -> Floats:
+    """Return the cosines of validated rows, from the distances of their directions: near rows lose no digits.
+
+    Rows of zeros have none, so where they count as of norm 1 (`directed`) they are refused.
+    """
+    unit = []
+    for rows in (X, Y):
+        dense = dense_rows(rows)
+        length = np.linalg.norm(dense, axis=1, keepdims=True)
+        if directed and not np.all(length > 0.0):
+            need = "rows must not be all zeros where expected values and errors count them as of norm 1"
+            raise fail("Sketch", need, f"row {int(np.argmin(length))}", "Leave such rows out.")
+        unit.append(dense / np.where(length > 0.0, length, np.inf))
+    return np.clip(1.0 - distances(unit[0], unit[1], 2.0) ** 2 / 2.0, -1.0, 1.0)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
-from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate
+from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate, product
 from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
@@ -65,6 +65,20 @@ class DrawnEncoder(ABC):
     def side_right(self) -> bytes:
         """Identity of the codes that may stand right in a product, where those have a rule of their own."""
         return self.side
+
+    @property
+    def for_distances(self) -> DrawnEncoder:
+        """The encoder whose estimates distances are read from: this one, unless another reading tells them better."""
+        return self
+
+    @property
+    def normalized(self) -> DrawnEncoder:
+        """The encoder whose rows count as of one length: this one, unless it keeps their lengths."""
+        return self
+
+    def product(self, left: Any, right: Any) -> NDArray[np.float32]:
+        """Return the products of two sides, float32 (n, n_y)."""
+        return product(left, right)
 
     @property
     @abstractmethod
@@ -122,6 +136,10 @@ class DrawnEncoder(ABC):
     def right(self, rows: Any, side: Side) -> Any:
         """Return one side of rows that stand right in a product."""
         return self.left(rows, side)
+
+    def phase_noise(self, rows: Any) -> NDArray[np.float64]:
+        """Return how far float32 has the phases of validated rows off, in radians, (n,)."""
+        return np.zeros(rows.shape[0])
 
     def check_codes(self, codes: Codes, side: bytes | None = None) -> None:
         """Refuse codes of other frequencies, or of another rule than this encoder's own (or the one that is given)."""
@@ -267,8 +285,9 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sides : pair of {"full", "codes"}, default=("full", "full")
             What stands left and right; Codes always count as "codes".
         return_std : bool, default=False
-            Also return the standard error of each entry: in closed form at the exact rows when both inputs are raw
-            rows, from what the codes show otherwise.
+            Also return the standard error of each entry around `expected_kernel`: in closed form at the exact rows when
+            both inputs are raw rows, from what the codes show otherwise. The error of float32 is in it, so it is never
+            0 for rows that differ.
         normalize : bool, default=False
             Divide by the expectation at x = y, pi^2/8 for one-bit codes against codes.
 
@@ -288,15 +307,29 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return expected_kernel(self.drawn_, X, Y, sides, normalize=normalize)
 
     def distance_estimate(
-        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full")
-    ) -> NDArray[np.float64]:
-        """Return distances in X's units from the kernel estimate, float64 (n, n_y).
+        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full"), return_std: bool = False
+    ) -> Any:
+        """Return distances in X's units from the kernel estimate.
 
         The pair's expected kernel is inverted on its first decreasing branch, in the norm of the kernel: an estimate at
         or above the value at 0 gives 0, one at or below the branch's infimum NaN: the points are too far apart to tell.
+
+        Parameters
+        ----------
+        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
+        sides : pair of {"full", "codes"}, default=("full", "full")
+            What stands left and right; Codes always count as "codes".
+        return_std : bool, default=False
+            Also return the standard error of each distance: how far it moves when the estimate moves by one or two of
+            its own, the larger of the two per standard error. Infinite where two of them reach past what can be told.
+
+        Returns
+        -------
+        distance : ndarray of float64, shape (n, n_y)
+        std : ndarray of float64, shape (n, n_y), with return_std
         """
         X, Y, sides = self._operands(X, Y, sides)
-        return distance_estimate(self.drawn_, X, Y, sides)
+        return distance_estimate(self.drawn_.for_distances, X, Y, sides, return_std)
 
     def check_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Side = Literal["full", "codes"]
 Floats = NDArray[np.float64]
+Two = tuple[Any, Any]
 
 # Of the mean of codes against codes, relative to the first: smaller ones change the variance by less than 0.1%.
 _SMALLEST_HARMONIC = 1e-3
@@ -33,6 +34,14 @@ _MOST_HARMONICS = 512
 _NEGLIGIBLE = 1e-9
 # Values of differences in flight: 64 MB.
 _CHUNK = 1 << 23
+# What an estimate may be off, in standard errors, for a row to count as one that it may come from. With 1.6 two bars
+# cover a Poisson number of differing levels at least 95% of the time, however few are seen: none is seen of 3.2
+# expected ones with probability exp(-3.2) = 4%.
+PLAUSIBLE = 1.6
+# Nodes of the table of plausible errors.
+_N_SEEN = 513
+# Relative error of a float32 product of features.
+_ROUNDING = 2.0**-22
 
 
 @dataclass(frozen=True)
@@ -40,11 +49,15 @@ class Pair:
     """What the moments of two sides say of their product P."""
 
     mean: Callable[[Any, Any], Floats]  # E P of validated rows X, Y, (n, n_y)
-    variance: Callable[[Any, Any], Floats] | None  # of the same; None where it has no closed form
-    # From left, right and the estimates K, for codes whose rows are not there; None where only the rows tell.
-    variance_seen: Callable[[Any, Any, NDArray[Any]], Floats] | None
-    value_at_zero: Callable[[], float]  # E P at x = y
-    distance: Callable[[ArrayLike], Floats] | None = None  # of estimates; None where the mean is no function of it
+    variance: Callable[[Any, Any], Floats] | None  # of the same; None where the sides themselves show it
+    # From what was given (rows or Codes), the two sides made of it, and the estimates K; for rows that are not there.
+    variance_seen: Callable[[Two, Two, NDArray[Any]], Floats]
+    value_at_zero: Callable[[], float]  # E P at x = y, as the limit of rows that come together
+    # Distances from estimates and what was given; None where the mean is no function of the distance.
+    distance: Callable[[NDArray[Any], Two], Floats] | None = None
+    ambiguous: float = -np.inf  # estimates down to this one belong to one distance only
+    # From rows X, Y and their phase noise in radians (n,), (n_y,): the square of the error that rounding adds.
+    rounding: Callable[[Any, Any, Floats, Floats], Floats] | None = None
 
 
 def kernel_estimate(
@@ -54,26 +67,17 @@ def kernel_estimate(
 
     The error is at the exact rows where both are there, and from what the sides show otherwise.
     """
-    left, right = (
-        rows if isinstance(rows, Codes) else make(rows, side)
-        for rows, side, make in zip((X, Y), sides, (drawn.left, drawn.right))
-    )
-    K = product(left, right)
+    drawn = drawn.normalized if normalize else drawn
+    left, right = _two_sides(drawn, X, Y, sides)
+    K = drawn.product(left, right)
     if not (return_std or normalize):
         return K
     pair = drawn.pair(sides)
-    scale = pair.value_at_zero() if normalize else 1.0
+    scale = _scale_of(drawn, pair) if normalize else 1.0
     estimate = K if scale == 1.0 else (K / scale).astype(np.float32)
     if not return_std:
         return estimate
-    raw = not isinstance(X, Codes) and not isinstance(Y, Codes)
-    if raw and pair.variance is not None:
-        variance = pair.variance(X, Y)
-    elif pair.variance_seen is not None:
-        variance = pair.variance_seen(left, right, K)
-    else:
-        raise fail(drawn.kind, "the standard error needs raw rows on both sides", "Codes")
-    return estimate, (np.sqrt(np.maximum(variance, 0.0)) / scale).astype(np.float32)
+    return estimate, (standard_error(drawn, pair, (X, Y), (left, right), K) / abs(scale)).astype(np.float32)
 
 
 def expected_kernel(
@@ -82,18 +86,72 @@ def expected_kernel(
     """Return the mean of the product of two sides of validated rows, float64 (n, n_y)."""
     if isinstance(X, Codes) or isinstance(Y, Codes):
         raise fail(drawn.kind, "expected values need raw rows on both sides", "Codes")
+    drawn = drawn.normalized if normalize else drawn
     pair = drawn.pair(sides)
     value = pair.mean(X, Y)
-    return value / pair.value_at_zero() if normalize else value
+    return value / _scale_of(drawn, pair) if normalize else value
 
 
-def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side]) -> Floats:
-    """Return the distances at which the mean of the product is what was estimated, float64 (n, n_y)."""
-    distance = drawn.pair(sides).distance
-    if distance is None:
+def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], return_std: bool = False) -> Any:
+    """Return the distances at which the mean of the product is what was estimated, float64 (n, n_y), and their errors.
+
+    The error is infinite where the distance may be any larger one.
+    """
+    pair = drawn.pair(sides)
+    if pair.distance is None:
         need = "distances need a symmetric kernel of distances"
         raise fail(drawn.kind, need, "one that is not", "Use kernel_estimate.")
-    return distance(kernel_estimate(drawn, X, Y, sides))
+    left, right = _two_sides(drawn, X, Y, sides)
+    K = drawn.product(left, right)
+    if not return_std:
+        return pair.distance(K, (X, Y))
+    read, ambiguous = pair.distance, pair.ambiguous
+
+    def surely(values: Floats) -> Floats:
+        return np.where(values > ambiguous, read(values, (X, Y)), np.nan)
+
+    _, std = inverted(surely, K, standard_error(drawn, pair, (X, Y), (left, right), K))
+    return read(K, (X, Y)), std
+
+
+def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) -> tuple[Floats, Floats]:
+    """Return what estimates with standard errors stand for, and its error; NaN of `read` is too far to tell.
+
+    An estimate within one or two standard errors of its mean then stands for a value within one or two of the error.
+    """
+    value = read(K.astype(np.float64))
+    error = np.zeros_like(value)
+    for many in (-2.0, -1.0, 1.0, 2.0):
+        error = np.maximum(error, np.nan_to_num(np.abs(read(K + many * step) - value) / abs(many), nan=np.inf))
+    return value, error
+
+
+def _two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Any, Any]:
+    """Return the left side of X and the right side of Y; Codes are what they are."""
+    left = X if isinstance(X, Codes) else drawn.left(X, sides[0])
+    return left, Y if isinstance(Y, Codes) else drawn.right(Y, sides[1])
+
+
+def standard_error(
+    drawn: DrawnEncoder, pair: Pair, rows: tuple[Any, Any], made: tuple[Any, Any], K: NDArray[Any]
+) -> Floats:
+    """Return the standard error of each entry, that of float32 included: never 0 where rows differ."""
+    raw = not any(isinstance(side, Codes) for side in rows)
+    if raw and pair.variance is not None:
+        variance = pair.variance(*rows)
+        if pair.rounding is not None:
+            variance = variance + pair.rounding(*rows, *(drawn.phase_noise(side) for side in rows))
+    else:
+        variance = pair.variance_seen(rows, made, K)
+    return np.sqrt(np.maximum(variance, 0.0) + (_ROUNDING * np.maximum(np.abs(K), 0.5)) ** 2)
+
+
+def _scale_of(drawn: DrawnEncoder, pair: Pair) -> float:
+    """Return the mean at x = y, by which estimates are divided."""
+    scale = pair.value_at_zero()
+    if abs(scale) < 1e-12:
+        raise fail(drawn.kind, "normalize=True needs a kernel that is not 0 at x = y", scale, "Take normalize=False.")
+    return scale
 
 
 def product(left: Any, right: Any) -> NDArray[np.float32]:
@@ -103,6 +161,22 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
     if isinstance(right, Codes):
         return np.ascontiguousarray((right @ np.ascontiguousarray(left.T)).T)
     return np.asarray(left @ right.T)
+
+
+def plausible_variance(mean: Floats, std: Floats) -> Callable[[NDArray[Any]], Floats]:
+    """Return the variance that estimates show: the largest at a row pair that they may come from.
+
+    `mean` and `std` are those of the estimate at many pairs of rows. An estimate may come from pairs whose mean is
+    within 1.6 standard errors of it; where there are none, from the one that is least far. At the estimate itself
+    alone, rows whose codes agree would have no error, and kernels that rise again the error of the wrong branch.
+    """
+    values = np.unique(np.concatenate([mean - std, mean, mean + std]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(values[:, None] - mean) / std
+    apart[np.isnan(apart)] = 0.0  # the mean itself, without error
+    largest = np.max(np.where(apart <= PLAUSIBLE, std, -1.0), axis=1)
+    found = np.where(largest >= 0.0, largest, std[np.argmin(apart, axis=1)]) ** 2
+    return lambda K: np.asarray(np.interp(K, values, found))
 
 
 # Sides of random Fourier features -------------------------------------------------------------------------------
@@ -139,6 +213,21 @@ class LaidBlock(NamedTuple):
         """Whether the block is a symmetric kernel as it is."""
         return self.kernel is not None and self.block.turn == 0.0 and self.block.shift is None
 
+    @property
+    def sign(self) -> float:
+        """Of the kernel: a turn by a half is a minus."""
+        return 1.0 if self.block.turn == 0.0 else -1.0
+
+    def law(self, rules: tuple[Rule, Rule], n_features: int) -> DistanceLaw:
+        """Return mean and standard error of the block's estimate over distance, for a block that is a kernel."""
+        assert self.kernel is not None
+        return _distance_law(self.kernel, self.layout, rules, self.n_columns, n_features)
+
+    def distances(self, X: Any, Y: Any) -> Floats:
+        """Return the distances that the block's kernel is a function of, for a block that is a kernel."""
+        assert self.kernel is not None
+        return distances(X if self.block.shift is None else dense_rows(X) + self.block.shift, Y, self.kernel.norm)
+
 
 def feature_pair(
     parts: tuple[LaidBlock, ...],
@@ -152,7 +241,8 @@ def feature_pair(
     `exact` is the mean, where one side is full and the product is unbiased for a kernel that is known better. Where the
     characteristic function of the blocks is not known in closed form the sides themselves must show the error.
     """
-    is_plain = len(parts) == 1 and parts[0].is_plain
+    part = parts[0] if len(parts) == 1 and parts[0].kernel is not None else None
+    is_plain = part is not None and part.is_plain
 
     def moments(X: Any, Y: Any) -> tuple[Floats, Floats]:
         rows = (X, Y) if is_plain else (dense_rows(X), dense_rows(Y))
@@ -170,17 +260,35 @@ def feature_pair(
     def variance(X: Any, Y: Any) -> Floats:
         return moments(X, Y)[1]
 
-    if not is_plain:
+    if part is None:
         origin = np.zeros((1, n_features))
         seen = partial(_spread_over_frequencies, [part.n_columns for part in parts])
-        return Pair(mean, variance if closed_form else None, seen, lambda: float(mean(origin, origin)[0, 0]))
-    mean_curve, variance_curve = _curves(parts[0], rules, n_features)
+        return Pair(
+            mean,
+            variance if closed_form else None,
+            seen,
+            lambda: float(mean(origin, origin)[0, 0]),
+            rounding=partial(_rounding_of_parts, parts, both_coded=all(rule.drawn is not None for rule in rules)),
+        )
+    law = part.law(rules, n_features)
+    signed = part.sign * part.block.mass
 
-    def at_estimate(_left: Any, _right: Any, K: NDArray[Any]) -> Floats:
-        # Too far to tell counts as infinitely far.
-        return variance_curve(np.nan_to_num(mean_curve.inverse(K), nan=np.inf))
+    def at_estimate(_given: Two, _made: Two, K: NDArray[Any]) -> Floats:
+        return part.block.mass**2 * law.seen(K / signed)
 
-    return Pair(mean, variance, at_estimate, lambda: float(mean_curve(0.0)), mean_curve.inverse)
+    def rounding(X: Any, Y: Any, noise_X: Floats, noise_Y: Floats) -> Floats:
+        return part.block.mass**2 * law.rounding(part.distances(X, Y), np.hypot(noise_X[:, None], noise_Y))
+
+    at_zero = part.block.shift if part.block.shift is not None else np.zeros(n_features)
+    return Pair(
+        mean,
+        variance,
+        at_estimate,
+        lambda: float(signed * law.mean(float(np.linalg.norm(at_zero, ord=law.kernel.norm)))),
+        (lambda K, _given: law.mean.inverse(K)) if is_plain else None,
+        law.mean.ambiguous,
+        rounding,
+    )
 
 
 def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> tuple[Floats, Floats]:
@@ -190,12 +298,13 @@ def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> 
     comes with it. Other laws have independent frequencies, and their moments are sums over harmonics of the
     characteristic function.
     """
-    block, kernel = part.block, part.kernel
-    if kernel is not None:
-        mean, variance = _curves(part, rules, X.shape[1])
-        distance = distances(X if block.shift is None else X + block.shift, Y, kernel.norm)
-        sign = 1.0 if block.turn == 0.0 else -1.0
-        return sign * block.mass * mean(distance), block.mass**2 * np.maximum(variance(distance), 0.0)
+    if part.kernel is not None:
+        law, distance = part.law(rules, X.shape[1]), part.distances(X, Y)
+        mean, variance = law.mean(distance), law.std(distance) ** 2
+        if law.shared is not None and part.is_plain:
+            same = _equal_rows(X, Y)
+            mean, variance = (np.where(same, value, other) for value, other in zip(law.shared, (mean, variance)))
+        return part.sign * part.block.mass * mean, part.block.mass**2 * variance
     step = max(1, _CHUNK // max(1, Y.size))
     groups = _groups(rules, part.n_columns)
     pieces = [_by_harmonics(part, groups, X[i : i + step, None] - Y[None]) for i in range(0, len(X), step)]
@@ -204,41 +313,94 @@ def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> 
     return np.concatenate(means), np.concatenate(variances)
 
 
-def _curves(part: LaidBlock, rules: tuple[Rule, Rule], n_features: int) -> tuple[Curve, Curve]:
-    """Return mean and variance of a symmetric kernel's part, tabulated over distance."""
-    assert part.kernel is not None
-    return _pair_curves(part.kernel, part.layout, rules, part.n_columns, n_features)
+def _equal_rows(X: Any, Y: Any) -> NDArray[np.bool_]:
+    """Return which rows are equal in float32, in which they are encoded: then all random rounding is shared."""
+    rows = [np.ascontiguousarray(dense_rows(side).astype(np.float32)) + np.float32(0.0) for side in (X, Y)]
+    _, places = np.unique(np.vstack(rows), axis=0, return_inverse=True)
+    places = places.reshape(-1)
+    return np.asarray(places[: len(rows[0]), None] == places[len(rows[0]) :])
+
+
+def _rounding_of_parts(
+    parts: tuple[LaidBlock, ...], _X: Any, _Y: Any, noise_X: Floats, noise_Y: Floats, both_coded: bool
+) -> Floats:
+    """Return the square of what phase noise adds: a cosine moves by its square, codes change in proportion to it."""
+    noise = np.minimum(np.hypot(noise_X[:, None], noise_Y), 1.0)
+    masses = np.array([part.block.mass for part in parts])
+    counts = np.array([part.n_columns / 2 for part in parts])
+    first = noise if both_coded else noise**2 / 2
+    spread = noise if both_coded else noise**2
+    return np.asarray((masses.sum() * first) ** 2 + float(np.sum(masses**2 / counts)) * spread)
+
+
+class DistanceLaw:
+    """Mean and standard error of the estimate (2/m) sum_j sum_i f_i(x) g_i(y), tabulated over distance.
+
+    Frequencies j of one block are orthogonal, so beside the variance of each there is the covariance of pairs within a
+    block: exact for Haar blocks, to 5% for Hadamard blocks. Given the frequency, the product of frequency j has the
+    mean a_j h(w_j.(x - y)), with one h for all but the last one, which may lack its sine; there only the weight a_j
+    counts.
+    """
+
+    def __init__(
+        self, kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
+    ) -> None:
+        self.kernel = kernel
+        groups, factor = _groups(rules, n_components), 2.0 / n_components
+        counts = [count for _, count in groups]
+        firsts = np.array([float(pair.mean_series.coefficients[1]) for pair, _ in groups])
+        shares = np.repeat(factor * firsts / firsts[0], counts)
+        starts = np.cumsum((0, *blocks.sizes))[:-1]
+        pairs = float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
+        harmonics = 2.0 * groups[0][0].mean_series.coefficients[1:]
+        harmonics = np.where(np.abs(harmonics) > _SMALLEST_HARMONIC * abs(harmonics[0]), harmonics, 0.0)
+
+        def mean(s: Floats) -> Floats:
+            return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
+
+        def std(s: Floats) -> Floats:
+            own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
+            return np.sqrt(np.maximum(own + pairs * covariance(kernel, blocks, s, harmonics), 0.0))
+
+        self.unit, _ = kernel_reach(kernel, n_features)
+        # The standard error, not the variance: the errors of near rows are the square of a small number.
+        self.mean = Curve(mean, self.unit)
+        self.std = Curve(std, self.unit, 1e-6 * max(float(std(np.array([self.unit]))[0]), 1e-6))
+        self.shared = _shared_rounding(rules, n_components)
+
+    @cached_property
+    def seen(self) -> Callable[[NDArray[Any]], Floats]:
+        """Return the variance that estimates show, of rows that are not there."""
+        end = max(self.mean.s_max, self.std.s_max)
+        s = np.append(np.linspace(0.0, end**0.25, _N_SEEN) ** 4, 4.0 * end)
+        return plausible_variance(self.mean(s), np.maximum(self.std(s), 0.0))
+
+    def rounding(self, distance: Floats, noise: Floats) -> Floats:
+        """Return the square of what phase noise in radians adds: rows that noise moves apart look like distant ones."""
+        moved = np.hypot(distance, noise * self.unit)
+        more = np.maximum(self.std(moved) ** 2 - self.std(distance) ** 2, 0.0)
+        return np.asarray((self.mean(moved) - self.mean(distance)) ** 2 + more)
 
 
 @lru_cache(maxsize=64)
-def _pair_curves(
+def _distance_law(
     kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
-) -> tuple[Curve, Curve]:
-    """Tabulate the estimate (2/m) sum_j sum_i f_i(x) g_i(y) over frequencies j and their components i.
+) -> DistanceLaw:
+    """Return the law of an estimate, made once."""
+    return DistanceLaw(kernel, blocks, rules, n_components, n_features)
 
-    Frequencies of one block are orthogonal, so beside the variance of each there is the covariance of pairs within a
-    block: exact for Haar blocks; a Hadamard block has up to 11% more variance when rows are padded from a few columns.
-    """
-    groups = _groups(rules, n_components)
-    factor = 2.0 / n_components
 
-    def mean(s: Floats) -> Floats:
-        return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
-
-    # The coefficient of kappa(s) in the mean of each frequency's product; its products with others of the same block.
-    firsts = [float(2.0 * np.vdot(pair.right.mean[:, 1], pair.left.mean[:, 1]).real) for pair, _ in groups]
-    shares = np.repeat(factor * np.array(firsts), [count for _, count in groups])
-    starts = np.cumsum((0, *blocks.sizes))[:-1]
-    pairs = float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
-    amplitudes = groups[0][0].amplitudes
-    harmonics = np.where(np.abs(amplitudes) > _SMALLEST_HARMONIC, amplitudes, 0.0)
-
-    def variance(s: Floats) -> Floats:
-        own = factor**2 * np.sum([count * pair.variance(kernel, s, n_features) for pair, count in groups], axis=0)
-        return own + pairs * covariance(kernel, blocks, s, harmonics)
-
-    unit, _ = kernel_reach(kernel, n_features)
-    return Curve(mean, unit), Curve(variance, unit)
+def _shared_rounding(rules: tuple[Rule, Rule], n_components: int) -> tuple[float, float] | None:
+    """Return mean and variance of a row's codes against themselves where rounding is random, and so the same twice."""
+    if rules[0].drawn is None or rules[1].drawn is None or rules[0].drawn is not rules[1].drawn:
+        return None
+    shared = rules[0].moments().shared
+    if shared is None:
+        return None
+    whole, rest = divmod(n_components, len(shared.mean))
+    mean = whole * shared.mean.sum() + shared.mean[:rest].sum()
+    variance = whole * shared.covariance.sum() + shared.covariance[:rest, :rest].sum()
+    return float(2.0 / n_components * mean), float((2.0 / n_components) ** 2 * variance)
 
 
 def _groups(rules: tuple[Rule, Rule], n_components: int) -> list[tuple[PairMoments, int]]:
@@ -292,17 +454,19 @@ def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[F
     return sums[0], sums[1]
 
 
-def _spread_over_frequencies(columns: list[int], left: Any, right: Any, _K: NDArray[Any]) -> Floats:
+def _spread_over_frequencies(columns: list[int], _given: Two, made: Two, _K: NDArray[Any]) -> Floats:
     """Return the variance that the spread of a product over its frequencies shows, taken as independent.
 
-    With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2.
+    With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2. A few
+    frequencies more may differ than are seen to: as many as in `plausible_variance`, each by its whole part.
     """
-    total = np.zeros((len(left), len(right)))
+    total = np.zeros((len(made[0]), len(made[1])))
     ends = np.cumsum(columns)[:-1]
-    for L, R in zip(*(np.split(np.asarray(side, dtype=np.float64), ends, axis=1) for side in (left, right))):
+    for L, R in zip(*(np.split(np.asarray(side, dtype=np.float64), ends, axis=1) for side in made)):
         count = -(-L.shape[1] // 2)
         square = _squares(L) @ _squares(R).T
         total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
+        total += PLAUSIBLE**2 * square / count
     return total
 
 

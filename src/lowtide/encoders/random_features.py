@@ -28,6 +28,7 @@ from lowtide.encoders.rows import (
     check_weight,
     encode_rows,
     feature_rows,
+    phase_noise,
     projected_rows,
     some_rows,
     turn_rows,
@@ -146,6 +147,10 @@ class DrawnFeatures(DrawnFourier):
             return None
         n_levels = count_levels(self.kind, self.quantizer_spec, quantizer, self.feature_map, self.n_components)
         return self.new_template(quantizer.bits, n_levels, quantizer.codebook * np.sqrt(2.0 / self.n_components))
+
+    def phase_noise(self, rows: Any) -> NDArray[np.float64]:
+        """Return how far float32 has the phases of validated rows off, in radians, (n,)."""
+        return phase_noise(projected_rows(rows, self.projection), self.projection.rounding)
 
     @property
     def row_cost(self) -> int:

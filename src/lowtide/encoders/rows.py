@@ -135,6 +135,16 @@ def turn_rows(X: Any, projection: DrawnProjection, offset: NDArray[np.float32]) 
     return _over_blocks(_core.turns, X, projection, out, offset)
 
 
+def phase_noise(turns: NDArray[np.float32], rounding: float) -> NDArray[np.float64]:
+    """Return how far float32 has the phases of rows off, in radians, root mean square over frequencies, (n,).
+
+    `turns` (n, n_frequencies) are phases in turns, `rounding` their relative error. A phase that is off by a radian
+    or more says nothing, however far it is off.
+    """
+    off = np.minimum(2 * math.pi * rounding * np.abs(turns.astype(np.float64)), 1.0)
+    return np.sqrt(np.mean(off**2, axis=1))
+
+
 def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Return packed levels of W'x/|x|, uint8 (n, row bytes), and the norms |x|, float32 (n,)."""
     bits = stored_bits(steps.bits)
@@ -158,13 +168,13 @@ def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     return out
 
 
-def fourier_rows(X: Any, projection: DrawnProjection, gamma: float) -> NDArray[np.float32]:
-    """Return cos and sin of sqrt(2 gamma) W'x/|x| over sqrt k, interleaved, float32 (n, 2 k)."""
+def fourier_rows(X: Any, projection: DrawnProjection, gamma: float, unit: bool = True) -> NDArray[np.float32]:
+    """Return cos and sin of sqrt(2 gamma) W'x/|x| over sqrt k, interleaved, float32 (n, 2 k); of W'x where not unit."""
     k = projection.n_frequencies
     out = empty_result((X.shape[0], 2 * k))
     none = np.zeros(k, dtype=np.float32)
     scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
-    for rows, block in _unit_blocks(X):
+    for rows, block in _unit_blocks(X) if unit else float32_blocks(X):
         _core.features(block, projection.layout, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
     return out
 

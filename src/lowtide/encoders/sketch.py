@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,12 +13,17 @@ from numpy.typing import NDArray
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import (
-    cosine_curve,
+    CosineLaw,
+    cosine_law,
+    cosines,
     fourier_codebook,
     linear_codebook,
     linear_codes,
+    norms_of,
     read_fourier,
-    scaled_kernel,
+    row_norms,
+    scaled_product,
+    scaled_variance,
     warn_of_bias,
 )
 from lowtide.encoders.encoder import (
@@ -30,13 +36,13 @@ from lowtide.encoders.encoder import (
     kept_sizes,
     prefixed,
 )
-from lowtide.encoders.estimation import Pair, Side, product
-from lowtide.encoders.rows import dense_rows, fourier_rows, linear_rows, sketch_rows
-from lowtide.kernels import Gaussian
+from lowtide.encoders.estimation import Pair, Side, Two, inverted, kernel_estimate, product
+from lowtide.encoders.rows import fourier_rows, linear_rows, sketch_rows
+from lowtide.kernels import Gaussian, distances
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import LineSteps, normal_steps
 from lowtide.spec import Registry
-from lowtide.theory import fourier_moments, layout_variance
+from lowtide.theory import covariance, layout_variance, scaled_mean
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -117,34 +123,105 @@ class DrawnSketch(DrawnEncoder):
         """Projections in columns, built on request."""
         return self.projection.weights()
 
-    def pair(self, sides: tuple[Side, Side]) -> Pair:
-        """Return the law of the Fourier features of `gamma`: mean and variance over the cosine of two rows."""
+    @property
+    def for_distances(self) -> DrawnSketch:
+        """Linear features of rows of norm 1: distances follow from their cosine, whatever gamma is."""
+        return replace(self, gamma=None)
+
+    @property
+    def normalized(self) -> DrawnSketch:
+        """The same levels, read as those of rows of norm 1."""
+        return replace(self, store_norms=False)
+
+    def left(self, rows: Any, side: Side) -> Any:
+        """Return one side of rows in a product: of their own lengths where those are kept."""
+        if side == "codes" or not self.store_norms:
+            return super().left(rows, side)
         if self.gamma is None:
-            raise fail(self.kind, "a kernel needs a gamma", None, "Give kernel_estimate a gamma, or fit with one.")
-        if sides != ("codes", "codes"):
-            need = "expected values and errors of a sketch are those of codes against codes"
-            raise fail(self.kind, need, sides, "Take sides=('codes', 'codes').")
-        moments, blocks = fourier_moments(self.steps.bits, self.gamma), self.projection.blocks
+            return linear_rows(rows, self.projection) * row_norms(rows).astype(np.float32)[:, None]
+        return fourier_rows(rows, self.projection, self.gamma, unit=False)
+
+    def product(self, left: Any, right: Any) -> Array:
+        """Return the products of two sides; codes are read with the codebook of this sketch, whatever theirs is."""
+        book = self.template.codebook
+        left, right = (side.with_codebook(book) if isinstance(side, Codes) else side for side in (left, right))
+        if not self.store_norms:
+            return product(left, right)
+        if self.gamma is not None:
+            return scaled_product(left, right, self.gamma)
+        for side in (left, right):
+            if isinstance(side, Codes):
+                norms_of(side)
+        return product(*(side.times_norms() if isinstance(side, Codes) else side for side in (left, right)))
+
+    def pair(self, sides: tuple[Side, Side]) -> Pair:
+        """Return what the moments of two sides say of their product, over the cosine of two rows and their lengths."""
+        law = cosine_law(self.steps.bits, self.gamma, self.projection.blocks, sides)
+        if self.store_norms:
+            return self._pair_of_lengths(sides, law)
+        distance = None
+        if self.gamma is None:
+
+            def distance(K: NDArray[Any], _given: Two) -> Floats:
+                return np.sqrt(2.0 * (1.0 - law.cosine(K)))
+
+        return Pair(
+            lambda X, Y: law.moments.mean(cosines(X, Y, directed=True)),
+            lambda X, Y: law.std(cosines(X, Y, directed=True)) ** 2,
+            lambda _given, _made, K: law.seen(K),
+            lambda: float(law.moments.mean(np.ones(1))[0]),
+            distance,
+        )
+
+    def _pair_of_lengths(self, sides: tuple[Side, Side], law: CosineLaw) -> Pair:
+        """Return the pair of rows as they came: products times the lengths, or features with phases times them."""
+        if self.gamma is None:
+            return self._pair_of_products(law)
+        bits, g, blocks = self.steps.bits, math.sqrt(2.0 * self.gamma), self.projection.blocks
 
         def mean(X: Any, Y: Any) -> Floats:
-            return moments.mean(np.clip(_unit(X) @ _unit(Y).T, -1.0, 1.0))
+            return scaled_mean(bits, (g * row_norms(X), g * row_norms(Y)), cosines(X, Y), sides)
 
-        def variance_seen(left: Codes, right: Codes, _K: NDArray[Any]) -> Floats:
-            cosine = self.cosine(left, right, sides).astype(np.float32).astype(np.float64)
-            covariance = moments.covariance(cosine, blocks.dimension) if blocks.lengths != "iid" else 0.0
-            return layout_variance(blocks, moments.variance(cosine), covariance)
+        # Of full features; each coded side weakens it by about the share of its projection's variance that is kept.
+        kept = (1.0 - self.steps.distortion) ** sides.count("codes")
 
-        return Pair(mean, None, variance_seen, lambda: float(moments.mean(np.ones(1))[0]))
+        def variance(X: Any, Y: Any) -> Floats:
+            lengths, rho = (g * row_norms(X), g * row_norms(Y)), cosines(X, Y)
+            first, twice = (scaled_mean(bits, (n * lengths[0], n * lengths[1]), rho, sides) for n in (1.0, 2.0))
+            single = np.maximum((1.0 + twice) / 2.0 - first**2, 0.0)
+            return layout_variance(blocks, single, kept * covariance(Gaussian(1.0 / g), blocks, distances(X, Y, 2.0)))
 
-    def cosine(self, left: Any, right: Any, sides: tuple[Side, Side]) -> Floats:
-        """Return the cosines that two sides show, each Codes or validated rows."""
-        curve = cosine_curve(self.steps.bits, self.projection.blocks, sides)
-        return curve.cosine(product(*(self._linear(rows, side) for rows, side in zip((left, right), sides))))
+        return Pair(mean, variance, self._variance_of_lengths, lambda: 1.0)
 
-    def _linear(self, rows: Any, side: Side) -> Any:
-        if side == "full":
-            return linear_rows(rows, self.projection)
-        return linear_codes(rows if isinstance(rows, Codes) else self.encode(rows), normalized=True)
+    def _variance_of_lengths(self, _given: Two, made: Two, K: NDArray[Any]) -> Floats:
+        left, right = made
+        if not (isinstance(left, Codes) and isinstance(right, Codes)):
+            need = "the error of codes with norms against full features needs raw rows on both sides"
+            raise fail(self.kind, need, "Codes", "Give raw rows, or codes on both sides.")
+        return scaled_variance(left, right, K, self.gamma or 0.0)
+
+    def _pair_of_products(self, law: CosineLaw) -> Pair:
+        """Return the pair of inner products: those of rows of norm 1, times the lengths."""
+
+        def lengths(given: Two) -> Floats:
+            return np.multiply.outer(*map(row_norms, given))
+
+        def cosine(given: Two, K: NDArray[Any]) -> Floats:
+            size = lengths(given)
+            return np.divide(K, size, out=np.zeros(K.shape), where=size > 0.0)
+
+        def distance(K: NDArray[Any], given: Two) -> Floats:
+            x, y = map(row_norms, given)
+            rho = law.cosine(cosine(given, K))
+            return np.sqrt((x[:, None] - y) ** 2 + 2.0 * np.multiply.outer(x, y) * (1.0 - rho))
+
+        return Pair(
+            lambda X, Y: lengths((X, Y)) * law.moments.mean(cosines(X, Y)),
+            lambda X, Y: (lengths((X, Y)) * law.std(cosines(X, Y))) ** 2,
+            lambda given, _made, K: lengths(given) ** 2 * law.seen(cosine(given, K)),
+            lambda: float(law.moments.mean(np.ones(1))[0]),
+            distance,
+        )
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the projection; the quantizer follows from the bits."""
@@ -272,18 +349,20 @@ class Sketch(Encoder):
         gamma : float
             Scikit-learn's, above 0.
         """
-        return self.with_drawn(self.drawn_.with_gamma(float(gamma)), gamma=float(gamma))
+        gamma = check_positive("Sketch", "gamma", gamma)
+        return self.with_drawn(self.drawn_.with_gamma(gamma), gamma=gamma)
 
-    def fourier(self, codes: Codes, gamma: float, *, normalized: bool = True) -> Codes:
+    def fourier(self, codes: Codes, gamma: float) -> Codes:
         """Return the random Fourier features of one bandwidth: the same bytes with another codebook.
+
+        They are those of rows of norm 1, also where norms are kept: rows of other lengths would each need a codebook of
+        their own, and codes have one for all rows. `kernel_estimate` takes the norms.
 
         Parameters
         ----------
         codes : Codes of this sketch
         gamma : float
             Scikit-learn's, above 0; the One-Sketch paper's is 1/bandwidth, sqrt(2 gamma).
-        normalized : bool, default=True
-            The kernel is that of rows of norm 1; False is refused, also where norms are kept.
 
         Returns
         -------
@@ -298,23 +377,15 @@ class Sketch(Encoder):
         --------
         lowtide.fourier_codes : the same without the sketch, for codes from a file
         """
-        if not normalized:
-            raise fail(
-                "Sketch.fourier",
-                "normalized must be True: rows of other lengths would each need a codebook of their own, and codes "
-                "have one for all rows",
-                normalized,
-                "Use kernel_estimate, which takes the norms, or linear.",
-            )
         return read_fourier("Sketch.fourier", self._own(codes), gamma)
 
-    def linear(self, codes: Codes, *, normalized: bool | None = None) -> Codes:
+    def linear(self, codes: Codes, *, normalize: bool | None = None) -> Codes:
         """Return the linear features: the same bytes with another codebook.
 
         Parameters
         ----------
         codes : Codes of this sketch
-        normalized : bool, optional
+        normalize : bool, optional
             True for rows of norm 1, False for rows times their norms; None takes the norms where they are kept.
 
         Returns
@@ -325,7 +396,7 @@ class Sketch(Encoder):
         --------
         lowtide.linear_codes : the same without the sketch, for codes from a file
         """
-        return linear_codes(self._own(codes), normalized=normalized)
+        return linear_codes(self._own(codes), normalize=normalize)
 
     def cosine_similarity(
         self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("codes", "codes"), return_std: bool = False
@@ -341,8 +412,8 @@ class Sketch(Encoder):
         sides : pair of {"codes", "full"}, default=("codes", "codes")
             What stands left and right; Codes always count as "codes".
         return_std : bool, default=False
-            Also return the standard error of each entry: how far the cosine moves when the product moves by the
-            standard error that theory gives at the estimated cosine.
+            Also return the standard error of each entry: how far the cosine moves when the product moves by one or two
+            of its own, the larger of the two per standard error.
 
         Returns
         -------
@@ -350,94 +421,65 @@ class Sketch(Encoder):
         std : ndarray of float32, shape (n, n_y), with return_std
         """
         left, right, sides = self._operands(X, Y, sides)
-        cosine = self.drawn_.cosine(left, right, sides)
+        linear = replace(self.drawn_, gamma=None, store_norms=False)
+        law = cosine_law(linear.steps.bits, None, linear.projection.blocks, sides)
+        K = kernel_estimate(linear, left, right, sides, return_std=return_std)
         if not return_std:
-            return cosine.astype(np.float32)
-        curve = cosine_curve(self.drawn_.steps.bits, self.drawn_.projection.blocks, sides)
-        return cosine.astype(np.float32), curve.std(cosine).astype(np.float32)
+            return law.cosine(K).astype(np.float32)
+        cosine, std = inverted(law.cosine, *K)
+        return cosine.astype(np.float32), std.astype(np.float32)
 
     def kernel_estimate(
         self,
         X: Any,
         Y: Any = None,
         *,
-        sides: tuple[Side, Side] = ("codes", "codes"),
+        sides: tuple[Side, Side] = ("full", "full"),
         return_std: bool = False,
         normalize: bool = False,
-        gamma: float | None = None,
-        normalized: bool | None = None,
     ) -> Any:
-        """Return estimates of exp(-gamma |x-y|^2), from codes on both sides unless told otherwise.
+        """Return estimates of exp(-gamma |x-y|^2), or of cosines where the sketch is linear.
 
-        For rows of norm 1 this is the product of the two sides' `fourier` features, and converges to the mean of
-        `theory.fourier_moments`. With norms kept beside the codes it is the same with cos and sin of
-        sqrt(2 gamma) |x| mu_i, so the kernel of the rows as they came.
+        Rows count as of norm 1, unless the sketch keeps their norms: then the kernel is that of the rows as they came,
+        and of a linear sketch their inner product. Codes of either gamma, or linear ones, can be given; `with_gamma`
+        reads the same sketch at another gamma.
 
         Parameters
         ----------
         X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
-        sides : pair of {"codes", "full"}, default=("codes", "codes")
+        sides : pair of {"full", "codes"}, default=("full", "full")
             What stands left and right; Codes always count as "codes".
         return_std : bool, default=False
-            Also return the standard error of each entry. Of rows of norm 1: in closed form, at the cosine that the
-            codes give. Of others: from the spread of the products over projections, which overstates it on orthogonal
-            layouts.
+            Also return the standard error of each entry around `expected_kernel`. The kernel of codes is not quite the
+            Gaussian one: how far it is off is `expected_kernel` less the kernel itself, which a BiasWarning tells when
+            it is large. Codes with norms show their error by the spread over projections, which overstates it on
+            orthogonal layouts.
         normalize : bool, default=False
-            Divide by the expectation at x = y.
-        gamma : float, optional
-            Scikit-learn's, above 0; the One-Sketch paper's is 1/bandwidth, sqrt(2 gamma). None takes the sketch's own.
-        normalized : bool, optional
-            Whether rows count as of norm 1; None does so unless both sides are codes with norms. Raw rows have.
+            Take rows as of norm 1 also where norms are kept, and divide by the expectation at x = y.
 
         Returns
         -------
         K : ndarray of float32, shape (n, n_y)
         std : ndarray of float32, shape (n, n_y), with return_std
+
+        Warns
+        -----
+        BiasWarning
+            When the kernel that codes converge to is further than 0.25 from the Gaussian one somewhere.
         """
-        sketch = self._of_gamma(gamma)
-        left, right, sides = sketch._operands(X, Y, sides)
-        if sides != ("codes", "codes"):
-            return Encoder.kernel_estimate(sketch, left, right, sides=sides, return_std=return_std, normalize=normalize)
-        left, right = (
-            rows if isinstance(rows, Codes) else sketch.drawn_.encode_with_norms(rows) for rows in (left, right)
-        )
-        if normalized is None:
-            normalized = left.norms is None or right.norms is None
-        if not normalized:
-            return scaled_kernel(left, right, sketch.gamma_ or 0.0, return_std)
-        warn_of_bias(left.bits, sketch.gamma_ or 0.0, stacklevel=2)
-        book = sketch.drawn_.template.codebook
-        left, right = left.with_codebook(book), right.with_codebook(book)
-        return Encoder.kernel_estimate(sketch, left, right, sides=sides, return_std=return_std, normalize=normalize)
-
-    def expected_kernel(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        sides: tuple[Side, Side] = ("codes", "codes"),
-        normalize: bool = False,
-        gamma: float | None = None,
-    ) -> Floats:
-        """Return what `kernel_estimate` of normalized raw rows converges to as components grow, float64 (n, n_y)."""
-        return Encoder.expected_kernel(self._of_gamma(gamma), X, Y, sides=sides, normalize=normalize)
-
-    def _of_gamma(self, gamma: float | None) -> Sketch:
-        """Return this sketch with a gamma: the one that is given, else its own."""
+        left, right, sides = self._operands(X, Y, sides)
         drawn = self.drawn_
-        if gamma is None and drawn.gamma is not None:
-            return self
-        return self.with_gamma(check_positive("Sketch", "gamma", gamma))
+        if drawn.gamma is not None and sides == ("codes", "codes"):
+            longest = 1.0
+            if drawn.store_norms and not normalize:
+                longest = math.prod(float(np.max(row_norms(rows), initial=0.0)) for rows in (left, right))
+            where = f"gamma={drawn.gamma:.4g} of rows as long as these, which is for rows of norm 1 "
+            if longest > 0.0:
+                warn_of_bias(drawn.steps.bits, drawn.gamma * longest, stacklevel=2, where="" if longest == 1 else where)
+        return kernel_estimate(drawn, left, right, sides, return_std=return_std, normalize=normalize)
 
     def _own(self, codes: Any) -> Any:
         """Return codes of this sketch; what is not codes is for the reader to refuse."""
         if isinstance(codes, Codes):
             self.drawn_.check_codes(codes)
         return codes
-
-
-def _unit(X: Any) -> Floats:
-    """Return validated rows divided by their lengths; rows without length are zeros."""
-    dense = dense_rows(X)
-    length = np.linalg.norm(dense, axis=1, keepdims=True)
-    return dense / np.where(length > 0, length, np.inf)

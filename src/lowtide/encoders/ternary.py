@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint, kept_gamma, kept_sizes
-from lowtide.encoders.estimation import Pair, Side
+from lowtide.encoders.estimation import PLAUSIBLE, Pair, Side, Two, product
 from lowtide.encoders.rows import check_weight, dense_rows
 from lowtide.encoders.trits import Spread, Thresholds, trit_rows
 from lowtide.errors import LayoutWarning
@@ -28,7 +28,6 @@ from lowtide.theory import (
     FourierPair,
     TernaryMap,
     TernaryMatch,
-    center_kernel,
     match_moments,
     resolve_target,
     ternary_kernel,
@@ -112,23 +111,45 @@ class DrawnTernary(DrawnEncoder):
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return mean and variance of the product of two rows: alpha^2 E[sigma(w.z) sigma(w.z')] for normal w.
 
-        Sums of many terms are close to normal, whatever the sparsity.
+        Sums of many terms are close to normal, whatever the sparsity. The variance is what the components show, which
+        are independent draws: it holds for sums of few terms too.
         """
 
-        def moments(X: Any, Y: Any) -> tuple[Floats, Floats]:
+        def mean(X: Any, Y: Any) -> Floats:
             left, right = ((dense_rows(rows) - self.mean) * self.scale for rows in (X, Y))
+            self._check_terms(left, right)
             squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
-            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)
-
-        def variance(X: Any, Y: Any) -> Floats:
-            mean, square = moments(X, Y)
-            return np.maximum(square - mean**2, 0.0) / self.n_outputs
+            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)[0]
 
         def at_typical_length() -> float:
             length = np.array([self.tau])
             return float(ternary_kernel(self.match.map, length, length, length[None])[0][0, 0])
 
-        return Pair(lambda X, Y: moments(X, Y)[0], variance, None, at_typical_length)
+        return Pair(mean, None, self._spread, at_typical_length)
+
+    def _spread(self, _given: Two, made: Two, K: NDArray[Any]) -> Floats:
+        """Return the variance of a sum of products that are 0 or +-v, from how many are which.
+
+        A few components more may differ than are seen to: as many as in `plausible_variance`.
+        """
+        size, value = float(np.abs(self.template.codebook).max()), self.match.map.alpha**2 / self.n_outputs
+        book = np.array([0.0, size, size, 0.0], dtype=np.float32)
+        sizes = (side.with_codebook(book) if isinstance(side, Codes) else np.abs(side) for side in made)
+        square = value * product(*sizes).astype(np.float64)
+        spread = np.maximum(square - K.astype(np.float64) ** 2 / self.n_outputs, 0.0)
+        return np.asarray(spread + (PLAUSIBLE * value) ** 2)
+
+    def _check_terms(self, left: Floats, right: Floats) -> None:
+        """Refuse rows whose sums, or the sums of whose differences, have too few terms to be close to normal.
+
+        A sum of n terms of one size is off the normal law by about 0.025/n; a quarter of a standard error is allowed.
+        """
+        fewest = max(3.0, 0.2 * math.sqrt(self.n_outputs))
+        density = self.projection.density
+        for rows in (left, right):
+            _check_fewest(rows, density, fewest, "rows")
+        for row in left:
+            _check_fewest(row - right, density, 3.0, "differences of rows")
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the seed of W, the mean, the map and the thresholds."""
@@ -306,61 +327,6 @@ class TernaryFeatures(Encoder):
         )
         return self
 
-    def kernel_estimate(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        sides: tuple[Side, Side] = ("codes", "codes"),
-        return_std: bool = False,
-        normalize: bool = False,
-        centered: bool = False,
-    ) -> Any:
-        """Return the product of two rows of features, counted on packed trits.
-
-        Parameters
-        ----------
-        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
-        sides : pair of {"full", "codes"}, default=("codes", "codes")
-            Named for symmetry with other encoders; the values are the same.
-        return_std : bool, default=False
-            Also return the standard error of each entry over draws of W, of raw rows only.
-        normalize : bool, default=False
-            Divide by the expectation at x = y for rows of the training rows' mean squared length.
-        centered : bool, default=False
-            Subtract the means of rows and columns, as the theory of these features does; of X against itself only.
-
-        Returns
-        -------
-        K : ndarray of float32, shape (n, n_y)
-        std : ndarray of float32, shape (n, n_y), with return_std
-        """
-        if not centered:
-            return super().kernel_estimate(X, Y, sides=sides, return_std=return_std, normalize=normalize)
-        _check_centered(Y)
-        if return_std:
-            raise fail("TernaryFeatures", "standard errors are those of the kernel that is not centered", "centered")
-        K = super().kernel_estimate(X, sides=sides, normalize=normalize)
-        return center_kernel(K).astype(np.float32)
-
-    def expected_kernel(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        sides: tuple[Side, Side] = ("codes", "codes"),
-        normalize: bool = False,
-        centered: bool = False,
-    ) -> Floats:
-        """Return what `kernel_estimate` converges to with more columns and components, float64 (n, n_y).
-
-        alpha^2 E[sigma(w.z) sigma(w.z')] for normal w: sums of many terms are close to normal, whatever the sparsity.
-        """
-        if centered:
-            _check_centered(Y)
-        mean = super().expected_kernel(X, Y, sides=sides, normalize=normalize)
-        return center_kernel(mean) if centered else mean
-
     def _resolve_sparsity(self, n_features: int) -> float:
         """Return the share of zeros; warn when sums are left with few terms."""
         auto = max(0.0, min(_MOST_SPARSE, 1.0 - _ENOUGH_TERMS / n_features))
@@ -404,10 +370,17 @@ def _scale_of(gamma: float | None) -> float:
     return 1.0 if gamma is None else math.sqrt(2.0 * gamma)
 
 
-def _check_centered(Y: Any) -> None:
-    if Y is not None:
-        remedy = "For other rows fit scikit-learn's KernelCenterer on the kernel of X."
-        raise fail("TernaryFeatures", "a centered kernel is that of X against itself", "a Y", remedy)
+def _check_fewest(rows: Floats, density: float, fewest: float, what: str) -> None:
+    """Refuse rows whose squared entries are concentrated on so few that sums of a share of them have few terms."""
+    square, fourth = np.sum(rows**2, axis=1), np.sum(rows**4, axis=1)
+    terms = density * np.divide(square**2, fourth, out=np.full(len(rows), np.inf), where=fourth > 0.0)
+    if len(rows) and terms.min() < fewest:
+        raise fail(
+            "TernaryFeatures",
+            f"expected values need {what} whose sums have {fewest:.3g} terms of one size or more, once centered",
+            f"row {int(np.argmin(terms))} with {terms.min():.2g}",
+            "The mean of such sums is not known; kernel_estimate and its errors hold. Lower the sparsity.",
+        )
 
 
 def _kept(owner: str, arrays: Arrays, name: str, size: int) -> Floats:

@@ -289,7 +289,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
 
     def _adopt(self, codes: Codes, own: Sketch | None = None) -> None:
         """Take stored codes as they are; a sketch that is given must have made them, else they may bring their own."""
-        linear_codes(codes, normalized=True)  # refuses codes of other encoders
+        linear_codes(codes, normalize=True)  # refuses codes of other encoders
         given = self.sketch.estimator if isinstance(self.sketch, FrozenEstimator) else self.sketch
         sketch: Any = own if given is None else given
         if sketch is not None:

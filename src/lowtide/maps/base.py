@@ -102,6 +102,14 @@ class Normal(Density):
 
 
 @dataclass(frozen=True)
+class SharedRounding:
+    """Mean (w,) and covariance (w, w) of the squared values of a frequency, over phase and random rounding."""
+
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Moments:
     """Fourier coefficients, over the phase t of one frequency, of its feature values f_1 .. f_w.
 
@@ -114,10 +122,13 @@ class Moments:
         Coefficients of E[f_i(t)].
     product : ndarray of complex128, shape (w, w, K + 1)
         Coefficients of E[f_i(t) f_j(t)].
+    shared : SharedRounding, optional
+        Of values that are rounded at random: equal rows are rounded alike, so theirs are no independent draws.
     """
 
     mean: NDArray[np.complex128]
     product: NDArray[np.complex128]
+    shared: SharedRounding | None = None
 
     @property
     def width(self) -> int:

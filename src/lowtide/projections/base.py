@@ -98,6 +98,10 @@ class DrawnProjection(Protocol):
     def row_cost(self) -> int:
         """Additions and multiplications that one row takes to be projected."""
 
+    @property
+    def rounding(self) -> float:
+        """Relative error of a projected value in float32, root mean square."""
+
     def check_range(self, X: NDArray[np.float32]) -> None:
         """Refuse rows whose projection leaves float32 in a way that the ops would not see."""
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
 from lowtide.errors import ParameterError
-from lowtide.maps import N_HARMONICS, FeatureMap, Moments
+from lowtide.maps import N_HARMONICS, FeatureMap, Moments, SharedRounding
 from lowtide.quantizers.base import DrawnQuantizer, PhaseSteps, Quantizer, StepFunction
 
 _GRID = 8192
@@ -96,7 +96,13 @@ class DrawnStochastic:
         low = np.floor((mean + 1.0) / step) * step - 1.0
         second = mean * (2 * low + step) - low * (low + step)
         product[np.arange(len(mean)), np.arange(len(mean))] = second
-        return Moments(_coefficients(mean, n_harmonics), _coefficients(product, n_harmonics))
+        # E[Q^4 | t] is a chord too, of the fourth power.
+        fourth = low**4 + (mean - low) / step * ((low + step) ** 4 - low**4)
+        squares = second.mean(axis=1)
+        covariance = second @ second.T / _SAMPLES - np.outer(squares, squares)
+        covariance[np.diag_indices_from(covariance)] = fourth.mean(axis=1) - squares**2
+        shared = SharedRounding(squares, covariance)
+        return Moments(_coefficients(mean, n_harmonics), _coefficients(product, n_harmonics), shared)
 
 
 @dataclass(eq=False, repr=False)

@@ -179,8 +179,8 @@ class ServedDatabase:
         """Return estimates of the kernel, and their standard errors where theory has them."""
         if isinstance(self.encoder, DrawnFeatures):
             pair = self.encoder.pair(("codes", "codes" if kind == "codes" else "full"))
-            variance = None if pair.variance_seen is None else pair.variance_seen(None, None, scores)
-            return scores, None if variance is None else np.sqrt(np.maximum(variance, 0.0)).astype(np.float32)
+            variance = pair.variance_seen((None, None), (None, None), scores)
+            return scores, np.sqrt(np.maximum(variance, 0.0)).astype(np.float32)
         if isinstance(self.encoder, DrawnSketch) and kind == "codes" and len(indices):
             rows, sketch = self.rows, Sketch().with_drawn(self.encoder)
             estimate = sketch.cosine_similarity if self.encoder.gamma is None else sketch.kernel_estimate

@@ -319,6 +319,9 @@ class Curve:
         (oscillating functions) the function itself is called.
     limit : float
         Value far out.
+    ambiguous : float
+        Largest value beyond the first decreasing branch: a value up to it belongs to several distances. Minus infinity
+        where the whole curve falls.
 
     Notes
     -----
@@ -342,6 +345,8 @@ class Curve:
         self._branch_t, self._branch_values = _decreasing_branch(self._spline, t, values)
         whole = self._branch_t[-1] == t[-1]
         self._infimum = min(self.limit, float(values[-1])) if whole else float(self._branch_values[-1])
+        later = np.append(values[t > self._branch_t[-1]], self.limit)
+        self.ambiguous = -np.inf if whole else float(later.max())
 
     def __call__(self, distance: ArrayLike) -> Floats:
         """Values at the distances, elementwise; float64 of the same shape."""

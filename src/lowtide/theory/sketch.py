@@ -83,38 +83,8 @@ class SketchMoments:
         return self._mean.block_covariance(rho, dimension)
 
 
-def fourier_moments(bits: int, gamma: float) -> SketchMoments:
-    """Return mean and variance of the kernel estimate that a b-bit sketch gives at one gamma.
-
-    The mean is the kernel K_Q that the sketch converges to, sum_ij cos(g (mu_i - mu_j)) P(u in cell i, v in cell j),
-    g = sqrt(2 gamma); the variance of one projection is [1 + K_Q(4 gamma)]/2 - K_Q(gamma)^2.
-
-    Parameters
-    ----------
-    bits : int
-        b, 1 to 8.
-    gamma : float
-        Scikit-learn's, above 0: the kernel is exp(-gamma |x-y|^2) = exp(-2 gamma (1 - rho)) of rows of norm 1. The
-        paper's gamma is sqrt(2 gamma).
-
-    Returns
-    -------
-    SketchMoments
-        Of the codebook cos(sqrt(2 gamma) mu_i), sin(sqrt(2 gamma) mu_i): `mean(rho)` is 1 at rho = 1, where
-        `variance(rho)` is 0; divide the variance by the number of independent projections. Kept: asking again is free.
-
-    References
-    ----------
-    One-Sketch (Li and Li), Theorem 1, by a one-dimensional integral; the variance simplified.
-
-    Examples
-    --------
-    >>> from lowtide.theory import fourier_moments
-    >>> float(fourier_moments(4, 0.5).mean(0.5).round(4))         # exp(-1/2) is 0.6065
-    0.6066
-    >>> float(fourier_moments(2, 0.5).variance(0.5).round(6))
-    0.198394
-    """
+def coded_fourier_moments(bits: int, gamma: float) -> SketchMoments:
+    """Return the moments of codes against codes, made once; `fourier_moments` is the public name."""
     bits = check_integer("fourier_moments", "bits", bits, low=1, high=8)
     return _fourier(bits, paper_gamma("fourier_moments", gamma))
 
@@ -228,10 +198,7 @@ def cosine_moments(bits: int | None, sides: tuple[str, str] = ("codes", "codes")
     >>> float(cosine_moments(1).mean(1.0).round(6)), float(cosine_moments(None, ("full", "full")).variance(0.5))
     (1.570796, 1.25)
     """
-    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
-        raise fail("cosine_moments", "sides must be (left, right), each 'codes' or 'full'", sides)
-    for side in sides:
-        check_option("cosine_moments", "each of sides", side, ("codes", "full"))
+    check_sides("cosine_moments", sides)
     if "codes" not in sides:
         return CosineMoments(unit=1.0, fourth=3.0, bend=1.0)
     bits = check_integer("cosine_moments", "bits", bits, low=1, high=8)
@@ -352,6 +319,14 @@ class LevelProduct:
         return out.reshape(r.shape)
 
 
+def check_sides(owner: str, sides: object) -> None:
+    """Refuse what is not a pair of "codes" and "full"."""
+    if not isinstance(sides, (tuple, list)) or len(sides) != 2:
+        raise fail(owner, "sides must be (left, right), each 'codes' or 'full'", sides)
+    for side in sides:
+        check_option(owner, "each of sides", side, ("codes", "full"))
+
+
 def check_correlations(owner: str, rho: ArrayLike) -> Floats:
     """Return correlations as float64; refuse those outside [-1, 1] and NaN."""
     r = np.asarray(rho, dtype=np.float64)
@@ -361,14 +336,18 @@ def check_correlations(owner: str, rho: ArrayLike) -> Floats:
     return r
 
 
+def theta_panels(borders: Floats) -> Floats:
+    """Return the ends of panels of theta, 0 to pi/2; below the second, different borders weigh less than exp(-32)."""
+    first = float(np.diff(borders).min(initial=4 * math.pi)) / 8
+    return np.append(0.0, math.pi / 2 / 2.0 ** np.arange(math.ceil(math.log2(math.pi / 2 / first)), -1, -1))
+
+
 def _tabulate(borders: Floats, odd: Floats, even: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the ends of the panels, and per panel four integrands and their integrals from theta to pi/2.
 
     The integrands are sum df_i df_j e^-X and sum df_i df_j X e^-X, each for the odd and the even functions.
     """
-    # Panels of theta, 0 to pi/2; below the first end, different borders weigh less than exp(-32).
-    first = float(np.diff(borders).min(initial=4 * math.pi)) / 8
-    ends = np.append(0.0, math.pi / 2 / 2.0 ** np.arange(math.ceil(math.log2(math.pi / 2 / first)), -1, -1))
+    ends = theta_panels(borders)
     x, weight = legendre.leggauss(_ORDER)
     half, middle = np.diff(ends) / 2, (ends[:-1] + ends[1:]) / 2
     theta = (middle[:, None] + half[:, None] * x).ravel()

@@ -16,7 +16,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import wofz
 
 from lowtide._checks import check_integer, check_interval, check_positive, fail
-from lowtide.theory.sketch import SketchQuantizer, check_correlations, fourier_moments, paper_gamma, sketch_quantizer
+from lowtide.theory.sketch import (
+    SketchQuantizer,
+    check_correlations,
+    coded_fourier_moments,
+    paper_gamma,
+    sketch_quantizer,
+)
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +105,7 @@ def sketch_bits_needed(gamma: float, error: float, *, correlations: tuple[float,
 @lru_cache(maxsize=4096)
 def _largest(bits: int, gamma: float, low: float, high: float) -> float:
     """The maximum on a grid of angles, where the bias is smooth, and then within the best cell."""
-    kernel = fourier_moments(bits, gamma)
+    kernel = coded_fourier_moments(bits, gamma)
 
     def bias(angle: Floats | float) -> Floats:
         rho = np.clip(np.cos(angle), -1.0, 1.0)
