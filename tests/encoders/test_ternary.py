@@ -282,7 +282,7 @@ def test_expected_values_say_which_rows_have_too_few_terms():
     sparse_rows = encoder.mean_ + np.where(np.arange(400) < 3, 5.0, 0.0)
     with pytest.raises(ParameterError, match=r"rows whose sums have .* terms.*row 2 with 0\.3.*Lower the sparsity"):
         encoder.expected_kernel(np.vstack([X[:2], sparse_rows]), X)
-    moved = X[:1] + np.eye(1, 400)
+    moved = X[:1] + 0.1 * X.std() * np.eye(1, 400)
     with pytest.raises(ParameterError, match=r"differences of rows whose sums.*row 0 with 0\.1"):
         encoder.expected_kernel(moved, X[:1])
     K, std = encoder.kernel_estimate(moved, X[:1], return_std=True)

@@ -34,15 +34,18 @@ def drawn(bits, projection):
     """Cosines and kernel values with their errors over draws, each (N_DRAWS, len(RHO))."""
     x, Y = rows()
     found = {name: [] for name in ("cosine", "half", "kernel", "scaled")}
+    both, errors = {"sides": ("codes", "codes")}, []
     for seed in range(N_DRAWS):
         sketch = lt.Sketch(K, bits=bits, projection=projection, random_state=seed).fit(x)
         a, b = sketch.encode(x), sketch.encode(Y)
         found["cosine"].append(sketch.cosine_similarity(a, b, return_std=True))
         found["half"].append(sketch.cosine_similarity(a, Y, sides=("codes", "full"), return_std=True))
         read = sketch.with_gamma(GAMMA)
-        found["kernel"].append(read.kernel_estimate(a, b, return_std=True))
         kept = read.with_drawn(replace(read.drawn_, store_norms=True))
-        found["scaled"].append(kept.kernel_estimate(x, Y, sides=("codes", "codes"), return_std=True))
+        if not errors:  # of rows they are the same in every draw
+            errors = [each.kernel_estimate(x, Y, return_std=True, **both)[1] for each in (read, kept)]
+        found["kernel"].append((read.kernel_estimate(a, b), errors[0]))
+        found["scaled"].append((kept.kernel_estimate(x, Y, **both), errors[1]))
     return {name: np.array(pairs)[:, :, 0].transpose(1, 0, 2) for name, pairs in found.items()}
 
 

@@ -274,48 +274,40 @@ def _padded(series: Complex, length: int) -> Complex:
 def _coded_mean(bits: int, left: Floats, right: Floats, rho: Floats) -> Floats:
     """Return sum_c E[f_c(Q u) h_c(Q v)] with codebooks (n, 2^b, w) and (n_y, 2^b, w) of rows of correlations (n, n_y).
 
-    Below rho = 0 the right side is mirrored, v to -v. Of each panel of angles the integrals of all pairs of borders are
-    Legendre series, whose coefficients are matrices between the jumps of the two codebooks.
+    Below rho = 0 the right side is mirrored, v to -v. In each panel of angles the integrand is a Legendre series, found
+    from its values at the nodes for all pairs of rows at once.
     """
     quantizer = sketch_quantizer(bits)
     out = np.einsum("aic,bjc,i,j->ab", left, right, quantizer.mass, quantizer.mass, optimize=True)
     theta = np.arccos(np.clip(np.abs(rho), 0.0, 1.0))
     jumps = np.diff(left, axis=1)
-    ends = theta_panels(quantizer.borders)
-    above = np.zeros((len(quantizer.borders),) * 2)  # the integral from a panel's upper end to pi/2
-    for low, high in zip(ends[-2::-1], ends[:0:-1]):
-        series = _panel_series(quantizer.borders, low, high)
-        inside = (theta >= low) & (theta < high) if high < math.pi / 2 else theta >= low
-        for sign, codebook in ((1.0, right), (-1.0, right[:, ::-1])):
-            here = inside & (rho * sign > 0.0)
-            if here.any():
-                rows, columns = np.nonzero(here)
-                x = (2.0 * theta[here] - low - high) / (high - low)
-                weights = legendre.legvander(x, len(series) - 1)
-                # Of the last order on: the integral from x to the upper end.
-                terms = np.stack([_between(jumps, matrix, np.diff(codebook, axis=1)) for matrix in series])
-                value = _between(jumps, above, np.diff(codebook, axis=1))[rows, columns]
-                value += np.einsum("pk,kp->p", weights, terms[:, rows, columns])
-                out[here] += value / (2.0 * math.pi)
-        above = above + legendre.legval(-1.0, series)
+    for sign, codebook in ((1.0, right), (-1.0, right[:, ::-1])):
+        here = rho * sign > 0.0
+        if here.any():
+            integral = _integral(bits, jumps, np.diff(codebook, axis=1), np.where(here, theta, math.pi / 2))
+            out[here] += integral[here] / (2.0 * math.pi)
     return out
 
 
-def _between(left: Floats, matrix: Floats, right: Floats) -> Floats:
-    """Return sum_ijc left_aic matrix_ij right_bjc."""
-    return np.einsum("aic,ij,bjc->ab", left, matrix, right, optimize=True)
-
-
-def _panel_series(borders: Floats, low: float, high: float) -> Floats:
-    """Return the Legendre series, (order, borders, borders), of the integral from an angle to the panel's upper end."""
+def _integral(bits: int, left: Floats, right: Floats, theta: Floats) -> Floats:
+    """Return the integral from theta to pi/2 of sum_ijc left_aic exp(-X_ij) right_bjc, for jumps at the borders."""
+    borders = sketch_quantizer(bits).borders
+    ends = theta_panels(borders)
     x, weight = legendre.leggauss(_ORDER)
-    half = (high - low) / 2.0
-    theta = (low + high) / 2.0 + half * x
-    gap, tilt = (borders[:, None] - borders) ** 2 / 2.0, np.outer(borders, borders)
-    values = np.stack([np.exp(-np.minimum(gap / math.sin(t) ** 2 + tilt / (1.0 + math.cos(t)), 700.0)) for t in theta])
     project = (legendre.legvander(x, _ORDER - 1) * weight[:, None] * (np.arange(_ORDER) + 0.5)).T
-    series = np.tensordot(project, values, axes=1)
-    below = legendre.legint(series, lbnd=-1, axis=0) * half
-    above = -below
-    above[0] += legendre.legval(1.0, below)
-    return np.asarray(above)
+    gap, tilt = (borders[:, None] - borders) ** 2 / 2.0, np.outer(borders, borders)
+    out, first = np.zeros(theta.shape), float(theta.min())
+    for low, high in zip(ends[-2::-1], ends[:0:-1]):
+        half, values = (high - low) / 2.0, []
+        for t in (low + high) / 2.0 + half * x:
+            decay = np.exp(-np.minimum(gap / math.sin(t) ** 2 + tilt / (1.0 + math.cos(t)), 700.0))
+            values.append(sum((left[:, :, c] @ decay) @ right[:, :, c].T for c in range(left.shape[2])))
+        series = np.tensordot(project, np.array(values), axes=1)
+        below = legendre.legint(series, lbnd=-1, axis=0) * half
+        # From where the angle is within the panel, or from its lower end where the angle is below it.
+        place = np.clip((2.0 * theta - low - high) / (high - low), -1.0, 1.0)
+        whole = half * np.tensordot(weight, np.array(values), axes=1)
+        out += np.where(theta < high, whole - legendre.legval(place, below, tensor=False), 0.0)
+        if first >= low:
+            break
+    return out
