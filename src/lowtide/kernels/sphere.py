@@ -48,6 +48,7 @@ class Bessel(Kernel):
     scale: float = 1.0
     law: ClassVar[FrequencyLaw] = "sphere"
     positive: ClassVar[tuple[str, ...]] = ("scale",)
+    lengths: ClassVar[tuple[str, ...]] = ("scale",)
 
     def radial(self, distance: ArrayLike, n_features: int) -> NDArray[np.float64]:
         """Return the normalized Bessel function of distance / scale in n_features dimensions."""

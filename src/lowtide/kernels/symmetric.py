@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
 
 from lowtide._checks import check_interval, fail
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import FrequencyLaw, Kernel, length_of_gamma
 
 Floats = NDArray[np.float64]
 # Beyond this order K_nu overflows at distances where the kernel still differs from 1.
@@ -42,6 +42,7 @@ class Gaussian(Kernel):
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
     positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
+    lengths: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-distance^2 / (2 bandwidth^2))."""
@@ -77,7 +78,7 @@ class Gaussian(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel exp(-gamma |x - y|^2)."""
-        return cls(bandwidth=1.0 / math.sqrt(2.0 * gamma))
+        return cls(bandwidth=length_of_gamma(cls.__name__, gamma, 2.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -104,6 +105,7 @@ class Matern(Kernel):
     nu: float = 1.5
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
     positive: ClassVar[tuple[str, ...]] = ("length_scale", "nu")
+    lengths: ClassVar[tuple[str, ...]] = ("length_scale",)
 
     def check(self) -> None:
         """Refuse a length scale or an order outside its limits."""
@@ -172,7 +174,7 @@ class Matern(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel of order 1.5 with length_scale = 1 / sqrt(2 gamma)."""
-        return cls(length_scale=1.0 / math.sqrt(2.0 * gamma))
+        return cls(length_scale=length_of_gamma(cls.__name__, gamma, 2.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -197,6 +199,7 @@ class Laplace(Kernel):
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "independent"
     positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
+    lengths: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     @property
     def norm(self) -> float:
@@ -231,7 +234,7 @@ class Laplace(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel exp(-gamma |x - y|_1)."""
-        return cls(bandwidth=1.0 / gamma)
+        return cls(bandwidth=length_of_gamma(cls.__name__, gamma, 1.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -257,6 +260,7 @@ class Stable(Kernel):
     alpha: float = 1.5
     law: ClassVar[FrequencyLaw] = "independent"
     positive: ClassVar[tuple[str, ...]] = ("scale",)
+    lengths: ClassVar[tuple[str, ...]] = ("scale",)
 
     @property
     def norm(self) -> float:
