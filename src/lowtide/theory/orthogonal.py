@@ -308,8 +308,11 @@ def true_ranges(dimension: int, n_frequencies: int | None = None) -> tuple[float
 def _variance_end(blocks: Blocks, start: float) -> float:
     """Return the first z past `start` at which Var ORF > Var RFF.
 
-    p (Var RFF - Var ORF) = P j(z)^2 - (P-1) j(sqrt2 z) - j(2z)/2 - exp(-z^2) (1 - exp(-z^2)/2) with P =
-    sum_blocks size^2/p: the 1/2 of both variances is left out, so that the rest is compared to the last digit however small it is. In many
+    With P = sum_blocks size^2/p,
+
+        p (Var RFF - Var ORF) = P j(z)^2 - (P-1) j(sqrt2 z) - j(2z)/2 - exp(-z^2) (1 - exp(-z^2)/2):
+
+    the 1/2 of both variances is left out, so that the rest is compared to the last digit however small it is. In many
     dimensions j(z)^2 is the largest term up to next to a zero of j, in a gap that may be too narrow for a double: the
     sign at a zero is therefore taken with j(z) = 0.
     """
