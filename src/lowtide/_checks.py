@@ -34,7 +34,7 @@ def check_positive(owner: str, name: str, value: Any, remedy: str = "") -> float
 def check_interval(owner: str, name: str, value: Any, low: float, high: float, remedy: str = "") -> float:
     """Return value as float when low <= value <= high."""
     valid = isinstance(value, Real) and not isinstance(value, bool)
-    if not valid or not low <= value <= high:
+    if not valid or not low <= float(value) <= high:
         raise fail(owner, f"{name} must be a number from {low} to {high}", value, remedy)
     return float(value)
 

@@ -248,3 +248,11 @@ def test_it_stands_in_for_rbf_sampler():
     # Each entry has a standard error below 1/sqrt(2048) (pairs) and 1.23/sqrt(4096); 435 entries.
     assert max(errors) < 5 / np.sqrt(2048)
     assert set(vars(theirs)) & {"random_weights_", "random_offset_"} == {"random_weights_", "random_offset_"}
+
+
+@pytest.mark.parametrize("gamma", [1e300, 1e-300])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern"])
+def test_gamma_beyond_float32_is_refused(kernel, gamma):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ParameterError, match="RandomFeatures: gamma must be a number from .* Scale the columns of X"):
+        RandomFeatures(kernel, gamma=gamma, projection="iid").fit(X)

@@ -231,6 +231,9 @@ def test_clone_pickle_and_names():
         ({"gamma": -1.0}, "TernaryFeatures: gamma must be a finite number above 0"),
         ({"gamma": "auto"}, "TernaryFeatures: gamma must be 'scale', 'median' or a number"),
         ({"gamma": 1e6}, "decrease gamma"),
+        ({"gamma": 1e300}, r"TernaryFeatures: gamma must be a number from 5e-61 to 5e\+59"),
+        ({"gamma": 1e-300}, r"TernaryFeatures: gamma must be a number from 5e-61 to 5e\+59"),
+        ({"gamma": 1e-20}, r"must be at least 5e-09, got .* The features would all be 0: raise gamma"),
         ({"target": (0.001, 1.0)}, "Scale the data down"),
     ],
 )

@@ -91,3 +91,23 @@ def test_a_bad_gamma_is_refused_with_what_came(gamma):
     with pytest.raises(ParameterError, match="gamma must be") as caught:
         resolve(gamma)
     assert repr(gamma) in str(caught.value)
+
+
+@pytest.mark.parametrize("gamma", [1e300, 1e-300])
+@pytest.mark.parametrize(("norm", "limits"), [(1.0, r"1e-30 to 1e\+30"), (2.0, r"5e-61 to 5e\+59")])
+def test_gamma_that_stands_for_no_length_of_float32_rows_is_refused(norm, limits, gamma):
+    with pytest.raises(ParameterError, match=f"gamma must be a number from {limits}, got .* Scale the columns of X"):
+        resolve(gamma, norm=norm)
+
+
+@pytest.mark.parametrize("unit", [1e35, 1e-35])
+def test_scale_of_rows_in_such_units_is_refused(unit):
+    for name in ("scale", "median"):
+        with pytest.raises(ParameterError, match="gamma must be a number from .* Scale the columns of X"):
+            resolve(name, unit * X)
+
+
+@pytest.mark.parametrize("unit", [1e307, 1e-307])
+def test_scale_of_weights_is_that_of_their_ratios(unit):
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    assert resolve("scale", sample_weight=unit * weight) == resolve("scale", sample_weight=weight)

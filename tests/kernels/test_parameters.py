@@ -8,7 +8,17 @@ import pytest
 from sklearn.base import clone
 
 from lowtide.errors import LowtideError, ParameterError
-from lowtide.kernels import KERNELS, Bessel, Gaussian, Laplace, Matern, Stable
+from lowtide.kernels import (
+    KERNELS,
+    Bessel,
+    CoshGaussian,
+    Gaussian,
+    Laplace,
+    Matern,
+    ShiftGaussian,
+    SinhGaussian,
+    Stable,
+)
 
 OBJECTS = [Gaussian(0.3), Laplace(2), Matern(1.5, nu=np.float32(0.75)), Stable(np.float64(0.1), alpha=1), Bessel(7.0)]
 
@@ -107,3 +117,33 @@ def test_set_params_names_the_parameters_there_are():
 def test_an_unknown_kernel_name_lists_the_known_ones():
     with pytest.raises(LowtideError, match="kernel must be one of 'rbf', 'laplacian', .* got 'gauss'"):
         KERNELS["gauss"]
+
+
+LENGTHS = [(Gaussian, "bandwidth"), (Laplace, "bandwidth"), (Matern, "length_scale"), (Stable, "scale")]
+LENGTHS += [(Bessel, "scale"), (ShiftGaussian, "bandwidth"), (SinhGaussian, "bandwidth"), (CoshGaussian, "bandwidth")]
+
+
+@pytest.mark.parametrize("value", [1e300, 1e31, 1e-31, 1e-300])
+@pytest.mark.parametrize(("kernel", "name"), LENGTHS)
+def test_lengths_whose_frequencies_leave_float32_are_refused(kernel, name, value):
+    with pytest.raises(ParameterError, match=rf"^{kernel.__name__}: {name} must be a number from 1e-30 to 1e\+30, got"):
+        kernel(**{name: value})
+
+
+@pytest.mark.parametrize("value", [1e30, 1e-30, np.float32(1e20)])
+@pytest.mark.parametrize(("kernel", "name"), LENGTHS[:4])
+def test_lengths_at_the_limits_have_frequencies_in_float32(kernel, name, value):
+    frequencies = kernel(**{name: value}).sample(np.random.default_rng(0), 3, 1000).astype(np.float32)
+    assert np.isfinite(frequencies).all()
+
+
+@pytest.mark.parametrize("gamma", [1e300, 1e-300, 0.0, -1.0, np.inf, np.nan, "scale"])
+@pytest.mark.parametrize("kernel", [Gaussian, Laplace, Matern])
+def test_gamma_that_stands_for_no_length_is_refused(kernel, gamma):
+    with pytest.raises(ParameterError, match=f"^{kernel.__name__}: gamma must be a"):
+        kernel.from_gamma(gamma)
+
+
+@pytest.mark.parametrize("gamma", [5e59, 5e-61])
+def test_gamma_at_the_limits_is_a_kernel(gamma):
+    assert Gaussian.from_gamma(gamma).bandwidth == pytest.approx((2 * gamma) ** -0.5, rel=1e-15)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lowtide.errors import ParameterError
-from lowtide.kernels import Bessel, normalized_bessel
+from lowtide.kernels import Bessel, log_normalized_bessel, normalized_bessel
 
 
 def exact(d, z):
@@ -16,12 +16,34 @@ def exact(d, z):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 30, 200, 201, 300, 784, 1000, 5000])
 def test_normalized_bessel_matches_forty_digits(d):
-    # Both sides of every change of formula: z^2 = 2d and z = nu/2.
-    z = np.unique(
-        np.concatenate([[0, 1e-9, 0.3], np.sqrt(2 * d) * np.array([0.5, 0.999, 1.001, 2]), [d / 4.001, d / 3]])
-    )
+    z = both_sides_of_every_change_of_formula(d)
     expected = [exact(d, value) for value in z]
-    np.testing.assert_allclose(normalized_bessel(d, z), expected, rtol=2e-11, atol=1e-15)
+    np.testing.assert_allclose(normalized_bessel(d, z), expected, rtol=1e-12, atol=1e-15)
+
+
+def both_sides_of_every_change_of_formula(d):
+    """Return distances at z^2 = 2d and nu (1 - (z/nu)^2)^1.5 = 65, up to the first zero, just above nu."""
+    nu = max(d / 2 - 1, 65.0)
+    border = nu * np.sqrt(1 - (65 / nu) ** (2 / 3))
+    steps = np.array([0.999, 1.001])
+    z = np.concatenate([[0, 1e-9, 0.3, d / 4, d / 3], np.sqrt(2 * d) * np.array([0.5, 2]), np.sqrt(2 * d) * steps])
+    return np.unique(np.concatenate([z, border * steps]))
+
+
+@pytest.mark.parametrize("d", [2, 3, 60, 62, 200, 1000, 5000])
+def test_logarithm_and_sign_are_those_of_forty_digits(d):
+    z = np.append(both_sides_of_every_change_of_formula(d), [0.6 * d, 1.1 * d])
+    sign, log = log_normalized_bessel(d, z)
+    with mpmath.workdps(60):
+        values = [mpmath.hyp0f1(mpmath.mpf(d) / 2, -(mpmath.mpf(x) ** 2) / 4, maxprec=20_000) for x in z]
+        np.testing.assert_array_equal(sign, [float(mpmath.sign(value)) for value in values])
+        np.testing.assert_allclose(log, [float(mpmath.log(abs(value))) for value in values], rtol=0, atol=1e-12)
+
+
+def test_logarithm_keeps_its_shape_and_is_finite_at_the_ends():
+    sign, log = log_normalized_bessel(500, [[0.0], [1e300]])
+    assert sign.shape == log.shape == (2, 1)
+    assert np.all(np.isfinite(log))
 
 
 def test_normalized_bessel_is_even_and_keeps_its_shape():

@@ -14,6 +14,7 @@ import lowtide as lt
 from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.kernels import Gaussian, ShiftGaussian, SinhGaussian, SymmetricPart
+from lowtide.learners.asymmetric_lssvc import content_folds
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((60, 3))
@@ -122,10 +123,88 @@ def test_stable_strength_keeps_the_system_positive_definite():
     np.testing.assert_allclose(model.decision_function(X), (source + target) / 2, atol=1e-8)
 
 
+@pytest.mark.parametrize("role", ["both", "source", "target"])
+@pytest.mark.parametrize("system", ["ridge", "ask_ls"])
+def test_automatic_strength_has_the_least_error_on_rows_held_out(system, role):
+    encoder = FrozenEstimator(features().fit(X))
+    model = AsymmetricLSSVC(encoder, C="auto", system=system, role=role).fit(X, TWO)
+    fold = content_folds(X)
+
+    def error(C):
+        total = 0.0
+        for i in range(3):
+            seen = fold != i
+            part = AsymmetricLSSVC(encoder, C=C * len(X) / seen.sum(), system=system, role=role)
+            total += np.sum((TWO[~seen] - part.fit(X[seen], TWO[seen]).decision_function(X[~seen])) ** 2)
+        return total
+
+    stable = AsymmetricLSSVC(encoder, system=system).fit(X, TWO).C_
+    steps = np.log10(model.C_ / stable) * 2
+    assert steps == pytest.approx(round(steps), abs=1e-6)
+    beside = [model.C_ * factor for factor in (10**-0.5, 10**0.5)]
+    if system == "ask_ls":  # never beyond what keeps the system positive definite
+        beside = [C for C in beside if 1.01 * stable > C]
+    assert error(model.C_) <= min(error(C) for C in [*beside, stable])
+
+
+def test_strength_that_is_given_is_taken_and_automatic_strength_beats_a_bad_one():
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((300, 3))
+    y = np.where(rows[:, 0] * rows[:, 1] + 0.3 * rng.standard_normal(300) > 0, 1, -1)
+    scores = {}
+    for C in (1e-6, 1e3, "auto"):
+        model = AsymmetricLSSVC(features(n_components=200), C=C).fit(rows[:150], y[:150])
+        scores[C] = model.score(rows[150:], y[150:])
+        assert C == "auto" or C == model.C_
+    assert scores["auto"] > max(scores[1e-6], scores[1e3]) + 0.05
+
+
+@pytest.mark.parametrize("system", ["ridge", "ask_ls"])
+def test_automatic_strength_counts_a_row_of_weight_two_as_two_rows(system):
+    weight = RNG.integers(0, 4, 60)
+    encoder = FrozenEstimator(features().fit(X))
+    weighted = AsymmetricLSSVC(encoder, C="auto", system=system).fit(X, TWO, sample_weight=weight)
+    rows, labels = np.repeat(X, weight, axis=0), np.repeat(TWO, weight)
+    repeated = AsymmetricLSSVC(encoder, C="auto", system=system).fit(rows, labels)
+    assert pytest.approx(repeated.C_, rel=1e-9) == weighted.C_
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-7)
+
+
+def test_automatic_strength_depends_on_no_order_nor_on_how_rows_are_stored():
+    encoder = FrozenEstimator(features().fit(X))
+    order = np.random.default_rng(3).permutation(60)
+    chosen = [
+        AsymmetricLSSVC(encoder, C="auto").fit(rows, y).C_
+        for rows, y in ((X, TWO), (X[order], TWO[order]), (sparse.csr_array(X), TWO))
+    ]
+    np.testing.assert_allclose(chosen, chosen[0], rtol=1e-9)
+    np.testing.assert_array_equal(content_folds(X), content_folds(sparse.csr_array(X)))
+    assert content_folds(np.array([[0.0, 1.0]])) == content_folds(np.array([[-0.0, 1.0]]))
+    # No third is far from a third: within five standard deviations.
+    many = np.bincount(content_folds(np.random.default_rng(0).standard_normal((9000, 2))), minlength=3)
+    assert np.all(np.abs(many - 3000) < 5 * np.sqrt(9000 * 2 / 9))
+
+
+def test_automatic_strength_is_kept_by_files(tmp_path):
+    model = AsymmetricLSSVC(features(), C="auto").fit(X, THREE)
+    lt.save(model, tmp_path / "model.lowtide", weights="float64")
+    back = lt.load(tmp_path / "model.lowtide")
+    assert back.C == "auto"
+    assert back.C_ == model.C_
+    np.testing.assert_allclose(back.decision_function(X), model.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("C", ["stable", "auto"])
+def test_two_rows_are_enough(C):
+    model = AsymmetricLSSVC(features(), C=C).fit(X[:2], [0, 1])
+    assert model.score(X[:2], [0, 1]) == 1.0
+
+
+@pytest.mark.parametrize("C", ["stable", "auto"])
 @pytest.mark.parametrize("bits", [None, 1])
-def test_rows_that_are_all_equal_have_a_model(bits):
+def test_rows_that_are_all_equal_have_a_model(bits, C):
     rows = np.ones((10, 3))
-    model = AsymmetricLSSVC(features(bits=bits)).fit(rows, np.arange(10) % 2)
+    model = AsymmetricLSSVC(features(bits=bits), C=C).fit(rows, np.arange(10) % 2)
     assert model.C_ == 1.0
     np.testing.assert_allclose(model.decision_function(rows), 0.0, atol=1e-6)
 
@@ -216,7 +295,7 @@ def test_no_rows_have_no_scores():
     ("parameters", "message"),
     [
         ({"C": 0.0}, "C must be"),
-        ({"C": "auto"}, "C must be"),
+        ({"C": "best"}, "C must be"),
         ({"system": "least squares"}, "system must be one of"),
         ({"role": "middle"}, "role must be one of"),
         ({"side": "left"}, "side must be one of"),

@@ -69,7 +69,8 @@ def test_unknown_layout_is_refused():
 def test_layout_variance_of_the_full_pair_is_the_orthogonal_variance(d, p):
     blocks = block_sizes(d, p)
     free = layout_variance(Blocks("free", d, blocks), rff_variance(1, Z), chi_covariance(d, Z))
-    fixed = layout_variance(Blocks("fixed", d, blocks), orf_variance(d, 1, Z), haar_covariance(d, Z))
+    haar = Blocks("fixed", d, blocks)
+    fixed = layout_variance(haar, orf_variance(d, 1, Z), covariance(Bessel(), haar, Z))
     np.testing.assert_allclose(free, orf_chi_variance(d, p, Z), rtol=0, atol=1e-16)
     np.testing.assert_allclose(fixed, orf_variance(d, p, Z), rtol=0, atol=1e-16)
 

@@ -85,6 +85,39 @@ def test_haar_covariance_is_minus_z4_over_2d2_d_plus_2_near_zero():
     )
 
 
+def kernel_in_digits(d, z):
+    """Return j at z, sqrt2 z and 2 z."""
+    z = mpmath.mpf(float(z))
+    square = [z**2, 2 * z**2, 4 * z**2]
+    if z < 2000:
+        return [mpmath.hyp0f1(mpmath.mpf(d) / 2, -s / 4) for s in square]
+    nu = mpmath.mpf(d) / 2 - 1
+    return [mpmath.gamma(nu + 1) * (4 / s) ** (nu / 2) * mpmath.besselj(nu, mpmath.sqrt(s)) for s in square]
+
+
+def variance_in_digits(d, p, kernel):
+    """Return sum_blocks size [(1 + j(2z))/2 - j(z)^2 + (size - 1) (j(sqrt2 z) - j(z)^2)] / p^2."""
+    j, j_sqrt2, j_2 = kernel
+    single, pair = (1 + j_2) / 2 - j**2, j_sqrt2 - j**2
+    return sum(size * (single + (size - 1) * pair) for size in block_sizes(d, p)) / mpmath.mpf(p) ** 2
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 5, 8, 16, 33, 64, 100, 300, 1000])
+def test_orthogonal_variances_have_their_digits_at_all_distances(d):
+    # Over full blocks the variance at z = 1e-6 is 1e-65 to 1e-53, the square of one of 1e-16 that each part rounds to.
+    root = np.sqrt(d)
+    z = np.array([1e-6, 1e-3, 0.1, 0.5, 0.3 * root, root, 1.999 * root, 2.001 * root, 3 * root, 100 * root])
+    haar = Blocks("fixed", d, (d,))
+    with mpmath.workdps(120):
+        kernels = [kernel_in_digits(d, value) for value in z]
+        pairs = [float(j_sqrt2 - j**2) for j, j_sqrt2, _ in kernels[:-1]]
+        # The series of the first half ends at 2 sqrt d, where its largest term is e^8 of the sum: 1e-16 e^8 = 3e-13.
+        np.testing.assert_allclose(covariance(Bessel(), haar, z[:-1]), pairs, rtol=2e-12)
+        for p in sorted({1, 2, d // 2, d, d + d // 2, 3 * d}):
+            exact = [float(variance_in_digits(d, p, kernel)) for kernel in kernels]
+            np.testing.assert_allclose(orf_variance(d, p, z), exact, rtol=1e-12)
+
+
 def test_variances_are_never_negative_nor_nan():
     z = np.concatenate([np.geomspace(1e-9, 1e-3, 50), [0.0, 1e3, np.inf]])
     for d in (2, 3, 64, 1000):
@@ -168,6 +201,45 @@ def test_true_variance_range_has_the_documented_values(d, end):
     found = true_ranges(d)[2]
     assert found == pytest.approx(end, abs=0.02)
     assert found > orf_ranges(d).variance_order
+
+
+# Roots of Var ORF = Var RFF to 20 digits, from 420 digits of both variances; no earlier one on a grid of step 1/4.
+VARIANCE_ENDS = {
+    (2, 1): 2.9314497879439003, (2, 2): 4.5443011911676319, (3, 3): 4.7863281247660372, (16, 1): 10.876194732427736,
+    (16, 5): 10.517679551807428, (33, 33): 18.141434878348542, (100, 1): 56.072198299067787,
+    (100, 100): 56.118263709627706, (100, 250): 56.118263728145702, (300, 1): 159.03305282710681,
+    (300, 300): 159.86637007726339, (1000, 1000): 522.66389129710700,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("d", "p"), VARIANCE_ENDS)
+def test_true_variance_range_ends_at_the_root(d, p):
+    assert true_ranges(d, p)[2] == pytest.approx(VARIANCE_ENDS[d, p], abs=1e-10)
+
+
+def test_true_variance_range_has_the_sign_at_a_zero_that_a_double_misses():
+    # d = 1000, p = 1: between the third zero of j and the root before it there are 2e-35.
+    assert true_ranges(1000, 1)[2] == pytest.approx(534.47976972338216, abs=1e-10)
+
+
+@pytest.mark.parametrize("d", [5000, 10_000])
+def test_true_ranges_are_found_where_kernel_and_bounds_underflow(d):
+    lower, upper, variance = true_ranges(d)
+    assert np.exp(-(upper**2) / (2 * d)) < 1e-270
+    assert lower == pytest.approx(orf_ranges(d).first_zero, rel=1e-12)
+    assert upper == pytest.approx(d, rel=1e-3)
+    assert orf_ranges(d).first_zero < variance < orf_ranges(d).first_zero + 100
+
+
+@pytest.mark.parametrize(("d", "p"), [(5, 5), (100, 7), (1000, 1000)])
+def test_variance_bounds_keep_their_digits_at_small_distances(d, p):
+    z = np.array([1e-7, 1e-4, 0.1])
+    with mpmath.workdps(60):
+        narrow, wide = ([mpmath.exp(-(mpmath.mpf(v) ** 2) / scale) for v in z] for scale in (1, d))
+        lower = [float(((1 + n**2) / 2 + (p - 1) * n) / p - w) for n, w in zip(narrow, wide)]
+        upper = [float(((1 + w**2) / 2 + (p - 1) * w) / p - n) for n, w in zip(narrow, wide)]
+    # Three roundings of parts that are at most twice the result.
+    np.testing.assert_allclose(variance_bounds(d, p, z), [lower, upper], rtol=2e-15)
 
 
 def test_second_constant_exists_from_five_dimensions_and_wins_from_33():

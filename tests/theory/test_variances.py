@@ -1,10 +1,11 @@
 """Variances per frequency by name, the constants they are made of, and those of blocks of a measure."""
 
+import mpmath
 import numpy as np
 import pytest
 
 from lowtide.errors import ParameterError
-from lowtide.kernels import CoshGaussian, Gaussian, Laplace, ShiftGaussian, SignedMeasureKernel, SinhGaussian
+from lowtide.kernels import CoshGaussian, Gaussian, Laplace, ShiftGaussian, SignedMeasureKernel, SinhGaussian, Stable
 from lowtide.maps import Cosine, CosSin
 from lowtide.quantizers import LloydMax, Stochastic
 from lowtide.theory import (
@@ -236,3 +237,30 @@ def test_phase_form_of_a_kernel_without_one_is_refused():
         measure_variance(SignedMeasureKernel(), [0.0], form="phase")
     with pytest.raises(ParameterError, match="'blocks', 'phase'"):
         measure_variance(Gaussian(), [0.0], form="both")
+
+
+POWERS = [(Gaussian(1.5), 1.5 * 2**0.5, 2.0), (Laplace(0.7), 0.7, 1.0), (Stable(2.0, 1.5), 2.0, 1.5)]
+POWERS += [(Stable(2.0, 2.0), 2.0, 2.0), (Stable(2.0, 1.9), 2.0, 1.9)]
+
+
+@pytest.mark.parametrize(("kernel", "scale", "alpha"), POWERS, ids=lambda value: repr(value))
+def test_variances_keep_their_digits_at_small_distances(kernel, scale, alpha):
+    # The two parts of a stable kernel of 1.9 differ by 7%: fifteen times the rounding of each.
+    s = np.array([1e-9, 1e-6, 1e-3, 0.1, 1.0, 5.0, 1e200])
+    with mpmath.workdps(120):
+        power = [(mpmath.mpf(value) / mpmath.mpf(scale)) ** mpmath.mpf(alpha) for value in s[:-1]]
+        kappa, kappa2 = ([mpmath.exp(-factor * p) for p in power] for factor in (1, mpmath.mpf(2) ** mpmath.mpf(alpha)))
+        exact = [float((1 + b) / 2 - a**2) for a, b in zip(kappa, kappa2)]
+    found = unbiased_variance("pair").at(kernel, s, n_features=3)
+    np.testing.assert_allclose(found, [*exact, 0.5], rtol=4e-15 if alpha != 1.9 else 4e-14)
+    (block,) = kernel.measures(1)
+    np.testing.assert_allclose(block_variance(block, s[:-1, None]), exact, rtol=4e-15 if alpha != 1.9 else 4e-14)
+
+
+def test_variance_of_the_phase_form_keeps_its_digits_next_to_the_peak():
+    kernel = ShiftGaussian([0.5, -0.25], 1.5)
+    near = np.array([-0.5 + 2.0**-20, 0.25])
+    mass = kernel.phase_measure(2).mass
+    assert measure_variance(kernel, near, "phase") == pytest.approx(
+        mass**2 * rff_variance(1, 2.0**-20 / 1.5), rel=1e-13
+    )

@@ -40,6 +40,8 @@ _ENOUGH_TERMS = 30
 _MOST_SPARSE = 0.9
 # Variance of trits below which a feature changes once in a thousand rows.
 _LEAST_VARIANCE = 1e-3
+# 2 gamma |x - mean|^2 below which one feature in ten thousand is not 0; fewer as its root.
+_SMALLEST_TAU = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +313,10 @@ class TernaryFeatures(Encoder):
         # Rounded, so that the order of a sum does not move thresholds.
         mean = spread.mean.astype(np.float32).astype(np.float64)
         tau = float(f"{scale**2 * spread.per_row:.10g}") or 1.0
+        if gamma is not None and tau < _SMALLEST_TAU:
+            need = f"gamma times the rows' mean squared distance from their mean must be at least {_SMALLEST_TAU / 2:g}"
+            remedy = "The features would all be 0: raise gamma, or use gamma='scale'."
+            raise fail("TernaryFeatures", need, gamma * spread.per_row, remedy)
         match = self._solve(target, tau)
         projection = SparseTernary(sparsity).draw(rows.shape[1], n_components, seed)
         self.drawn_ = DrawnTernary(

@@ -8,7 +8,7 @@ from lowtide.kernels.custom import ComplexMeasureKernel, SignedMeasureKernel, Sy
 from lowtide.kernels.masses import (
     Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )
-from lowtide.kernels.sphere import Bessel, normalized_bessel
+from lowtide.kernels.sphere import Bessel, log_normalized_bessel, normalized_bessel
 from lowtide.kernels.symmetric import Gaussian, Laplace, Matern, Stable
 from lowtide.spec import Registry
 
@@ -17,7 +17,7 @@ __all__ = [  # noqa: RUF022
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
     "SymmetricPart", "Frequencies", "MeasureBlock",
     "Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses",
-    "distances", "normalized_bessel", "resolve_gamma",
+    "distances", "log_normalized_bessel", "normalized_bessel", "resolve_gamma",
 ]
 # fmt: on
 # isort: on

@@ -26,6 +26,7 @@ class GaussianRidge(MeasureKernel):
 
     bandwidth: float
     positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
+    lengths: ClassVar[tuple[str, ...]] = ("bandwidth",)
     # The parameter that r follows from.
     vector: ClassVar[str] = "beta"
 

@@ -21,11 +21,15 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from lowtide._checks import check_positive, fail
+from lowtide._checks import check_interval, check_positive, fail
 from lowtide.spec import Spec
 
 Floats = NDArray[np.float64]
 FrequencyLaw = Literal["gaussian_mixture", "sphere", "independent", "joint"]
+
+# Lengths beyond which frequencies, and their products with rows, leave float32. A user's data has other units there.
+_SHORTEST, _LONGEST = 1e-30, 1e30
+_UNITS = "Scale the columns of X: their unit is far from the kernel's."
 
 # Rows that the median of distances is taken over, and rows in flight.
 _MEDIAN_ROWS = 1000
@@ -119,16 +123,21 @@ class MeasureKernel(Spec):
     """A kernel k(x, y) = kappa(x - y) of differences, symmetric or not.
 
     `closed_form` says whether its blocks know their characteristic functions, and so variances are exact; `positive`
-    names the parameters that must be finite numbers above 0.
+    names the parameters that must be finite numbers above 0, `lengths` those among them that distances are divided by:
+    they must be from 1e-30 to 1e30, so that frequencies stay within float32.
     """
 
     closed_form: ClassVar[bool] = True
     positive: ClassVar[tuple[str, ...]] = ()
+    lengths: ClassVar[tuple[str, ...]] = ()
 
     def check(self) -> None:
         """Refuse parameters outside their limits."""
+        owner, params = type(self).__name__, self.get_params()
         for name in self.positive:
-            check_positive(type(self).__name__, name, self.get_params()[name])
+            check_positive(owner, name, params[name])
+        for name in self.lengths:
+            check_interval(owner, name, params[name], _SHORTEST, _LONGEST, _UNITS)
 
     @abstractmethod
     def at(self, difference: ArrayLike) -> Floats:
@@ -179,6 +188,15 @@ class Kernel(MeasureKernel, Frequencies):
     @abstractmethod
     def mean_projection(self, n_features: int) -> float:
         """Return C_Lambda, the largest E|omega . u| over unit vectors u, infinite for heavy tails."""
+
+    def cosine_variance(self, distance: ArrayLike, n_features: int) -> Floats:
+        """Return the variance of cos(omega.u), |u| = distance: (1 + kappa(2s))/2 - kappa(s)^2, elementwise.
+
+        The absolute error is 1e-16; a kernel that can do without the difference keeps its digits near 0.
+        """
+        s = np.asarray(distance, dtype=np.float64)
+        value = (1.0 + self.radial(2 * s, n_features)) / 2 - self.radial(s, n_features) ** 2
+        return np.asarray(np.maximum(value, 0.0))
 
     def density(self, W: ArrayLike) -> Floats:
         """Return the density of the frequencies at rows of W, (n, n_features); only some kernels know it."""
@@ -241,6 +259,21 @@ def _float64(X: Any) -> Any:
     return rows
 
 
+def length_of_gamma(owner: str, gamma: Any, norm: float) -> float:
+    """Return the length that scikit-learn's gamma stands for, 1/sqrt(2 gamma) or 1/gamma for l1; refuse the extreme.
+
+    Examples
+    --------
+    >>> length_of_gamma("Gaussian", 0.5, 2.0), length_of_gamma("Laplace", 0.5, 1.0)
+    (1.0, 2.0)
+    """
+    check_positive(owner, "gamma", gamma)
+    low, high = (5e-61, 5e59) if norm == 2.0 else (1e-30, 1e30)  # of the longest and the shortest length
+    check_interval(owner, "gamma", gamma, low, high, _UNITS)
+    length = 1.0 / math.sqrt(2.0 * gamma) if norm == 2.0 else 1.0 / gamma
+    return min(max(length, _SHORTEST), _LONGEST)
+
+
 def resolve_gamma(
     gamma: Any,
     X: Any,
@@ -253,7 +286,8 @@ def resolve_gamma(
 
     "scale" is 1/(d variance) for l2 kernels and 1/(d standard deviation) for l1, over all entries of X, weighted by
     rows; "median" is 1/(2 median^2) or 1/median of the pairwise distances of at most 1000 seeded rows. Both are 1.0
-    for constant data.
+    for constant data. A gamma of which no float32 rows have a use, above 5e59 or below 5e-61 (1e30 and 1e-30 for l1),
+    is refused.
 
     Examples
     --------
@@ -262,7 +296,8 @@ def resolve_gamma(
     0.5
     """
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
-        return check_positive(owner, "gamma", gamma)
+        length_of_gamma(owner, gamma, norm)
+        return float(gamma)
     if not isinstance(gamma, str) or gamma not in ("scale", "median"):
         raise fail(owner, "gamma must be 'scale', 'median' or a number above 0", gamma)
     if gamma == "scale":
@@ -272,16 +307,22 @@ def resolve_gamma(
         pairs = distances(chosen, chosen, norm)[np.triu_indices(chosen.shape[0], k=1)]
         weight, spread = 2.0 if norm == 2.0 else 1.0, float(np.median(pairs)) if pairs.size else 0.0
     scale = weight * (spread**2 if norm == 2.0 else spread)
-    return float(f"{1.0 / scale:.10g}") if scale > 0 and math.isfinite(1.0 / scale) else 1.0
+    if not scale > 0 or math.isinf(1.0 / scale):
+        return 1.0
+    found = float(f"{1.0 / scale:.10g}")
+    length_of_gamma(owner, found, norm)
+    return found
 
 
 def _spread(X: Any, sample_weight: Floats | None) -> float:
     """Return the standard deviation of all entries, block by block, by merging means and squares."""
     total, mean, square = 0.0, 0.0, 0.0
+    # In units of the largest weight, so that no sum overflows.
+    unit = 1.0 if sample_weight is None else float(np.max(sample_weight, initial=0.0)) or 1.0
     for start in range(0, X.shape[0], _BLOCK_ROWS):
         block = X[start : start + _BLOCK_ROWS]
         rows = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[start : start + _BLOCK_ROWS]
+        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[start : start + _BLOCK_ROWS] / unit
         size = float(weights.sum()) * rows.shape[1]
         if size <= 0:
             continue

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
 
 from lowtide._checks import check_interval, fail
-from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.kernels.base import FrequencyLaw, Kernel, length_of_gamma
 
 Floats = NDArray[np.float64]
 # Beyond this order K_nu overflows at distances where the kernel still differs from 1.
@@ -20,7 +20,7 @@ _LARGEST_ORDER = 80.0
 # kernel (by 3% at nu = 0.1). Cutting them there moves it only at distances below 1e-5 length_scale.
 _LONGEST = 1e5
 _SMALLEST = 1e-300
-# Every Matern kernel is 0 in double precision at this argument.
+# Every kernel here is 0 in double precision at this argument.
 _FAR = 1e4
 
 
@@ -42,11 +42,17 @@ class Gaussian(Kernel):
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
     positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
+    lengths: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-distance^2 / (2 bandwidth^2))."""
-        z = np.asarray(distance, dtype=np.float64) / self.bandwidth
+        z = np.minimum(np.asarray(distance, dtype=np.float64) / self.bandwidth, _FAR)
         return np.exp(-0.5 * z * z)
+
+    def cosine_variance(self, distance: ArrayLike, n_features: int) -> Floats:
+        """Return (1 - kappa^2)^2/2, since kappa(2s) = kappa(s)^4."""
+        z = np.minimum(np.abs(np.asarray(distance, dtype=np.float64)) / self.bandwidth, _FAR)
+        return np.asarray(np.expm1(-z * z) ** 2 / 2)
 
     def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw normal frequencies, shape (n_features, size)."""
@@ -77,7 +83,7 @@ class Gaussian(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel exp(-gamma |x - y|^2)."""
-        return cls(bandwidth=1.0 / math.sqrt(2.0 * gamma))
+        return cls(bandwidth=length_of_gamma(cls.__name__, gamma, 2.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -104,6 +110,7 @@ class Matern(Kernel):
     nu: float = 1.5
     law: ClassVar[FrequencyLaw] = "gaussian_mixture"
     positive: ClassVar[tuple[str, ...]] = ("length_scale", "nu")
+    lengths: ClassVar[tuple[str, ...]] = ("length_scale",)
 
     def check(self) -> None:
         """Refuse a length scale or an order outside its limits."""
@@ -172,7 +179,7 @@ class Matern(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel of order 1.5 with length_scale = 1 / sqrt(2 gamma)."""
-        return cls(length_scale=1.0 / math.sqrt(2.0 * gamma))
+        return cls(length_scale=length_of_gamma(cls.__name__, gamma, 2.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -197,6 +204,7 @@ class Laplace(Kernel):
     bandwidth: float = 1.0
     law: ClassVar[FrequencyLaw] = "independent"
     positive: ClassVar[tuple[str, ...]] = ("bandwidth",)
+    lengths: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     @property
     def norm(self) -> float:
@@ -206,6 +214,10 @@ class Laplace(Kernel):
     def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-distance / bandwidth)."""
         return np.exp(-np.asarray(distance, dtype=np.float64) / self.bandwidth)
+
+    def cosine_variance(self, distance: ArrayLike, n_features: int) -> Floats:
+        """Return (1 - kappa^2)/2, since kappa(2s) = kappa(s)^2."""
+        return np.asarray(-np.expm1(-2.0 * np.abs(np.asarray(distance, dtype=np.float64)) / self.bandwidth) / 2)
 
     def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw Cauchy coordinates, shape (n_features, size)."""
@@ -231,7 +243,7 @@ class Laplace(Kernel):
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel exp(-gamma |x - y|_1)."""
-        return cls(bandwidth=1.0 / gamma)
+        return cls(bandwidth=length_of_gamma(cls.__name__, gamma, 1.0))
 
 
 @dataclass(eq=False, repr=False)
@@ -257,6 +269,7 @@ class Stable(Kernel):
     alpha: float = 1.5
     law: ClassVar[FrequencyLaw] = "independent"
     positive: ClassVar[tuple[str, ...]] = ("scale",)
+    lengths: ClassVar[tuple[str, ...]] = ("scale",)
 
     @property
     def norm(self) -> float:
@@ -270,7 +283,14 @@ class Stable(Kernel):
 
     def radial(self, distance: ArrayLike, n_features: int) -> Floats:
         """Return exp(-(distance / scale)^alpha)."""
-        return np.exp(-((np.asarray(distance, dtype=np.float64) / self.scale) ** self.alpha))
+        return np.exp(-(np.minimum(np.asarray(distance, dtype=np.float64) / self.scale, _FAR) ** self.alpha))
+
+    def cosine_variance(self, distance: ArrayLike, n_features: int) -> Floats:
+        """Return (1 - kappa^2) - (1 - kappa2)/2, whose parts differ by a factor 2^(2 - alpha) near 0."""
+        power = np.minimum(np.abs(np.asarray(distance, dtype=np.float64)) / self.scale, _FAR) ** self.alpha
+        if self.alpha == 2.0:
+            return np.asarray(np.expm1(-2.0 * power) ** 2 / 2)
+        return np.asarray(np.expm1(-(2.0**self.alpha) * power) / 2 - np.expm1(-2.0 * power))
 
     def sample(self, rng: np.random.Generator, n_features: int, size: int) -> Floats:
         """Draw stable coordinates by the method of Chambers, Mallows and Stuck, shape (n_features, size)."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, eigs
 from sklearn.base import ClassifierMixin
@@ -20,12 +21,17 @@ from lowtide.learners.decision import Decision, RightWeights, Side
 from lowtide.learners.design import Design, encoded_design, is_source
 from lowtide.learners.learner import Learner
 from lowtide.learners.rules import ArgMax
+from lowtide.learners.training import lowest
 
 Array = NDArray[Any]
 _ROLES = ("both", "source", "target")
 # g in units of the inverse of the largest singular value: within the range where AsK-LS is positive definite, and where
 # ridge damps components below a thirtieth of the largest.
 _STABLE = {"ask_ls": 0.9, "ridge": 30.0}
+# What C="auto" chooses from, in the same unit, around what "stable" takes: AsK-LS stays positive definite.
+_CANDIDATES = {"ask_ls": 0.9 * 10.0 ** np.arange(-3.0, 0.1, 0.5), "ridge": 30.0 * 10.0 ** np.arange(-3.0, 4.1, 0.5)}
+_FOLDS = 3
+_BLOCK_ROWS = 4096
 # Below this the solution is rounding.
 _SMALLEST_RCOND = 1e-13
 _DENSE_BELOW = 32
@@ -47,9 +53,10 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is
         `AsymmetricFeatures` of its default kernel with `n_components` and no coded side. An encoder without a right
         side counts as symmetric.
-    C : float or "stable", default="stable"
+    C : float, "stable" or "auto", default="stable"
         Inverse regularization, g = 2 C. With a symmetric kernel AsK-LS is `KernelClassifier` of that C. "stable"
-        is 0.9 of the largest at which AsK-LS is positive definite, see Notes; for ridge 33 times as much.
+        is 0.9 of the largest at which AsK-LS is positive definite, see Notes; for ridge 33 times as much. "auto" is
+        the one of least squared error on held-out rows, of the scores that decide, see Notes.
     system : {"ridge", "ask_ls"}, default="ridge"
         Ridge regression of the labels on the columns of the kernel matrix and on its rows, or the AsK-LS system, a
         saddle that is erratic unless the kernel is nearly symmetric.
@@ -82,6 +89,11 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
     gain g sigma (cos theta - g sigma)/(1 - g^2 sigma^2), of the wrong sign between cos theta and 1; with ridge it is
     g^2 sigma^2/(1 + g^2 sigma^2) whatever the angle.
 
+    "auto" walks downhill from "stable" in half decades, three down and for ridge four up. Each third of the rows is
+    scored by a fit on the others, as a source, a target or both, as `role` says; about fifteen solves in all. Which
+    third a row belongs to follows from its values alone: no random number is drawn, equal rows are held out together,
+    and a row of weight 2 counts as two rows.
+
     References
     ----------
     AsK-LS (He, He, Shi, Huang and Suykens), learning with asymmetric kernels: least squares and feature interpretation.
@@ -102,7 +114,7 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
     fitted_numbers = ("C_",)
     features: Encoder | None = None
     _: KW_ONLY
-    C: float | Literal["stable"] = "stable"
+    C: float | Literal["stable", "auto"] = "stable"
     system: Literal["ridge", "ask_ls"] = "ridge"
     role: Literal["both", "source", "target"] = "both"
     n_components: int = 1024
@@ -120,8 +132,8 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         y : array (n,) of classes
         sample_weight : array (n,), optional
         """
-        if self.C != "stable":
-            check_positive("AsymmetricLSSVC", "C", self.C, "Or let it be derived: C='stable'.")
+        if self.C not in ("stable", "auto"):
+            check_positive("AsymmetricLSSVC", "C", self.C, "Or let it be derived: C='stable', or chosen: C='auto'.")
         check_option("AsymmetricLSSVC", "role", self.role, _ROLES)
         check_option("AsymmetricLSSVC", "system", self.system, tuple(_SOLVERS))
         _refuse_codes(X)
@@ -137,22 +149,50 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         makes = (partial(make, side=side) for make in (encoder.left, encoder.right))
         left, right = (encoded_design(make, rows, encoder.n_outputs) for make in makes)
         targets = ClassTargets(len(found.classes), one_hot=False).targets(index)
-        system = TwoSidedSystem(left, right, targets, weight)
-        if self.C == "stable":
-            largest = system.largest_singular_value()
-            self.C_ = 0.5 * _STABLE[self.system] / largest if largest > 0 else 1.0
-        else:
-            self.C_ = float(self.C)
-        u, v, rcond = _SOLVERS[self.system](system, 2.0 * self.C_)
+        # In units of the largest weight, so that no product over- or underflows.
+        unit = 1.0 if weight is None else float(weight.max())
+        data = TwoSidedData(left, right, targets, None if weight is None else weight / unit)
+        system = data.system()
+        strength = self._strength(system, data, rows) if isinstance(self.C, str) else float(self.C) * unit
+        u, v, rcond = _SOLVERS[self.system](system, 2.0 * strength)
         if rcond < _SMALLEST_RCOND:
-            remedy = "Change C a little: the system is singular where 1/(2C) is a singular value of the kernel matrix."
-            raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, remedy)
+            raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, _REMEDIES[self.system])
+        self.C_ = strength / unit
         names = self.__dict__.get("feature_names_in_")
         columns = None if names is None else tuple(map(str, names))
         own = RightWeights(v, system.mean - system.right.mean @ v, self.role)
         made = (encoder, None, side, u, system.mean - system.left.mean @ u, ArgMax())
         self.decision_ = Decision(*made, classes=found.classes, columns=columns, right=own)
         return self
+
+    def _strength(self, system: TwoSidedSystem, data: TwoSidedData, rows: Any) -> float:
+        """Return the C that is derived or chosen."""
+        largest = system.largest_singular_value()
+        if not largest > 0:
+            return 1.0
+        if self.C == "stable":
+            return 0.5 * _STABLE[self.system] / largest
+        candidates = 0.5 * _CANDIDATES[self.system] / largest
+        folds = [(data.take(fold != i), data.take(fold == i)) for fold in (content_folds(rows),) for i in range(_FOLDS)]
+        parts = [(train, train.system(), held) for train, held in folds if train.total > 0 and held.total > 0]
+
+        def error(i: int) -> float:
+            # The same g times singular value as in the whole fit.
+            strengths = (2.0 * candidates[i] * data.total / train.total for train, _, _ in parts)
+            return sum(self._held_out_error(part, held, g) for (_, part, held), g in zip(parts, strengths))
+
+        start = int(np.argmin(np.abs(_CANDIDATES[self.system] - _STABLE[self.system])))
+        return float(candidates[lowest(error, len(candidates), start, strides=(-2, -1))])
+
+    def _held_out_error(self, system: TwoSidedSystem, held: TwoSidedData, g: float) -> float:
+        """Return the weighted squared error of the scores that decide, of rows that were not learned from."""
+        u, v, rcond = _SOLVERS[self.system](system, g)
+        if rcond < _SMALLEST_RCOND:
+            return np.inf
+        source = held.left.matmul(u) + (system.mean - system.left.mean @ u)
+        target = held.right.matmul(v) + (system.mean - system.right.mean @ v)
+        scores = {"source": source, "target": target, "both": (source + target) / 2}[self.role]
+        return float(held.weights @ np.sum((held.targets - scores) ** 2, axis=1))
 
     def decision_function(self, X: Any) -> Array:
         """Return scores, (n,) for two classes and (n, n_classes) for more."""
@@ -212,6 +252,49 @@ def _refuse_codes(X: Any) -> None:
         raise fail("AsymmetricLSSVC", "X must be rows, which have two sides", "Codes of one", "Pass the rows.")
 
 
+def content_folds(rows: Any) -> Array:
+    """Return the fold of each row (n,), a hash of its values: equal rows share one, dense or sparse, in any order."""
+    factors = np.random.Generator(np.random.PCG64(0)).bit_generator.random_raw(rows.shape[1]) | np.uint64(1)
+    folds = np.empty(rows.shape[0], dtype=np.int64)
+    for start in range(0, rows.shape[0], _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS]
+        dense = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+        bits = (dense + 0.0).view(np.uint64)  # -0 becomes 0
+        mixed = np.sum((bits ^ (bits >> np.uint64(32))) * factors, axis=1, dtype=np.uint64)
+        folds[start : start + _BLOCK_ROWS] = (mixed >> np.uint64(32)) % np.uint64(_FOLDS)
+    return folds
+
+
+@dataclass(frozen=True)
+class TwoSidedData:
+    """Rows on both sides of an encoder, with targets (n, k) and weights (n,), None for ones."""
+
+    left: Design
+    right: Design
+    targets: Array
+    weight: Array | None
+
+    @property
+    def weights(self) -> Array:
+        """Weights, ones where none were given."""
+        return np.ones(len(self.targets)) if self.weight is None else self.weight
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weights.sum())
+
+    def take(self, rows: Array) -> TwoSidedData:
+        """Return the rows of a mask."""
+        where = np.flatnonzero(rows)
+        weight = None if self.weight is None else self.weight[where]
+        return TwoSidedData(self.left.take(where), self.right.take(where), self.targets[where], weight)
+
+    def system(self) -> TwoSidedSystem:
+        """Return the equations of these rows."""
+        return TwoSidedSystem(self.left, self.right, self.targets, self.weight)
+
+
 class TwoSidedSystem:
     """Least squares with an asymmetric kernel K = L R', from m x m sums: the AsK-LS system without its n x n matrix.
 
@@ -253,9 +336,9 @@ class TwoSidedSystem:
     def solve_ask_ls(self, g: float) -> tuple[Array, Array, float]:
         """Return u and v (m, k) of the AsK-LS system, and its reciprocal condition number; O(m^3), g is 2 C."""
         L, R = self.left, self.right
-        system = np.eye(len(L.gram)) - g * g * (R.gram @ L.gram)
-        u, rcond = _solve(system, g * R.cross - g * g * (R.gram @ L.cross))
-        return u, g * (L.cross - L.gram @ u), rcond
+        keep, once, gain = _parts_of(g)
+        matrix = keep * np.eye(len(L.gram)) - gain * (R.gram @ L.gram)
+        return _solve(matrix, once * R.cross - gain * (R.gram @ L.cross), once * L.cross - gain * (L.gram @ R.cross))
 
     def solve_ridge(self, g: float) -> tuple[Array, Array, float]:
         """Return the same for the least |t - K c - b1|^2 + |c|^2/g^2 and |t - K'a - b2|^2 + |a|^2/g^2, O(m^3).
@@ -263,10 +346,14 @@ class TwoSidedSystem:
         In u and v these are (I + g^2 C_R C_L) u = g^2 C_R p_L and (I + g^2 C_L C_R) v = g^2 C_L p_R, never singular.
         """
         L, R = self.left, self.right
-        system = np.eye(len(L.gram)) + g * g * (R.gram @ L.gram)
-        u, rcond = _solve(system, g * g * (R.gram @ L.cross))
-        v, _ = _solve(system.T, g * g * (L.gram @ R.cross))
-        return u, v, rcond
+        keep, _, gain = _parts_of(g)
+        matrix = keep * np.eye(len(L.gram)) + gain * (R.gram @ L.gram)
+        return _solve(matrix, gain * (R.gram @ L.cross), gain * (L.gram @ R.cross))
+
+
+def _parts_of(g: float) -> tuple[float, float, float]:
+    """Return 1, g and g^2, divided by g^2 where that is above 1: nothing overflows however large g is."""
+    return (1.0, g, g * g) if g <= 1.0 else (1.0 / g / g, 1.0 / g, 1.0)
 
 
 @dataclass(frozen=True)
@@ -289,15 +376,23 @@ class _Centered:
         return cls(gram, sums[:, :-1] - np.outer(mean, targets.T @ s), mean, spread)
 
 
-def _solve(matrix: Array, right: Array) -> tuple[Array, float]:
-    """Return the solution by LU, and the reciprocal condition number; 0 when the matrix is singular."""
+def _solve(matrix: Array, right: Array, right_of_transpose: Array) -> tuple[Array, Array, float]:
+    """Return the solutions with the matrix and with its transpose by LU, and the reciprocal condition number.
+
+    That is 0 when the matrix is singular.
+    """
     norm = float(np.abs(matrix).sum(axis=0).max())
     lu, pivots, info = lapack.dgetrf(matrix)
     if info > 0:
-        return np.zeros_like(right), 0.0
+        return np.zeros_like(right), np.zeros_like(right), 0.0
     rcond, _ = lapack.dgecon(lu, norm)
-    solution, _ = lapack.dgetrs(lu, pivots, right)
-    return np.asarray(solution), float(rcond)
+    u, _ = lapack.dgetrs(lu, pivots, right)
+    v, _ = lapack.dgetrs(lu, pivots, right_of_transpose, trans=1)
+    return np.asarray(u), np.asarray(v), float(rcond)
 
 
 _SOLVERS = {"ask_ls": TwoSidedSystem.solve_ask_ls, "ridge": TwoSidedSystem.solve_ridge}
+_REMEDIES = {
+    "ask_ls": "Change C a little: the system is singular where 1/(2C) is a singular value of the kernel matrix.",
+    "ridge": "Lower C: nothing is left of the regularization but rounding.",
+}

@@ -19,6 +19,8 @@ _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 3
 _NUMBERS = ("bool", *_INTEGERS, "float16", "float32", "float64")
 _TEXTS: dict[str, Any] = {"str": np.str_, "StringDType": np.dtypes.StringDType(), "object": np.object_}
 _PLAIN = (bool, int, float, str)
+# Factors whose products with the weights of rows stay far within float64.
+_CLASS_WEIGHTS = (1e-80, 1e80)
 # An array of texts takes the longest one's room for each: 64 MB of them at the most.
 _MOST_CHARACTERS = 1 << 24
 
@@ -108,6 +110,9 @@ def class_weights(
         for weight in class_weight.values():
             if not isinstance(weight, Real) or not 0.0 <= float(weight) < math.inf:
                 raise fail(owner, "each class_weight must be a finite number of at least 0", weight)
+            if weight and not _CLASS_WEIGHTS[0] <= float(weight) <= _CLASS_WEIGHTS[1]:
+                need = f"each class_weight must be 0 or from {_CLASS_WEIGHTS[0]} to {_CLASS_WEIGHTS[1]}"
+                raise fail(owner, need, weight, "Divide them by the largest, and multiply C by it.")
         factor = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
         if totals is not None and not np.any(factor * totals > 0):
             raise fail(owner, "class_weight must leave some weight to the rows", class_weight)

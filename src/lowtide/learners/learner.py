@@ -23,6 +23,8 @@ from lowtide.tables import Recipe, recipe_of
 Array = NDArray[Any]
 
 _VERSION = 1
+# Weights whose sums of products, with targets squared and with each other, stay far within float64.
+_WEIGHTS = (1e-80, 1e80)
 
 
 class Learner(BaseEstimator):
@@ -144,6 +146,11 @@ class Learner(BaseEstimator):
         if sample_weight is None:
             return None
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        outside = (weight > 0) & ((weight < _WEIGHTS[0]) | (weight > _WEIGHTS[1]))
+        if outside.any():
+            need = f"sample_weight must be 0 or from {_WEIGHTS[0]} to {_WEIGHTS[1]}"
+            remedy = "Divide all weights by the largest, and multiply C (divide alpha) by it: the solution is the same."
+            raise fail(type(self).__name__, need, float(weight[outside][0]), remedy)
         return None if np.all(weight == 1.0) else weight
 
     def fit_features(self, X: Any, weight: Array | None = None, named: Any = None) -> Encoder:

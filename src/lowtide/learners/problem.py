@@ -17,6 +17,8 @@ from lowtide.learners.design import Design, design_of
 Array = NDArray[Any]
 Change = Callable[[Array, Array | None], tuple[Array, Array | None]]
 Block = tuple[Any, Any, Any]
+# Its square, times a weight and a factor of a left-out row, stays within float64 in sums over any number of rows.
+_LARGEST_TARGET = 1e80
 
 
 class Mergeable(Protocol):
@@ -270,8 +272,12 @@ def source_problem(
 
 
 def as_columns(values: Array, weight: Array | None) -> tuple[Array, Array | None]:
-    """Return values (n,) or (n, k) as float64 columns."""
-    return values.reshape(len(values), -1).astype(np.float64), weight
+    """Return values (n,) or (n, k) as float64 columns; refuse those whose squares would overflow."""
+    columns = values.reshape(len(values), -1).astype(np.float64)
+    if (largest := float(np.max(np.abs(columns), initial=0.0))) > _LARGEST_TARGET:
+        need, remedy = f"targets must be at most {_LARGEST_TARGET} in absolute value", "Divide y by a constant."
+        raise fail("KernelRegressor", need, largest, remedy)
+    return columns, weight
 
 
 def labeled_blocks(blocks: Iterator[Any], y: Any, sample_weight: Any, owner: str) -> Iterator[Block]:

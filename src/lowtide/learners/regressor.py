@@ -22,6 +22,30 @@ from lowtide.learners.solvers import NormalEquations, RidgeSolution
 from lowtide.learners.training import fit_squared
 
 Array = NDArray[Any]
+_SMALLEST_TARGET = 1e-80
+
+
+@dataclass
+class _Largest:
+    """The largest absolute value of the targets of some rows."""
+
+    value: float
+
+    @classmethod
+    def of(cls, targets: Array, weight: Array | None) -> _Largest:
+        """Return that of some rows; weights do not matter."""
+        return cls(float(np.max(np.abs(targets), initial=0.0)))
+
+    def merge(self, part: _Largest) -> None:
+        """Take in other rows."""
+        self.value = max(self.value, part.value)
+
+
+def _check_size(largest: _Largest) -> None:
+    """Refuse targets whose squares are all 0 in float64, so that no alpha could be told from another."""
+    if 0 < largest.value < _SMALLEST_TARGET:
+        need = f"the largest target must be 0 or at least {_SMALLEST_TARGET} for alpha='auto'"
+        raise fail("KernelRegressor", need, largest.value, "Multiply y by a constant.")
 
 
 @dataclass(frozen=True)
@@ -124,6 +148,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             problem, sides = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
             flat = problem.n_label_axes == 1
             problem = problem.relabel(as_columns)
+            if self.alpha == "auto":
+                _check_size(problem.tally(_Largest.of))
             step("encode")
             rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             solution, alpha = fit_squared(problem, self.alpha, rng)

@@ -6,6 +6,7 @@ They know the rows by sums over their parts alone, and no estimator.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -158,12 +159,18 @@ class CenteredSystem:
 
 
 class Factor:
-    """The Cholesky factor of gram + alpha I, in place of gram; alpha is raised where rounding made it indefinite."""
+    """The Cholesky factor of gram + alpha I, in place of gram; alpha is raised where it is lost in rounding.
+
+    In float64 an alpha below m roundings of the mean diagonal is raised to that: gram may have as large an error in
+    directions that no row has, and would be inverted there. In float32 it is raised where gram became indefinite.
+    """
 
     def __init__(self, gram: Array, alpha: float) -> None:
         (self._potrs,) = lapack.get_lapack_funcs(("potrs",), (gram,))
         diagonal = gram.diagonal().copy()
         smallest = 8 * np.finfo(gram.dtype).eps * max(float(np.mean(diagonal)), float(np.finfo(gram.dtype).tiny))
+        if gram.dtype == np.float64:
+            alpha = max(alpha, len(gram) * smallest)
         for _ in range(8):
             np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
             if factorize(gram) == 0:
@@ -269,6 +276,8 @@ def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossS
 class Objective:
     """|w|^2 / (2 C S) + (1/S) sum_i s_i loss(D_i w + b, y_i), S the sum of weights; b is not penalized.
 
+    It is a function of w / `unit` and b. The unit is 1, or sqrt(C S) where that is less: in w the penalty would then be
+    1 / (C S) times as steep as the loss is in b, and in w / unit it is |w / unit|^2 / 2 however small C is.
     `dtype` is the type of the two products with the design; everything else is float64.
     """
 
@@ -282,16 +291,22 @@ class Objective:
         """The sum of weights."""
         return self.problem.total_weight
 
+    @cached_property
+    def unit(self) -> float:
+        """What the weights are measured in."""
+        return min(1.0, math.sqrt(self.C) * math.sqrt(self.total))
+
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient at the stacked weights and intercept, ((m + 1) k,)."""
+        """Return the objective and its gradient at the stacked weights over unit and intercept, ((m + 1) k,)."""
         m = self.problem.shape[1]
         parameters = theta.reshape(m + 1, self.problem.n_targets)
-        coef, intercept = parameters[:m], parameters[m]
+        coef, intercept = parameters[:m] * self.unit, parameters[m]
         sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
         gradient = np.vstack([sums.coef, sums.intercept if self.problem.fit_intercept else np.zeros_like(intercept)])
         gradient /= self.total
-        gradient[:m] += coef / (self.C * self.total)
-        penalty = 0.5 * float(np.vdot(coef, coef)) / (self.C * self.total)
+        strength = 1.0 if self.unit < 1.0 else 1.0 / self.C / self.total
+        gradient[:m] = self.unit * gradient[:m] + strength * parameters[:m]
+        penalty = 0.5 * strength * float(np.vdot(parameters[:m], parameters[:m]))
         return sums.value / self.total + penalty, gradient.ravel()
 
 
@@ -320,7 +335,8 @@ def minimize(
     `each_iteration` stops it by raising StopIteration.
     """
     m, k = objective.problem.shape[1], objective.problem.n_targets
-    theta = np.zeros((m + 1) * k) if start is None else start.ravel()
+    units = np.r_[np.full(m * k, objective.unit), np.ones(k)]
+    theta = np.zeros((m + 1) * k) if start is None else start.ravel() / units
     goal = tolerance if goal is None else goal
     # Vector updates of scipy are too short to split: threads wait for each other on busy machines. Packed products have
     # threads of their own; full features are multiplied by BLAS and keep its threads.
@@ -330,10 +346,10 @@ def minimize(
             theta,
             jac=True,
             method="L-BFGS-B",
-            callback=each_iteration,
+            callback=None if each_iteration is None else lambda intermediate: each_iteration(intermediate * units),
             options={"maxiter": max_iter, "gtol": goal, "ftol": 64 * np.finfo(float).eps * goal, "maxls": 50},
         )
-    parameters = result.x.reshape(m + 1, k)
+    parameters = (result.x * units).reshape(m + 1, k)
     converged = bool(np.max(np.abs(result.jac), initial=0.0) <= tolerance)
     return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
 

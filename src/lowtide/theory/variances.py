@@ -45,9 +45,13 @@ class UnbiasedVariance:
         return np.asarray(self.constant + self.slope * k2 - k**2)
 
     def at(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Variance at the distances (X's units, the kernel's own norm), elementwise."""
+        """Variance at the distances (X's units, the kernel's own norm), elementwise.
+
+        It is that of the full pair, which vanishes at 0, and what the estimator adds to it: nothing is lost near 0.
+        """
         s = np.asarray(distance, dtype=np.float64)
-        return self(kernel.radial(s, n_features), kernel.radial(2 * s, n_features))
+        added = (self.constant - 0.5) + (self.slope - 0.5) * kernel.radial(2 * s, n_features)
+        return np.asarray(kernel.cosine_variance(s, n_features) + added)
 
 
 _FIXED = {
@@ -304,6 +308,12 @@ def block_variance(block: MeasureBlock, difference: ArrayLike) -> Floats:
     >>> block_variance(MeasureBlock(1.0, Gaussian()), [[1.0, 0.0]]).round(6)
     array([0.199788])
     """
+    law = block.frequencies
+    if isinstance(law, Kernel) and block.carried is None and block.turn in (0.0, 0.5):
+        # Half a turn is a sign, which a variance does not see.
+        delta = np.asarray(difference, dtype=np.float64) + (0.0 if block.shift is None else block.shift)
+        distance = np.linalg.norm(delta, ord=law.norm, axis=-1)
+        return np.asarray(block.mass**2 * law.cosine_variance(distance, delta.shape[-1]))
     first = block.characteristic(difference).real
     second = block.characteristic(difference, order=2).real
     return np.asarray(block.mass**2 * np.maximum((1.0 + second) / 2 - first**2, 0.0))
