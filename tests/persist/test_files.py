@@ -72,7 +72,8 @@ def test_part_of_another_version_is_refused_by_name(name):
     own = {name: part.version for name, part in thing.to_state().items()}
     for part, version in ((part, own[part] + step) for part in own for step in (-1, 1)):
         data = _changed(thing, lambda parts: parts[part].update(version=version))  # noqa: B023
-        with pytest.raises(FileFormatError, match=f"part '{part}' must be of version {own[part]}, got version {version}"):
+        words = f"part '{part}' must be of version {own[part]}, got version {version}"
+        with pytest.raises(FileFormatError, match=words):
             from_bytes(data)
 
 

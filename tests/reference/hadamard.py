@@ -1,4 +1,4 @@
-"""Signs, rotations and Walsh-Hadamard transforms in float32, in the one order of operations that every level follows."""
+"""Signs, rotations and Walsh-Hadamard transforms in float32, in the one order that every level follows."""
 
 import numpy as np
 

@@ -137,9 +137,9 @@ def export_c(
 
     Notes
     -----
-    A Hadamard frequency takes 2 bytes of flash for its length and 6 bits for signs and half an angle, with favor="time" 3
-    bytes more for its dither; a component of C classes C - 1 weights. A column that is scaled takes at most 8 bytes an operation. RAM
-    is a code and one block of the transform, with a table also a float a feature.
+    A Hadamard frequency takes 2 bytes of flash for its length and 6 bits for signs and half an angle, with favor="time"
+    3 bytes more for its dither; a component of C classes C - 1 weights. A column that is scaled takes at most 8 bytes
+    an operation. RAM is a code and one block of the transform, with a table also a float a feature.
 
     Examples
     --------

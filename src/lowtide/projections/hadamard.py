@@ -41,13 +41,13 @@ class Hadamard(Projection):
     """Blocks H S3 H R H S1 of Walsh-Hadamard matrices H, random signs S and rotations R, with the kernel's lengths.
 
     R turns each pair of neighbors by an angle of its own, one of 256 around the circle. Signs alone would leave the
-    projections of a difference along one axis on a lattice, where estimates of the kernel are biased by up to 0.11. With
-    the angles a bias of order 1/D^2 is left, at most 0.00015 for D = 64: no standard error shows it.
+    projections of a difference along one axis on a lattice, where estimates of the kernel are biased by up to 0.11.
+    With the angles a bias of order 1/D^2 is left, at most 0.00015 for D = 64: no standard error shows it.
 
-    W is never stored: a block of D = 2^k >= max(d, 64) frequencies costs 3 D log2 D additions and 2 D products a row and
-    keeps 2 D signs, D/2 angles and D lengths. Rows are padded with zeros to D, which is sound for Gaussian mixtures. The
-    transform is float32 in one fixed order, so a row's bits depend neither on the batch nor on threads or instruction
-    set.
+    W is never stored: a block of D = 2^k >= max(d, 64) frequencies costs 3 D log2 D additions and 2 D products a row
+    and keeps 2 D signs, D/2 angles and D lengths. Rows are padded with zeros to D, which is sound for Gaussian
+    mixtures. The transform is float32 in one fixed order, so a row's bits depend neither on the batch nor on threads or
+    instruction set.
 
     Examples
     --------

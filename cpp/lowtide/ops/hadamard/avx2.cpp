@@ -2,8 +2,8 @@
 // and on other ports than subps: worth up to 10%. A rotation is one shuffle, two products and addsubps; its cosines and
 // sines are doubled as they are loaded.
 //
-// Ports bind (3 log2(D) + 1 additions and products, a sign and 8 shuffles a register on three ports, reached to 80%), then the latency of the
-// stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
+// Ports bind (3 log2(D) + 1 additions and products, a sign and 8 shuffles a register on three ports, reached to 80%),
+// then the latency of the stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
 #include <immintrin.h>
 
 #include "lowtide/ops/hadamard/hadamard.hpp"

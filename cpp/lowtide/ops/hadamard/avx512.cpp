@@ -1,9 +1,10 @@
 // addps and fmadd on 16 lanes; strides 8, 4, 2, 1 by one shuffle and one fmadd with +-1 each; a rotation by one shuffle,
 // two products and fmaddsub, its cosines and sines doubled as they are loaded.
 //
-// Ports bind: a register takes 3 log2(D) + 1 additions and products, 11 shuffles and a sign, all on two ports, and the passes
-// run at 90 to 95% of that. D = 4096 and above also waits for signs and rotations from the second-level cache. A row alone cannot do
-// with fewer shuffles: in every round four index bits lie across lanes. No tail: D is a multiple of 64.
+// Ports bind: a register takes 3 log2(D) + 1 additions and products, 11 shuffles and a sign, all on two ports, and the
+// passes run at 90 to 95% of that. D = 4096 and above also waits for signs and rotations from the second-level cache. A
+// row alone cannot do with fewer shuffles: in the first two rounds three index bits lie across lanes, in the last four,
+// and a rotation swaps neighbors. No tail: D is a multiple of 64.
 #include <immintrin.h>
 
 #include "lowtide/ops/hadamard/hadamard.hpp"
