@@ -56,14 +56,18 @@ class Counts:
         whole, rest = divmod(n_frequencies, dim)
         kept = [dim] * whole + ([1 << (rest - 1).bit_length()] if rest else [])
         additions = sum(self._additions(dim, keep) for keep in kept)
-        shuffles = sum((2 * dim + keep) * math.log2(self.lanes) for keep in kept)
-        signs = len(kept) * 2.0 * dim
-        return {"additions": additions, "vector": (additions + shuffles + signs) / self.lanes}
+        # Neighbors are swapped once, for the rotation between the first two rounds, which run no stage of stride 1.
+        shuffles = sum((2 * dim + keep) * math.log2(self.lanes) - dim for keep in kept)
+        # Two of the rotation and a sign.
+        products = len(kept) * 3.0 * dim
+        return {"additions": additions, "vector": (additions + shuffles + products) / self.lanes}
 
     @staticmethod
     def _additions(dim: int, keep: int) -> float:
-        """Two whole rounds; of the third, sums alone until `keep` values are left, then a round of those."""
-        return 2 * dim * math.log2(dim) + (dim - keep) + keep * math.log2(keep)
+        """Two rounds with a rotation in place of their stages of stride 1; of the third, sums alone until `keep` values
+        are left, then a round of those.
+        """
+        return 2 * dim * (math.log2(dim) - 1) + dim + (dim - keep) + keep * math.log2(keep)
 
     def common_ones(self, pairs: float) -> Work:
         """Return the work of `pairs` pairs of bits in `dot`: and, count, add of 512 bits, or of 64 by popcnt."""

@@ -47,7 +47,8 @@ def _bits(counts: Counts, n: int, d: int, m: int) -> Op:
         f"{n:,} x {d} to {m}, Hadamard, cos_sin",
         "a feature",
         "reads 4 d bytes a row, writes a bit a feature. D is d rounded up to a power of two; a frequency of a whole "
-        "block costs 3 log2 D additions, 3 shuffles a lane bit and 2 signs, and gives two features, "
+        "block costs 3 log2 D - 1 additions, a shuffle less than 3 a lane bit, 2 products and a sign, and gives two "
+        "features, "
         f"{counts.bit * 32:.0f} instructions for 32 of them",
         n * m,
         X.nbytes,

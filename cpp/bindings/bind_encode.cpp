@@ -42,12 +42,12 @@ Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
             "panels must be ceil(p / 16), p the length of scale");
     return rows;
   }
-  rows.signs = layout->data();
+  rows.blocks = layout->data();
   rows.n_blocks = layout->shape(0);
   rows.dim = layout->shape(2);
-  require(layout->shape(1) == 3, "signs must have the shape (n_blocks, 3, D)");
-  require(is_block_size(rows.dim), "the block size D of signs must be a power of two, at least 64");
-  require(n_features <= rows.dim, "X must have at most D columns, D the block size of signs");
+  require(layout->shape(1) == 3, "blocks must have the shape (n_blocks, 3, D)");
+  require(is_block_size(rows.dim), "the size D of a block must be a power of two, at least 64");
+  require(n_features <= rows.dim, "X must have at most D columns, D the size of a block");
   require(p <= rows.n_blocks * rows.dim, "scale must have at most n_blocks * D frequencies");
   return rows;
 }

@@ -14,10 +14,10 @@
 namespace lowtide {
 namespace {
 
-// Frequencies a slice has, unless one block has more: values, signs, scales and offsets then take 24 KB.
+// Frequencies a slice has, unless one block has more: values, signs, rotations, scales and offsets then take 24 KB.
 constexpr std::size_t slice_target = 1024;
 
-// Rows that go through one slice before the next, so that its signs and scales are read from memory once.
+// Rows that go through one slice before the next, so that its signs, rotations and scales are read from memory once.
 constexpr std::size_t rows_a_tile = 16;
 
 // Projected values worth waking a thread for: some 25 microseconds.
@@ -25,7 +25,7 @@ constexpr std::size_t values_a_share = 32768;
 
 // Frequencies of all slices but the last.
 std::size_t slice_length(const Rows& rows) {
-  if (rows.signs == nullptr) return slice_target;
+  if (rows.blocks == nullptr) return slice_target;
   return std::max(rows.dim, slice_target / rows.dim * rows.dim);
 }
 
@@ -35,8 +35,8 @@ class Walk {
       : rows_(rows),
         visit_(visit),
         length_(slice_length(rows)),
-        v_(make_buffer<float>(rows.signs == nullptr ? 1 : length_)),
-        padded_(make_buffer<float>(rows.signs == nullptr ? 1 : rows_a_tile * rows.dim)),
+        v_(make_buffer<float>(rows.blocks == nullptr ? 1 : length_)),
+        padded_(make_buffer<float>(rows.blocks == nullptr ? 1 : rows_a_tile * rows.dim)),
         levels_(make_buffer<unsigned char>(length_ * max_width)) {}
 
   void run(std::size_t begin, std::size_t end) {
@@ -64,12 +64,12 @@ class Walk {
   void slice(std::size_t row, std::size_t in_tile, std::size_t first) {
     const std::size_t count = std::min(length_, rows_.n_frequencies - first);
     const float* v = source(row) + first;
-    if (rows_.signs != nullptr) {
+    if (rows_.blocks != nullptr) {
       const float* x = padded(row, in_tile, first == 0);
       const float* next = first == 0 && row + 1 < rows_.n ? source(row + 1) : nullptr;
       const std::size_t n_blocks = (count + rows_.dim - 1) / rows_.dim;
       const std::size_t n_last = count - (n_blocks - 1) * rows_.dim;
-      ops().hadamard(x, next, rows_.signs + 3 * first, rows_.dim, n_blocks, n_last, v_.get());
+      ops().hadamard(x, next, rows_.blocks + 3 * first, rows_.dim, n_blocks, n_last, v_.get());
       v = v_.get();
       // A sum that overflowed before the last round has spread to every output: one look is enough.
       if (!std::isfinite(v[0])) throw std::overflow_error("the projection of a row overflows float32");

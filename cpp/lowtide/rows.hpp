@@ -8,7 +8,7 @@
 namespace lowtide {
 
 // n rows of n_features floats, row i at x + i * row_stride (which may be negative). The projected values are, with
-// signs, (n_blocks, 3, dim) as in ops/hadamard, its first n_frequencies outputs, and n_features <= dim; with panels,
+// blocks, (n_blocks, 3, dim) as in ops/hadamard, its first n_frequencies outputs, and n_features <= dim; with panels,
 // (ceil(n_frequencies / 16), n_features, 16) as in ops/panel_product, the product; with neither, the row itself, and
 // n_features = n_frequencies.
 struct Rows {
@@ -16,7 +16,7 @@ struct Rows {
   std::ptrdiff_t row_stride;
   std::size_t n;
   std::size_t n_features;
-  const float* signs;
+  const float* blocks;
   std::size_t n_blocks;
   std::size_t dim;
   std::size_t n_frequencies;

@@ -1,6 +1,7 @@
 """Seeded inputs of the row ops, for their tests and for the subprocess that runs them at a forced level."""
 
 import numpy as np
+from reference import hadamard
 
 from lowtide import _core
 
@@ -42,9 +43,9 @@ def draw(shape, seed=0):
     if dim == 16:
         panels = rng.normal(scale=10 / np.sqrt(d), size=(n_blocks, d, dim)).astype(F)
         return rng.normal(size=(n, d)).astype(F), panels, scale, offset
-    signs = np.where(rng.random((n_blocks, 3, dim)) < 0.5, F(-1), F(1))
+    blocks = hadamard.draw(rng, n_blocks, dim)
     scale *= F(10 / (dim * np.sqrt(d)))
-    return rng.normal(size=(n, d)).astype(F), signs, scale, offset
+    return rng.normal(size=(n, d)).astype(F), blocks, scale, offset
 
 
 def row_bytes(n_levels, bits):

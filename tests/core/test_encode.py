@@ -122,7 +122,7 @@ BAD_VALUES = {
     "too_many_columns": {"X": np.zeros((2, 65), F)},
     "dense_columns": {"layout": None},
     "rows_in_columns": {"X": np.zeros((60, 2), F).T},
-    "two_signs": {"layout": np.ones((2, 2, 64), F)},
+    "two_rows_a_block": {"layout": np.ones((2, 2, 64), F)},
     "odd_block": {"layout": np.ones((2, 3, 96), F)},
     "small_block": {"layout": np.ones((5, 3, 32), F), "X": np.zeros((2, 30), F)},
     "panels_of_other_columns": {"layout": np.ones((8, 3, 16), F)},

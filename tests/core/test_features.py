@@ -75,12 +75,12 @@ def test_ops_read_rows_a_stride_apart():
 @pytest.mark.parametrize("op", ["features", "turns", "project"])
 @pytest.mark.parametrize("shape", [(2, 99), (3, 100), (2, 101)])
 def test_float_ops_refuse_an_output_of_another_shape(op, shape):
-    X, signs, scale, offset = cases.draw((2, 50, 64, 2, 100))
+    X, blocks, scale, offset = cases.draw((2, 50, 64, 2, 100))
     out = np.zeros(shape, F)
     arguments = {
-        "features": (X, signs, scale, offset, SHIFTS[1], 1.0, 100, out),
-        "turns": (X, signs, scale, offset, out),
-        "project": (X, signs, scale, out),
+        "features": (X, blocks, scale, offset, SHIFTS[1], 1.0, 100, out),
+        "turns": (X, blocks, scale, offset, out),
+        "project": (X, blocks, scale, out),
     }
     with pytest.raises(ValueError, match="out must"):
         getattr(_core, op)(*arguments[op])

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from reference import hadamard
 from reference.hadamard import block
 from reference.projected import projected
+from scipy.linalg import block_diag
 from scipy.linalg import hadamard as dense_hadamard
 
 from lowtide import _core
@@ -11,12 +13,12 @@ F = np.float32
 
 def draw(n, d, dim, n_blocks, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)).astype(F), np.where(rng.random((n_blocks, 3, dim)) < 0.5, F(-1), F(1))
+    return rng.normal(size=(n, d)).astype(F), hadamard.draw(rng, n_blocks, dim)
 
 
-def project(X, signs, p):
+def project(X, blocks, p):
     out = np.full((len(X), p), np.nan, F)
-    _core.project(X, signs, np.ones(p, F), out)
+    _core.project(X, blocks, np.ones(p, F), out)
     return out
 
 
@@ -25,47 +27,49 @@ def same_bits(a, b):
 
 
 def test_reference_block_is_the_dense_product():
-    X, signs = draw(4, 64, 64, 1)
-    H = dense_hadamard(64).astype(float)
-    truth = X @ (H @ np.diag(signs[0, 2]) @ H @ np.diag(signs[0, 1]) @ H @ np.diag(signs[0, 0])).T
-    # 18 roundings on a path, each at most 2^-24 of a value that is at most 64^3 max |x|.
-    assert np.abs(block(X, signs[0]) - truth).max() <= 18 * 2**-24 * 64**3 * np.abs(X).max()
+    X, blocks = draw(4, 64, 64, 1)
+    H, (s1, rotations, s3) = dense_hadamard(64).astype(float), blocks[0].astype(float)
+    back = block_diag(*[[[c, s], [-s, c]] for c, s in rotations.reshape(-1, 2)])
+    truth = X @ (H @ np.diag(s3) @ H @ back @ H @ np.diag(s1)).T / 2
+    # 18 roundings on a path (16 additions; a product and a sum), each at most 2^-24 of a value that is at most
+    # 2^0.5 32 32 64 max |x|: a rotation makes an entry at most 2^0.5 times as large.
+    assert np.abs(block(X, blocks[0]) - truth).max() <= 18 * 2**-24 * 2**0.5 * 2**16 * np.abs(X).max()
 
 
 @pytest.mark.parametrize("dim", [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 1 << 17])
 def test_hadamard_gives_the_bits_of_the_reference(dim):
-    X, signs = draw(2, dim - dim // 5, dim, 2)
-    truth = projected(X, signs, 2 * dim)
+    X, blocks = draw(2, dim - dim // 5, dim, 2)
+    truth = projected(X, blocks, 2 * dim)
     for p in (2 * dim, dim + 1, dim, dim // 2 + 1, dim // 2, dim // 4, dim // 9, 1):
-        assert same_bits(project(X, signs, p), truth[:, :p])
+        assert same_bits(project(X, blocks, p), truth[:, :p])
 
 
 @pytest.mark.parametrize("d", [1, 2, 63, 64])
 def test_hadamard_pads_short_rows_with_zeros(d):
-    X, signs = draw(3, d, 64, 33)
+    X, blocks = draw(3, d, 64, 33)
     padded = np.zeros((3, 64), F)
     padded[:, :d] = X
-    assert same_bits(project(X, signs, 33 * 64), project(padded, signs, 33 * 64))
+    assert same_bits(project(X, blocks, 33 * 64), project(padded, blocks, 33 * 64))
 
 
 def test_hadamard_keeps_bits_of_extreme_values():
-    X, signs = draw(3, 1024, 1024, 1)
+    X, blocks = draw(3, 1024, 1024, 1)
     X[0] *= F(1e-38)
     X[1] *= F(1e28)
     X[2, ::2] = 0
-    assert same_bits(project(X, signs, 1024), projected(X, signs, 1024))
+    assert same_bits(project(X, blocks, 1024), projected(X, blocks, 1024))
 
 
 @pytest.mark.parametrize("dim", [64, 1024])
 def test_hadamard_row_does_not_depend_on_its_batch(dim):
-    X, signs = draw(301, dim - 3, dim, 3)
+    X, blocks = draw(301, dim - 3, dim, 3)
     p = 2 * dim + 5
-    whole = project(X, signs, p)
-    assert same_bits(whole[100:101], project(X[100:101], signs, p))
-    assert same_bits(whole[::7], project(X[::7], signs, p))
-    assert same_bits(whole[::-1], project(X[::-1], signs, p))
+    whole = project(X, blocks, p)
+    assert same_bits(whole[100:101], project(X[100:101], blocks, p))
+    assert same_bits(whole[::7], project(X[::7], blocks, p))
+    assert same_bits(whole[::-1], project(X[::-1], blocks, p))
 
 
 def test_hadamard_takes_an_input_without_rows():
-    X, signs = draw(0, 10, 64, 1)
-    assert project(X, signs, 64).shape == (0, 64)
+    X, blocks = draw(0, 10, 64, 1)
+    assert project(X, blocks, 64).shape == (0, 64)

@@ -72,15 +72,15 @@ def test_threshold_takes_a_row_without_length_for_zeros(length):
 
 
 def test_threshold_reads_rows_a_stride_apart():
-    X, signs, scale, _ = cases.draw((9, 50, 64, 2, 100))
+    X, blocks, scale, _ = cases.draw((9, 50, 64, 2, 100))
     wide = np.zeros((9, 60), F)
     wide[:, 5:55] = X
     for view in (wide[:, 5:55], X[::-2], np.broadcast_to(X[:1], X.shape)):
         lengths = cases.norms(view)
         assert np.array_equal(lengths, line.norms(view))
-        found = cases.threshold((view, signs, scale, None), lengths, cases.line_borders(3), 3)
+        found = cases.threshold((view, blocks, scale, None), lengths, cases.line_borders(3), 3)
         assert np.array_equal(
-            found, cases.threshold((view.copy(), signs, scale, None), lengths, cases.line_borders(3), 3)
+            found, cases.threshold((view.copy(), blocks, scale, None), lengths, cases.line_borders(3), 3)
         )
 
 
@@ -99,10 +99,10 @@ def test_threshold_reads_rows_a_stride_apart():
     ],
 )
 def test_threshold_refuses_what_does_not_fit(change, message):
-    X, signs, scale, _ = cases.draw((2, 50, 64, 2, 100))
+    X, blocks, scale, _ = cases.draw((2, 50, 64, 2, 100))
     good = {"norms": np.ones(2, F), "borders": cases.line_borders(3), "bits": 3, "out": np.zeros((2, 40), np.uint8)}
     with pytest.raises(ValueError, match=message):
-        _core.threshold(X, signs, scale, **(good | change))
+        _core.threshold(X, blocks, scale, **(good | change))
 
 
 def test_norms_refuse_what_does_not_fit():
@@ -116,6 +116,6 @@ def test_norms_refuse_what_does_not_fit():
 
 
 def test_threshold_says_when_a_projection_overflows():
-    X, signs, scale, _ = cases.draw((2, 50, 64, 2, 100))
+    X, blocks, scale, _ = cases.draw((2, 50, 64, 2, 100))
     with pytest.raises(OverflowError):
-        cases.threshold((X * F(1e38), signs, scale, None), np.ones(2, F), cases.line_borders(2), 2)
+        cases.threshold((X * F(1e38), blocks, scale, None), np.ones(2, F), cases.line_borders(2), 2)

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -18,11 +19,26 @@ std::unique_ptr<float[], Free> aligned_floats(std::size_t n) {
   return std::unique_ptr<float[], Free>(static_cast<float*>(std::aligned_alloc(64, n * sizeof(float))));
 }
 
-std::vector<float> transform(Isa level, const std::vector<float>& x, const std::vector<float>& signs, std::size_t dim,
+std::vector<float> transform(Isa level, const std::vector<float>& x, const std::vector<float>& blocks, std::size_t dim,
                              std::size_t n_blocks, std::size_t n_last) {
   auto v = aligned_floats(n_blocks * dim);
-  lowtide::ops_at(level).hadamard(x.data(), x.data(), signs.data(), dim, n_blocks, n_last, v.get());
+  lowtide::ops_at(level).hadamard(x.data(), x.data(), blocks.data(), dim, n_blocks, n_last, v.get());
   return std::vector<float>(v.get(), v.get() + (n_blocks - 1) * dim + n_last);
+}
+
+std::vector<float> random_blocks(std::mt19937& random, std::size_t dim, std::size_t n_blocks) {
+  std::vector<float> blocks(3 * dim * n_blocks);
+  for (float& s : blocks) s = (random() & 1) != 0 ? 1.0f : -1.0f;
+  std::uniform_real_distribution<float> turn(0.0f, 6.2831853f);
+  for (std::size_t b = 0; b < n_blocks; ++b) {
+    float* rotations = blocks.data() + (3 * b + 1) * dim;
+    for (std::size_t i = 0; i < dim; i += 2) {
+      const float t = turn(random);
+      rotations[i] = std::cos(t);
+      rotations[i + 1] = std::sin(t);
+    }
+  }
+  return blocks;
 }
 
 }  // namespace
@@ -33,27 +49,28 @@ LOWTIDE_TEST(hadamard_gives_the_bits_of_scalar_at_every_level) {
   for (std::size_t dim = 64; dim <= 65536; dim *= 2) {
     for (std::size_t n_blocks : {1, 2, 3, 7}) {
       if (dim > 4096 && n_blocks > 2) continue;
-      std::vector<float> x(dim), signs(3 * dim * n_blocks);
+      std::vector<float> x(dim);
       for (float& a : x) a = normal(random);
-      for (float& s : signs) s = (random() & 1) != 0 ? 1.0f : -1.0f;
+      const auto blocks = random_blocks(random, dim, n_blocks);
       for (std::size_t n_last : {dim, dim - 1, dim / 2 + 1, dim / 2, dim / 4, dim / 16, std::size_t{1}}) {
-        const auto truth = transform(Isa::scalar, x, signs, dim, n_blocks, n_last);
+        const auto truth = transform(Isa::scalar, x, blocks, dim, n_blocks, n_last);
         for (Isa level : lowtide::check::runnable_levels())
-          CHECK(lowtide::check::same_bits(truth, transform(level, x, signs, dim, n_blocks, n_last)),
+          CHECK(lowtide::check::same_bits(truth, transform(level, x, blocks, dim, n_blocks, n_last)),
                 std::to_string(dim) + " at " + lowtide::isa_name(level));
       }
     }
   }
 }
 
-LOWTIDE_TEST(hadamard_without_signs_is_the_plain_transform_times_dim) {
-  // H H H = dim H: with all signs +1 the unit vector of index k gives dim times column k of H.
+LOWTIDE_TEST(hadamard_without_signs_and_angles_is_the_plain_transform_times_half_dim) {
+  // G G = dim / 2: with all signs +1 and angles 0 the unit vector of index k gives dim / 2 times column k of H.
   const std::size_t dim = 256, k = 77;
-  std::vector<float> x(dim, 0.0f), signs(3 * dim, 1.0f);
+  std::vector<float> x(dim, 0.0f), blocks(3 * dim, 1.0f);
+  for (std::size_t i = 1; i < dim; i += 2) blocks[dim + i] = 0.0f;
   x[k] = 1.0f;
   for (Isa level : lowtide::check::runnable_levels()) {
-    const auto v = transform(level, x, signs, dim, 1, dim);
+    const auto v = transform(level, x, blocks, dim, 1, dim);
     for (std::size_t i = 0; i < dim; ++i)
-      CHECK(v[i] == (__builtin_popcountll(i & k) % 2 == 0 ? 256.0f : -256.0f), std::to_string(i));
+      CHECK(v[i] == (__builtin_popcountll(i & k) % 2 == 0 ? 128.0f : -128.0f), std::to_string(i));
   }
 }

@@ -32,6 +32,13 @@ def phases(d: int, m: int, bits: int = 1, **options: Any) -> lt.RandomFeatures:
     return lt.RandomFeatures(gamma=0.5 / d, n_components=m, bits=bits, random_state=m, **options).fit(X)
 
 
+def rows_on_borders(encoder: lt.RandomFeatures) -> np.ndarray:
+    """Return rows of one column that bring each frequency to quarters of a turn, where a bit turns over."""
+    turns = encoder.projection_.weights()[0].astype(np.float64) / (2 * np.pi)
+    quarters = np.arange(-8, 9) / 4
+    return ((quarters[:, None] - encoder.drawn_.offset) / turns).reshape(-1, 1).astype(np.float32)
+
+
 def trits(d: int, m: int, dtype: str = "int16", **options: Any) -> lt.TernaryFeatures:
     """Return ternary features, fitted on integers."""
     options = {"sparsity": "auto", "random_state": m, **options}

@@ -45,10 +45,10 @@ def ten_classes(features):
     ],
     ids=["1 bit, int8", "1 bit, int6, time", "2 bits, int8", "trits, int8"],
 )
-def test_four_thousand_bits_and_ten_classes_fit_in_forty_kilobytes(tmp_path, features, options):
+def test_four_thousand_bits_and_ten_classes_fit_in_forty_two_kilobytes(tmp_path, features, options):
     made = export_c(ten_classes(features()), name="digits", **options)
     flash, static, stack = measured(made, tmp_path)
-    assert sum(made.tables.values()) < flash <= made.flash_bytes < 40_000
+    assert sum(made.tables.values()) < flash <= made.flash_bytes < 42_000
     assert static == 0
     scores = 4 * 10
     assert 512 + scores + stack <= made.ram_bytes < 4096

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from device.harness import needs_host, needs_qemu, run_on_arm, run_on_host
-from device.samples import float_rows, phases
+from device.samples import float_rows, phases, rows_on_borders
 
 import lowtide as lt
 from lowtide.device import export_c
@@ -61,7 +61,9 @@ def assert_equal_bits(encoders, jobs, answers):
 
 @needs_host
 @pytest.mark.parametrize(
-    "flags", [("-O0",), ("-O2", "-march=native", "-ffp-contract=fast")], ids=["plain", "contracted"]
+    "flags",
+    [("-O0",), ("-O2", "-march=native", "-ffp-contract=fast"), ("-O3", "-march=native", "-std=gnu99")],
+    ids=["plain", "contracted", "gnu"],
 )
 @pytest.mark.parametrize("favor", ["flash", "time"])
 def test_exported_phases_give_the_bits_of_encode(tmp_path, flags, favor):
@@ -99,18 +101,15 @@ def test_exported_phases_refuse_rows_whose_sums_are_not_finite(tmp_path, value):
 
 @needs_host
 def test_exported_phases_round_ties_as_encode_does(tmp_path):
-    # One column times a sign: phases at quarters of a turn, where a bit turns over.
     encoder = phases(1, 64, feature_map=Cosine())
-    scale = encoder.projection_.scale.astype(np.float64)
-    quarters = np.arange(-8, 9) / 4
-    rows = ((quarters[:, None] - encoder.drawn_.offset) / scale).reshape(-1, 1).astype(np.float32)
+    rows = rows_on_borders(encoder)
     (answer,) = run_on_host(tmp_path, [(export_c(encoder), rows)])
     assert np.array_equal(answer.codes, encoder.encode(rows).packed)
 
 
 def test_scales_of_a_gaussian_take_two_bytes_and_offsets_none_or_three():
-    assert export_c(phases(64, 4096)).tables == {"signs": 768, "scales": 4096}
-    assert export_c(phases(64, 4096), favor="time").tables == {"signs": 768, "scales": 4096, "offsets": 6144}
+    assert export_c(phases(64, 4096)).tables == {"signs": 512, "angles": 1024, "cosines": 256, "scales": 4096}
+    assert export_c(phases(64, 4096), favor="time").tables["offsets"] == 6144
 
 
 @needs_host

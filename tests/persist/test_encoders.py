@@ -130,8 +130,8 @@ def test_random_state_comes_back_as_a_number_or_none(given, tmp_path):
 def test_hadamard_encoder_of_4096_components_takes_under_20_kilobytes(tmp_path):
     X = np.random.default_rng(0).standard_normal((3, 784))
     lt.save(lt.RandomFeatures(n_components=4096, random_state=0).fit(X), tmp_path / "e.lowtide")
-    # 2048 lengths and dithers of 4 bytes, 3 bits of sign for each, and the header.
-    drawn = 2048 * (4 + 4) + 3 * 2048 // 8
+    # 2048 lengths and dithers of 4 bytes, 2 bits of sign for each, half a byte of angle, and the header.
+    drawn = 2048 * (4 + 4) + 2 * 2048 // 8 + 2048 // 2
     assert drawn < os.path.getsize(tmp_path / "e.lowtide") < drawn + 1500 < 20_000
 
 

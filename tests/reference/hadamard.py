@@ -1,4 +1,4 @@
-"""Signs and Walsh-Hadamard transforms in float32, in the one order of additions that every level follows."""
+"""Signs, rotations and Walsh-Hadamard transforms in float32, in the one order that every level follows."""
 
 import numpy as np
 
@@ -10,15 +10,34 @@ def stage(v, stride):
     return np.stack([a + b, a - b], axis=2).reshape(v.shape)
 
 
-def block(X, signs):
-    """H S3 H S2 H S1 x for each row x: strides down, up, down."""
-    dim = signs.shape[1]
-    v = np.zeros((len(X), dim), np.float32)
+def rotate(v, rotations):
+    """Replace neighbors (a, b) by (a c - b s, a s + b c), every product rounded on its own."""
+    a, b, c, s = v[:, ::2], v[:, 1::2], rotations[::2], rotations[1::2]
+    return np.stack([a * c - b * s, a * s + b * c], axis=2).reshape(v.shape)
+
+
+def block(X, drawn):
+    """H S3 G R G S1 x for each row x, G being H without stride 1: strides down to 2, up from 2, down to 1."""
+    first, rotations, third = drawn
+    v = np.zeros((len(X), len(first)), np.float32)
     v[:, : X.shape[1]] = X
-    up = [1 << q for q in range(dim.bit_length() - 1)]
-    for sign, strides in zip(signs, (up[::-1], up, up[::-1]), strict=True):
-        v = v * sign
-        for stride in strides:
-            v = stage(v, stride)
+    up = [1 << q for q in range(len(first).bit_length() - 1)]
+    v = v * first
+    for stride in up[:0:-1]:
+        v = stage(v, stride)
+    v = rotate(v, rotations)
+    for stride in up[1:]:
+        v = stage(v, stride)
+    v = v * third
+    for stride in up[::-1]:
+        v = stage(v, stride)
     assert v.dtype == np.float32
     return v
+
+
+def draw(rng, n_blocks, dim):
+    """Random blocks as the ops take them, (n_blocks, 3, dim): signs, cosines and sines in turn, signs."""
+    drawn = np.where(rng.random((n_blocks, 3, dim)) < 0.5, -1.0, 1.0)
+    turn = rng.uniform(0, 2 * np.pi, (n_blocks, dim // 2))
+    drawn[:, 1, ::2], drawn[:, 1, 1::2] = np.cos(turn), np.sin(turn)
+    return drawn.astype(np.float32)

@@ -19,4 +19,4 @@ def projected(X, layout, n_frequencies):
         return X
     if layout.shape[2] == 16:
         return panel_product(X, layout)[:, :n_frequencies]
-    return np.concatenate([block(X, signs) for signs in layout], axis=1)[:, :n_frequencies]
+    return np.concatenate([block(X, drawn) for drawn in layout], axis=1)[:, :n_frequencies]

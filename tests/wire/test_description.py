@@ -48,7 +48,12 @@ def test_description_says_what_a_client_must_know():
     assert content["bit_equal"] is True
     assert content["quantizer"]["even"] is True
     assert set(content["parts"]) == {"encoder"}
-    assert set(content["parts"]["encoder"]["arrays"]) == {"offset", "projection.signs", "projection.scale"}
+    assert set(content["parts"]["encoder"]["arrays"]) == {
+        "offset",
+        "projection.signs",
+        "projection.angles",
+        "projection.scale",
+    }
 
 
 def test_drawn_encoder_is_described_like_its_estimator():
@@ -73,8 +78,9 @@ ARRAY = {"dtype": "float32", "shape": [50], "data": "AAAA"}
         {"parts": None},
         {"parts": {}},
         {"parts": {"encoder": None}},
-        {"version": 2},
-        {"version": "1"},
+        {"version": 1},
+        {"version": 3},
+        {"version": "2"},
         {"spec": None},
         {"spec": {}},
         {"kind": "SVC"},

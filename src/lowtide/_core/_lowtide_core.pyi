@@ -19,8 +19,9 @@ def is_fast(op: str) -> bool: ...
 def thread_count() -> int: ...
 def set_thread_count(n: int) -> None: ...
 
-# Rows to codes and features. X is (n, d); layout holds signs (n_blocks, 3, D), d <= D, or panels (n_panels, d, 16);
-# without one X is (n, p), projected values.
+# Rows to codes and features. X is (n, d); layout holds blocks (n_blocks, 3, D), d <= D, of each its signs S1, a cosine
+# and a sine for each pair of neighbors, and its signs S3; or panels (n_panels, d, 16). Without one X is (n, p),
+# projected values.
 
 def encode(
     X: NDArray[np.float32],

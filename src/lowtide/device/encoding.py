@@ -114,12 +114,15 @@ def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) 
     if not isinstance(projection, HadamardProjection):
         remedy = "Fit with projection='hadamard'. A dense W takes four bytes of flash a column and frequency."
         raise fail("export_c", f"{encoder.kind} must be on the Hadamard layout", encoder.layout, remedy)
-    n_blocks, _, dimension = projection.signs.shape
+    n_blocks, _, dimension = projection.layout.shape
     scale, scale_of = _scales(projection.scale)
-    signs = Table("signs", projection.arrays()["signs"], "Signs, 1 for minus: by block, S1, S2 and S3 of each.")
+    kept = projection.arrays()
+    signs = Table("signs", kept["signs"], "Signs, 1 for minus: by block, S1 and S3 of each.")
+    angles = Table("angles", kept["angles"], "Angles of the rotations, in 256ths of a turn, each half a step on.")
+    cosines = Table("cosines", projection.cosines, "Cosines of the angles of a quarter; backwards, the sines.")
     shape = {"dimension": dimension, "n_blocks": n_blocks, "n_frequencies": projection.n_frequencies}
     source = filled("hadamard.c", **names, **shape, scale_of=scale_of)
-    return Part((signs, scale), source, code_bytes=400, work_bytes=4 * dimension + 128)
+    return Part((signs, angles, cosines, scale), source, code_bytes=560, work_bytes=4 * dimension + 128)
 
 
 def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:

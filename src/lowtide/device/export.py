@@ -110,7 +110,7 @@ def export_c(
     """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
 
     Codes are equal bit by bit to those of `encode`: `RandomFeatures` and `Sketch` on the Hadamard layout in float32, by
-    the same additions in the same order; `TernaryFeatures` in integers. Where the model takes rows of a table (a
+    the same operations in the same order; `TernaryFeatures` in integers. Where the model takes rows of a table (a
     pipeline of scalers and encoders of categories, or a recipe), so does the C: it computes the features in double, by
     the same operations in the same order.
 
@@ -137,9 +137,9 @@ def export_c(
 
     Notes
     -----
-    A Hadamard frequency takes 2 bytes of flash for its length and 3 bits for signs, with favor="time" 3 bytes more for
-    its dither; a component of C classes C - 1 weights. A column that is scaled takes at most 8 bytes an operation. RAM
-    is a code and one block of the transform, with a table also a float a feature.
+    A Hadamard frequency takes 2 bytes of flash for its length and 6 bits for signs and half an angle, with favor="time"
+    3 bytes more for its dither; a component of C classes C - 1 weights. A column that is scaled takes at most 8 bytes
+    an operation. RAM is a code and one block of the transform, with a table also a float a feature.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def export_c(
     >>> model = lt.KernelClassifier(n_components=512, random_state=0).fit(X, X[:, 0] > 0)
     >>> made = lt.device.export_c(model, name="sign")
     >>> made.tables
-    {'signs': 96, 'scales': 512, 'weights': 512, 'bias': 4}
+    {'signs': 64, 'angles': 128, 'cosines': 256, 'scales': 512, 'weights': 512, 'bias': 4}
     >>> print(made.header[made.header.index("int sign_decide") :].splitlines()[0])
     int sign_decide(const uint8_t code[SIGN_CODE_BYTES]);
 

@@ -25,8 +25,9 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 
 Arrays = dict[str, NDArray[Any]]
 
-# Of the part "encoder" that a file keeps.
-_VERSION = 1
+# Of the parts "encoder" and "features" that a file keeps.
+_VERSION = 2
+_FEATURES_VERSION = 1
 # The identity of a coded side that is not there.
 NO_SIDE = bytes(16)
 
@@ -378,13 +379,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise fail("save", "an estimator must be fitted", got, "Call fit first.") from None
         names = [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None
         around = {"params": self.params_config(), "feature_names": names}
-        return {"features": Part(_VERSION, around), **self.drawn_.to_state()}
+        return {"features": Part(_FEATURES_VERSION, around), **self.drawn_.to_state()}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the fitted estimator of what `to_state` gave; built only of what a registry names."""
         owner = cls.__name__
-        take_parts(owner, state, {"features": _VERSION, "encoder": _VERSION})
+        take_parts(owner, state, {"features": _FEATURES_VERSION, "encoder": _VERSION})
         drawn = drawn_from_state({"encoder": state["encoder"]})
         if drawn.kind != owner:
             raise fail(owner, f"the drawn value must be of {owner}", drawn.kind)

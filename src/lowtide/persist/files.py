@@ -52,7 +52,7 @@ def save(
     Notes
     -----
     The file is written beside its place, synced and renamed: it is never there in part. It is a safetensors file with
-    a JSON header and a sha256 over all of it; equal objects give equal bytes. A Hadamard encoder takes about 4.4 bytes
+    a JSON header and a sha256 over all of it; equal objects give equal bytes. A Hadamard encoder takes about 4.6 bytes
     a component (cos_sin), a dense one 2 n_features more.
 
     A `RandomState` object given as `random_state` is kept as None; sums of `partial_fit`, callbacks and scikit-learn's
@@ -242,7 +242,7 @@ def describe(path: PathLike) -> dict[str, Any]:
     >>> found["format"], found["kind"], found["parts"]["encoder"]["spec"]["quantizer"]
     (2, 'RandomFeatures', {'bits': 1, 'type': 'LloydMax'})
     >>> found["arrays"]["encoder/projection.signs"]
-    {'dtype': 'uint8', 'shape': [24], 'bytes': 24}
+    {'dtype': 'uint8', 'shape': [16], 'bytes': 16}
     """
     container = read(path, mapped=True)
     header, n_bytes = container.header, container.text_bytes

@@ -88,7 +88,7 @@ class DrawnProjection(Protocol):
 
     @property
     def layout(self) -> NDArray[np.float32]:
-        """What the ops project with: signs (n_blocks, 3, dimension), or W in panels (n_panels, n_features, 16)."""
+        """What the ops project with: signs and rotations (n_blocks, 3, dimension), or W in panels (n_panels, d, 16)."""
 
     @property
     def blocks(self) -> Blocks:

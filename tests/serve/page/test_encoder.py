@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device.samples import float_rows, phases
+from device.samples import float_rows, phases, rows_on_borders
 from serve.page.node import codes_by_javascript, needs_node
 
 import lowtide as lt
@@ -32,8 +32,7 @@ def test_page_encodes_bit_by_bit_as_python_does(d, m, options):
 @needs_node
 def test_page_rounds_ties_as_python_does():
     encoder = phases(1, 64, feature_map="cosine")
-    quarters = np.arange(-8, 9) / 4
-    rows = ((quarters[:, None] - encoder.drawn_.offset) / encoder.projection_.scale).reshape(-1, 1).astype(np.float32)
+    rows = rows_on_borders(encoder)
     assert codes_by_javascript(encoder, rows) == encoder.encode(rows)
 
 

@@ -1,8 +1,9 @@
 // subps and fmadd on 8 lanes; strides 4, 2, 1 by one shuffle and one fmadd with +-1 each. Sums are fmadd by 1, exact
-// and on other ports than subps: worth up to 10%.
+// and on other ports than subps: worth up to 10%. A rotation is one shuffle, two products and addsubps; its cosines and
+// sines are doubled as they are loaded.
 //
-// Ports bind (3 log2(D) additions and 9 shuffles a register on three ports, reached to 80%), then the latency of the
-// stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
+// Ports bind (3 log2(D) + 1 additions and products, a sign and 8 shuffles a register on three ports, reached to 80%),
+// then the latency of the stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
 #include <immintrin.h>
 
 #include "lowtide/ops/hadamard/hadamard.hpp"
@@ -28,37 +29,44 @@ struct V {
   }
   static Reg lane2(Reg a) { return fmadd(a, _mm256_setr_ps(1, 1, -1, -1, 1, 1, -1, -1), _mm256_permute_ps(a, 0x4e)); }
   static Reg lane1(Reg a) { return fmadd(a, _mm256_setr_ps(1, -1, 1, -1, 1, -1, 1, -1), _mm256_permute_ps(a, 0xb1)); }
-  static Reg lanes_down(Reg a) { return lane1(lane2(lane4(a))); }
-  static Reg lanes_up(Reg a) { return lane4(lane2(lane1(a))); }
+  static Reg lanes_down_to_2(Reg a) { return lane2(lane4(a)); }
+  static Reg lanes_down(Reg a) { return lane1(lanes_down_to_2(a)); }
+  static Reg lanes_up(Reg a) { return lane4(lane2(a)); }
+
+  // Even lanes become a c - b s, odd ones b c + a s, where c and s lie in turn.
+  static Reg rotate(Reg a, const float* rotations) {
+    const Reg c = _mm256_moveldup_ps(load(rotations)), s = _mm256_movehdup_ps(load(rotations));
+    return _mm256_addsub_ps(mul(a, c), mul(_mm256_permute_ps(a, 0xb1), s));
+  }
 };
 
 namespace p = hadamard_passes;
 
 template <int N>
-void chunked(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+void chunked(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
   std::size_t top = dim / (N * V::width);
   while (top > 8) top /= 8;
   switch (top) {
-    case 1: return p::whole<V, N, 1>(x, signs, v);
-    case 2: return p::block<V, N, 2>(x, ahead, signs, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, ahead, signs, dim / 4, n_used, v);
-    default: return p::block<V, N, 8>(x, ahead, signs, dim / 8, n_used, v);
+    case 1: return p::whole<V, N, 1>(x, drawn, v);
+    case 2: return p::block<V, N, 2>(x, ahead, drawn, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
+    default: return p::block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
   }
 }
 
 // Chunks of 16 registers where they save a pass over the block.
-void one_block(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
-  if (dim == 128 || dim == 1024) return chunked<16>(x, ahead, signs, dim, n_used, v);
-  chunked<8>(x, ahead, signs, dim, n_used, v);
+void one_block(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
+  if (dim == 128 || dim == 1024) return chunked<16>(x, ahead, drawn, dim, n_used, v);
+  chunked<8>(x, ahead, drawn, dim, n_used, v);
 }
 
 }  // namespace
 
-void hadamard(const float* x, const float* next, const float* signs, std::size_t dim, std::size_t n_blocks,
+void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v) {
   p::Ahead<V> ahead(next, dim);
   for (std::size_t b = 0; b < n_blocks; ++b)
-    one_block(x, ahead, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+    one_block(x, ahead, blocks + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
 }
 
 }  // namespace lowtide::avx2

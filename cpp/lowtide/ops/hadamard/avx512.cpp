@@ -1,8 +1,10 @@
-// addps and fmadd on 16 lanes; strides 8, 4, 2, 1 by one shuffle and one fmadd with +-1 each.
+// addps and fmadd on 16 lanes; strides 8, 4, 2, 1 by one shuffle and one fmadd with +-1 each; a rotation by one shuffle,
+// two products and fmaddsub, its cosines and sines doubled as they are loaded.
 //
-// Ports bind: a register takes 3 log2(D) additions, 12 shuffles and 2 sign products, all on two ports, and the passes
-// run at 90 to 95% of that. D = 4096 and above also waits for signs from the second-level cache. A row alone cannot do
-// with fewer shuffles: in every round four index bits lie across lanes. No tail: D is a multiple of 64.
+// Ports bind: a register takes 3 log2(D) + 1 additions and products, 11 shuffles and a sign, all on two ports, and the
+// passes run at 90 to 95% of that. D = 4096 and above also waits for signs and rotations from the second-level cache. A
+// row alone cannot do with fewer shuffles: in the first two rounds three index bits lie across lanes, in the last four,
+// and a rotation swaps neighbors. No tail: D is a multiple of 64.
 #include <immintrin.h>
 
 #include "lowtide/ops/hadamard/hadamard.hpp"
@@ -32,43 +34,51 @@ struct V {
   static Reg lane4(Reg a) { return fmadd(a, sign(4), _mm512_shuffle_f32x4(a, a, 0xb1)); }
   static Reg lane2(Reg a) { return fmadd(a, sign(2), _mm512_permute_ps(a, 0x4e)); }
   static Reg lane1(Reg a) { return fmadd(a, sign(1), _mm512_permute_ps(a, 0xb1)); }
-  static Reg lanes_down(Reg a) { return lane1(lane2(lane4(lane8(a)))); }
-  static Reg lanes_up(Reg a) { return lane8(lane4(lane2(lane1(a)))); }
+  static Reg lanes_down_to_2(Reg a) { return lane2(lane4(lane8(a))); }
+  static Reg lanes_down(Reg a) { return lane1(lanes_down_to_2(a)); }
+  static Reg lanes_up(Reg a) { return lane8(lane4(lane2(a))); }
+
+  // Even lanes become a c - b s, odd ones b c + a s, where c and s lie in turn. There is no addsub: a product with 1 is
+  // exact, so fmaddsub rounds as it would.
+  static Reg rotate(Reg a, const float* rotations) {
+    const Reg c = _mm512_moveldup_ps(load(rotations)), s = _mm512_movehdup_ps(load(rotations));
+    return _mm512_fmaddsub_ps(mul(a, c), _mm512_set1_ps(1.0f), mul(_mm512_permute_ps(a, 0xb1), s));
+  }
 };
 
 namespace p = hadamard_passes;
 
 template <int N>
-void chunked(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
+void chunked(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
   std::size_t top = dim / (N * V::width);
   while (top > 16) top /= 8;
   switch (top) {
-    case 1: return p::whole<V, N, 1>(x, signs, v);
-    case 2: return p::block<V, N, 2>(x, ahead, signs, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, ahead, signs, dim / 4, n_used, v);
-    case 8: return p::block<V, N, 8>(x, ahead, signs, dim / 8, n_used, v);
-    default: return p::block<V, N, 16>(x, ahead, signs, dim / 16, n_used, v);
+    case 1: return p::whole<V, N, 1>(x, drawn, v);
+    case 2: return p::block<V, N, 2>(x, ahead, drawn, dim / 2, n_used, v);
+    case 4: return p::block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
+    case 8: return p::block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
+    default: return p::block<V, N, 16>(x, ahead, drawn, dim / 16, n_used, v);
   }
 }
 
-void one_block(const float* x, p::Ahead<V>& ahead, const float* signs, std::size_t dim, std::size_t n_used, float* v) {
-  if (dim == 64) return p::whole<V, 4, 1>(x, signs, v);
-  if (dim == 128) return p::whole<V, 8, 1>(x, signs, v);
-  chunked<16>(x, ahead, signs, dim, n_used, v);
+void one_block(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
+  if (dim == 64) return p::whole<V, 4, 1>(x, drawn, v);
+  if (dim == 128) return p::whole<V, 8, 1>(x, drawn, v);
+  chunked<16>(x, ahead, drawn, dim, n_used, v);
 }
 
 }  // namespace
 
-void hadamard(const float* x, const float* next, const float* signs, std::size_t dim, std::size_t n_blocks,
+void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v) {
   p::Ahead<V> ahead(next, dim);
   std::size_t b = 0;
   if (dim == 64)
-    for (; b + 4 <= n_blocks; b += 4) p::whole<V, 4, 4>(x, signs + 3 * dim * b, v + dim * b);
+    for (; b + 4 <= n_blocks; b += 4) p::whole<V, 4, 4>(x, blocks + 3 * dim * b, v + dim * b);
   if (dim == 128)
-    for (; b + 2 <= n_blocks; b += 2) p::whole<V, 8, 2>(x, signs + 3 * dim * b, v + dim * b);
+    for (; b + 2 <= n_blocks; b += 2) p::whole<V, 8, 2>(x, blocks + 3 * dim * b, v + dim * b);
   for (; b < n_blocks; ++b)
-    one_block(x, ahead, signs + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+    one_block(x, ahead, blocks + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
 }
 
 }  // namespace lowtide::avx512

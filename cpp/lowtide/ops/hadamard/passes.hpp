@@ -3,7 +3,7 @@
 // The low `c` bits of an index make a chunk, held in n = 2^c / V::width registers; the bits above are taken in groups
 // of R = 2^k chunks a fixed stride apart. Strides go down, up, down, so rounds meet inside a pass:
 //     first   top group down, S1 before it
-//     turn    low bits down, S2, low bits up        (one chunk in registers)
+//     turn    low bits down, rotation, low bits up  (one chunk in registers; no stride 1 on either side)
 //     crest   top group up, S3, top group down      (drops outputs that are not read)
 //     last    low bits down
 // Between them run the groups in the middle, if there are any. V lives in an unnamed namespace of the including file,
@@ -115,37 +115,29 @@ LOWTIDE_INLINE void lanes_down(typename V::Reg (&r)[N]) {
   for (int i = 0; i < N; ++i) r[i] = V::lanes_down(r[i]);
 }
 
+// Across lanes down to stride 2, the rotation of neighbors, up from stride 2.
 template <class V, int N>
-LOWTIDE_INLINE void lanes_up(typename V::Reg (&r)[N]) {
+LOWTIDE_INLINE void turn_chunk(typename V::Reg (&r)[N], const float* rotations) {
 #pragma GCC unroll 16
-  for (int i = 0; i < N; ++i) r[i] = V::lanes_up(r[i]);
-}
-
-// Low bits down, S2, low bits up.
-template <class V, int N>
-LOWTIDE_INLINE void turn_chunk(typename V::Reg (&r)[N], const float* s2) {
-  lanes_down<V, N>(r);
-#pragma GCC unroll 16
-  for (int i = 0; i < N; ++i) r[i] = V::mul(r[i], V::load(s2 + i * V::width));
-  lanes_up<V, N>(r);
+  for (int i = 0; i < N; ++i) r[i] = V::lanes_up(V::rotate(V::lanes_down_to_2(r[i]), rotations + i * V::width));
   up<V, N>(r);
 }
 
 // B blocks that fit in registers together, step by step side by side: all three rounds at once. One small block alone
 // would wait for its own additions.
 template <class V, int N, int B>
-void whole(const float* x, const float* signs, float* v) {
+void whole(const float* x, const float* blocks, float* v) {
   constexpr std::size_t dim = N * V::width;
   typename V::Reg r[B][N];
 #pragma GCC unroll 4
   for (int b = 0; b < B; ++b) {
     load<V, N>(r[b], x, V::width);
-    signed_down<V, N, N>(r[b], signs + 3 * dim * b, V::width);
+    signed_down<V, N, N>(r[b], blocks + 3 * dim * b, V::width);
   }
 #pragma GCC unroll 4
-  for (int b = 0; b < B; ++b) turn_chunk<V, N>(r[b], signs + 3 * dim * b + dim);
+  for (int b = 0; b < B; ++b) turn_chunk<V, N>(r[b], blocks + 3 * dim * b + dim);
 #pragma GCC unroll 4
-  for (int b = 0; b < B; ++b) signed_down<V, N, N>(r[b], signs + 3 * dim * b + 2 * dim, V::width);
+  for (int b = 0; b < B; ++b) signed_down<V, N, N>(r[b], blocks + 3 * dim * b + 2 * dim, V::width);
 #pragma GCC unroll 4
   for (int b = 0; b < B; ++b) {
     lanes_down<V, N>(r[b]);
@@ -194,13 +186,13 @@ void middle(std::size_t n, std::size_t stride, float* v) {
 }
 
 template <class V, int N>
-void turn(Ahead<V>& ahead, const float* s2, std::size_t n, float* v) {
+void turn(Ahead<V>& ahead, const float* rotations, std::size_t n, float* v) {
   for (std::size_t i = 0; i < n; i += N * V::width) {
     typename V::Reg r[N];
     load<V, N>(r, v + i, V::width);
     ahead.template fetch<N>();
     down<V, N, N / 2>(r);
-    turn_chunk<V, N>(r, s2 + i);
+    turn_chunk<V, N>(r, rotations + i);
     store<V, N>(r, v + i, V::width);
   }
 }
@@ -229,14 +221,14 @@ std::size_t crest_for(Ahead<V>& ahead, const float* s3, std::size_t stride, std:
 
 // A block of R * stride entries, chunks of N registers, whole groups of 8 between the chunk and `stride`.
 template <class V, int N, int R>
-void block(const float* x, Ahead<V>& ahead, const float* signs, std::size_t stride, std::size_t n_used, float* v) {
+void block(const float* x, Ahead<V>& ahead, const float* drawn, std::size_t stride, std::size_t n_used, float* v) {
   constexpr std::size_t chunk = N * V::width;
   const std::size_t dim = R * stride;
-  first<V, R>(x, ahead, signs, stride, v);
+  first<V, R>(x, ahead, drawn, stride, v);
   for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(dim, h, v);
-  turn<V, N>(ahead, signs + dim, dim, v);
+  turn<V, N>(ahead, drawn + dim, dim, v);
   for (std::size_t h = chunk; h < stride; h *= 8) middle<V, false>(dim, h, v);
-  const std::size_t n = crest_for<V, R>(ahead, signs + 2 * dim, stride, n_used, v);
+  const std::size_t n = crest_for<V, R>(ahead, drawn + 2 * dim, stride, n_used, v);
   for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(n, h, v);
   last<V, N>(ahead, n, v);
 }

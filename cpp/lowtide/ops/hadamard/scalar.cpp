@@ -1,5 +1,6 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 
+// Compiled without contraction: the products of a rotation are rounded on their own.
 namespace lowtide::scalar {
 namespace {
 
@@ -13,25 +14,33 @@ void stage(float* v, std::size_t dim, std::size_t stride) {
   }
 }
 
+void rotate(float* v, const float* rotations, std::size_t dim) {
+  for (std::size_t i = 0; i < dim; i += 2) {
+    const float a = v[i], b = v[i + 1], c = rotations[i], s = rotations[i + 1];
+    v[i] = a * c - b * s;
+    v[i + 1] = a * s + b * c;
+  }
+}
+
 void flip(float* v, const float* signs, std::size_t dim) {
   for (std::size_t i = 0; i < dim; ++i) v[i] *= signs[i];
 }
 
-void block(const float* x, const float* signs, std::size_t dim, float* v) {
+void block(const float* x, const float* drawn, std::size_t dim, float* v) {
   for (std::size_t i = 0; i < dim; ++i) v[i] = x[i];
-  flip(v, signs, dim);
-  for (std::size_t h = dim / 2; h >= 1; h /= 2) stage(v, dim, h);
-  flip(v, signs + dim, dim);
-  for (std::size_t h = 1; h < dim; h *= 2) stage(v, dim, h);
-  flip(v, signs + 2 * dim, dim);
+  flip(v, drawn, dim);
+  for (std::size_t h = dim / 2; h >= 2; h /= 2) stage(v, dim, h);
+  rotate(v, drawn + dim, dim);
+  for (std::size_t h = 2; h < dim; h *= 2) stage(v, dim, h);
+  flip(v, drawn + 2 * dim, dim);
   for (std::size_t h = dim / 2; h >= 1; h /= 2) stage(v, dim, h);
 }
 
 }  // namespace
 
-void hadamard(const float* x, const float*, const float* signs, std::size_t dim, std::size_t n_blocks, std::size_t,
+void hadamard(const float* x, const float*, const float* blocks, std::size_t dim, std::size_t n_blocks, std::size_t,
               float* v) {
-  for (std::size_t b = 0; b < n_blocks; ++b) block(x, signs + 3 * dim * b, dim, v + dim * b);
+  for (std::size_t b = 0; b < n_blocks; ++b) block(x, blocks + 3 * dim * b, dim, v + dim * b);
 }
 
 }  // namespace lowtide::scalar

@@ -13,7 +13,7 @@ $head
     clear(code);
     if (factor < 0.0f) return -1;
     for (block = 0; block < N_BLOCKS; ++block) {
-        project(x, signs + 3 * DIMENSION / 8 * block, v);
+        project(x, block, v);
         if (!(v[0] - v[0] == 0.0f)) return -1;
         for (i = 0; i < DIMENSION && j < N_FREQUENCIES; ++i, ++j) {
             const float normalized = v[i] * factor;

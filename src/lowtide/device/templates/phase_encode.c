@@ -6,7 +6,7 @@ $head
     uint32_t block, i, k, j = 0, index = 0;$start
     clear(code);
     for (block = 0; block < N_BLOCKS; ++block) {
-        project(x, signs + 3 * DIMENSION / 8 * block, v);
+        project(x, block, v);
         /* What is not finite has spread to every output: one look is enough. */
         if (!(v[0] - v[0] == 0.0f)) return -1;
         for (i = 0; i < DIMENSION && j < N_FREQUENCIES; ++i, ++j) {

@@ -1,7 +1,6 @@
 
-/* The phase in turns. A volatile product is rounded before it is added to, whatever the compiler may contract. */
+/* The phase in turns. */
 static float turns(float v, float scale, float offset)
 {
-    volatile float product = v * scale;
-    return product + offset;
+    return rounded_product(v, scale) + offset;
 }

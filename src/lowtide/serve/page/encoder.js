@@ -1,14 +1,28 @@
 // Rows to codes, as lowtide's RandomFeatures makes them on the Hadamard layout: equal bit by bit.
 //
 // All arithmetic is float32: a sum or product of two float32 numbers, computed as a double and rounded to float32 (by
-// Math.fround, or by storing into a Float32Array), is the float32 result. The order of the additions is that of the
-// compiled op: signs, strides D/2 .. 1; signs, strides 1 .. D/2; signs, strides D/2 .. 1.
+// Math.fround, or by storing into a Float32Array), is the float32 result. The order of the operations is that of the
+// compiled op: signs, strides D/2 .. 2; rotations of neighbors, strides 2 .. D/2; signs, strides D/2 .. 1.
 
 const TYPES = { float32: Float32Array, uint8: Uint8Array };
 // 1.5 * 2^52: adding and subtracting it rounds a double of moderate size to a whole number, ties to even.
 const ROUNDER = 6755399441055744;
 // From 2^23 on every float32 is a whole number.
 const WHOLE = 8388608;
+// The part "encoder" in the version that is understood here.
+const ENCODER_VERSION = 2;
+// cos((k + 1/2) / 256 turns), k = 0 .. 63, as the compiled core has them; read from the end they are the sines.
+// prettier-ignore
+const COSINES = Float32Array.of(
+  0.9999247, 0.99932235, 0.9981181, 0.9963126, 0.993907, 0.99090266, 0.9873014, 0.9831055,
+  0.9783174, 0.97293997, 0.96697646, 0.9604305, 0.953306, 0.9456073, 0.937339, 0.9285061,
+  0.9191139, 0.909168, 0.8986745, 0.88763964, 0.8760701, 0.86397284, 0.8513552, 0.8382247,
+  0.8245893, 0.81045717, 0.7958369, 0.7807372, 0.76516724, 0.7491364, 0.7326543, 0.71573085,
+  0.69837624, 0.680601, 0.6624158, 0.64383155, 0.6248595, 0.60551107, 0.58579785, 0.5657318,
+  0.545325, 0.52458966, 0.50353837, 0.48218378, 0.46053872, 0.43861625, 0.41642955, 0.39399204,
+  0.3713172, 0.34841868, 0.3253103, 0.30200595, 0.2785197, 0.25486565, 0.2310581, 0.20711137,
+  0.18303989, 0.15885815, 0.1345807, 0.110222206, 0.08579731, 0.061320737, 0.036807224, 0.012271538,
+);
 
 // The array of an entry of the server's description: base64, little-endian.
 export function arrayOf(entry) {
@@ -21,7 +35,8 @@ export function arrayOf(entry) {
 // Why a description cannot be encoded here, or null when it can.
 export function obstacle(description) {
   if (!description || !description.row_bytes) return "it has no coded side";
-  const unknown = Object.entries(description.parts).find(([name, { version }]) => name !== "encoder" || version !== 1);
+  const isKnown = ([name, { version }]) => name === "encoder" && version === ENCODER_VERSION;
+  const unknown = Object.entries(description.parts).find((part) => !isKnown(part));
   if (unknown) return `its part ${unknown[0]} of version ${unknown[1].version} is not known here`;
   if (description.projection !== "Hadamard") return "its frequencies are not on the Hadamard layout";
   if (!description.quantizer || description.quantizer.op !== "encode") return "its levels are not steps of the phase";
@@ -41,6 +56,7 @@ export class Encoder {
     this.rowBytes = description.row_bytes;
     const { arrays } = description.parts.encoder;
     this.minus = arrayOf(arrays["projection.signs"]);
+    this.angles = arrayOf(arrays["projection.angles"]);
     this.scale = arrayOf(arrays["projection.scale"]);
     this.offset = arrayOf(arrays.offset);
     this.rule = levelRule(description.quantizer);
@@ -56,7 +72,7 @@ export class Encoder {
     const { dimension, scale, offset, rule } = this;
     let level = 0;
     for (let first = 0; first < scale.length; first += dimension) {
-      this.project(x, (3 * first) / 8);
+      this.project(x, first);
       // What is not finite has spread to every output: one look is enough.
       if (!Number.isFinite(this.v[0])) throw new Error("a row must hold finite numbers of a moderate size");
       const last = Math.min(dimension, scale.length - first);
@@ -70,16 +86,17 @@ export class Encoder {
     return code;
   }
 
-  // v = H S3 H S2 H S1 x, the signs from byte `start` on.
-  project(x, start) {
-    const { v, dimension, minus } = this;
+  // v = H S3 G R G S1 x, G being H without its stage of stride 1, of the block that begins with frequency `first`.
+  project(x, first) {
+    const { v, dimension, minus, angles } = this;
+    const start = first / 4;
     v.fill(0);
     v.set(x);
     flip(v, minus, start);
-    for (let h = dimension / 2; h >= 1; h /= 2) stage(v, h);
+    for (let h = dimension / 2; h >= 2; h /= 2) stage(v, h);
+    rotate(v, angles, first / 2);
+    for (let h = 2; h < dimension; h *= 2) stage(v, h);
     flip(v, minus, start + dimension / 8);
-    for (let h = 1; h < dimension; h *= 2) stage(v, h);
-    flip(v, minus, start + dimension / 4);
     for (let h = dimension / 2; h >= 1; h /= 2) stage(v, h);
   }
 }
@@ -99,6 +116,22 @@ function stage(v, h) {
       v[i] = a + b;
       v[i + h] = a - b;
     }
+  }
+}
+
+// Turns each pair of neighbors by its angle k, (k + 1/2) / 256 of a turn: the upper two bits are the quarter.
+function rotate(v, angles, start) {
+  for (let i = 0; i < v.length; i += 2) {
+    const angle = angles[start + (i >> 1)];
+    const quarter = angle >> 6;
+    let c = COSINES[angle & 63];
+    let s = COSINES[63 - (angle & 63)];
+    if (quarter & 1) [c, s] = [-s, c];
+    if (quarter & 2) [c, s] = [-c, -s];
+    const a = v[i];
+    const b = v[i + 1];
+    v[i] = Math.fround(a * c) - Math.fround(b * s);
+    v[i + 1] = Math.fround(a * s) + Math.fround(b * c);
   }
 }
 
