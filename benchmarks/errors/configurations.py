@@ -129,8 +129,9 @@ def random_features(rng: Rng) -> Configuration:
 
 def sketch(rng: Rng) -> Configuration:
     """Return a sketch, linear or of a bandwidth that its bits can tell, of unit rows or of rows as they came."""
-    scale, bits = choose(rng, SCALES), int(rng.integers(1, 9))
-    store_norms, linear = bool(rng.random() < 0.4), rng.random() < 0.2
+    bits, store_norms, linear = int(rng.integers(1, 9)), bool(rng.random() < 0.4), rng.random() < 0.2
+    # Rows as they came have the bandwidth of gamma, which the bits must be able to tell.
+    scale = 1.0 if store_norms else choose(rng, SCALES)
     largest = max(
         (g for g in np.geomspace(0.02, 32, 40) if sketch_bits_needed(g, LARGEST_SKETCH_BIAS) <= bits), default=0.02
     )
@@ -141,7 +142,7 @@ def sketch(rng: Rng) -> Configuration:
         choose(rng, N_COMPONENTS),
         bits=bits,
         projection=choose(rng, ("hadamard", "orthogonal", "iid")),
-        gamma=gamma if linear or not store_norms else gamma / scale**2,
+        gamma=gamma,
         store_norms=store_norms,
     )
     quantity = "distance" if not linear and rng.random() < 0.1 else "kernel"

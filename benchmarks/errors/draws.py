@@ -87,7 +87,7 @@ def expectations(configuration: Configuration, encoder: Encoder) -> tuple[Floats
     """Return the mean of the estimates, and what rounding may move them by.
 
     An estimate is a sum of m products of float32 features. Each factor is rounded once, and so is each of log2(m)
-    partial sums or more, by 2^-24 of sum |f g| at most, which is at most the root of what the rows have with themselves.
+    partial sums or more, by 2^-24 of sum |f g| at most, which the products of the rows with themselves bound.
     """
     x, Y = configuration.pairs.x, configuration.pairs.Y
     call = {"sides": configuration.sides, "normalize": configuration.normalize}

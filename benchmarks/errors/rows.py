@@ -32,7 +32,7 @@ class Pairs:
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Which rows of Y are not x."""
-        return np.any(self.Y != self.x, axis=1)
+        return np.any(self.x != self.Y, axis=1)
 
     def times(self, scale: float) -> Pairs:
         """Return all rows times a number."""
