@@ -63,14 +63,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--n-blocks", type=int, default=N_BLOCKS, help="blocks a difference, with --blocks")
     chosen = parser.parse_args(arguments)
     start, outcomes = time.perf_counter(), []
-    for number, outcome in enumerate(outcomes_of(chosen)):
+    for number, outcome in enumerate(outcomes_of(chosen), chosen.only or 0):
         outcomes.append(outcome)
         if outcome.verdict == "failed":
             print(f"[{number}] {outcome.worst.used:.3g} {outcome.worst.what}: {outcome.name}", flush=True)
     if chosen.only is not None:
         print("\n".join(f"{found.used:8.3g} {found.what}: {found.figures}" for found in outcomes[0].findings))
     print(table(outcomes))
-    print(summary(outcomes), file=sys.stdout)
+    print(summary(outcomes))
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
     return 0 if accepted(outcomes) else 1
 

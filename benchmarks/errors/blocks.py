@@ -111,7 +111,7 @@ def bars_of_one_block(case: Case, projection: str) -> Floats:
 
 
 def run_case(case: Case, n_blocks: int = N_BLOCKS, seed: int = 0) -> list[Outcome]:
-    """Judge a case: an outcome a difference, with the variance over that of independent frequencies in its name."""
+    """Judge a case: an outcome a difference, with its mean error and its variance over that of independent draws."""
     try:
         encoder = sized(case, 1, seed)
         truth = np.asarray(encoder.expected_kernel(case.x, case.Y, sides=case.sides), dtype=np.float64)[0]
@@ -127,8 +127,10 @@ def run_case(case: Case, n_blocks: int = N_BLOCKS, seed: int = 0) -> list[Outcom
         draws = Draws(values, np.full(n_blocks, std[i]), float(truth[i]), True, True, LEFT_OUT["hadamard"], rounding)
         findings = judge(replace(draws, stated=float(std[i])))
         over = float(np.mean((values - truth[i]) ** 2)) / max(float(independent[i]) ** 2, rounding**2)
+        off = (values.mean() - truth[i]) / max(values.std() / math.sqrt(n_blocks), rounding)
         worst = max(findings, key=lambda finding: finding.used)
-        name = f"{case.name}, block {case.block}, {'-'.join(case.sides)}: {label}; variance {over:.3g} of iid"
+        told = f"mean off by {off:+.1f} standard errors, variance {over:.3g} of iid"
+        name = f"{case.name}, block {case.block}, {'-'.join(case.sides)}: {label}; {told}"
         outcomes.append(Outcome(name, "failed" if worst.used > 1 else "passed", worst, findings))
     return outcomes
 
