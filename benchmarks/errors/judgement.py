@@ -144,12 +144,18 @@ def miss_count(misses: int, n: int, chance: float) -> Finding:
 
 
 def width(draws: Draws) -> Finding:
-    """Compare the median bar with the spread of the values, as large as that may be by chance."""
+    """Compare the median bar with the spread of the values, as large as that may be by chance, and one event more.
+
+    Codes that agree show none of the events that make others differ, so an honest bar has room for one. Its size is
+    what the fourth cumulant over the second shows: exactly that of a Poisson law's events, 0 of a normal law.
+    """
     squares = (draws.values - draws.values.mean()) ** 2
-    spread = math.sqrt(squares.mean() + allowance(squares, -1.0))
+    variance = float(squares.mean())
+    event = max(0.0, float(np.mean(squares**2)) - 3 * variance**2) / variance
+    largest = math.sqrt(variance + allowance(squares, -1.0) + event)
     middle = float(np.median(draws.std))
-    used = ratio(middle, WIDEST * spread + draws.rounding)
-    return Finding("bars too long", used, f"median bar {middle:.3g}, spread {math.sqrt(squares.mean()):.3g}")
+    used = ratio(middle, WIDEST * largest + draws.rounding)
+    return Finding("bars too long", used, f"median bar {middle:.3g}, spread {math.sqrt(variance):.3g}")
 
 
 def judge_distances(draws: Draws, tellable: bool) -> list[Finding]:

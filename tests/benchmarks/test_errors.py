@@ -50,6 +50,21 @@ def test_judge_accepts_right_bars_of_rare_events(rate):
     assert all(worst(judge(rare(seed, rate))) < 1 for seed in range(200))
 
 
+@pytest.mark.parametrize("rate", [1e-3, 0.01, 0.1, 1.0, 2.5, 5.0, 30.0])
+def test_judge_accepts_bars_of_codes_with_room_for_an_event_that_was_not_seen(rate):
+    for seed in range(100):
+        draws = rare(seed, rate, raw=False)
+        seen = np.round((1 - draws.values) / 0.01)
+        assert worst(judge(replace(draws, std=0.01 * np.sqrt(seen + 2)))) < 1
+
+
+@pytest.mark.parametrize("rate", [1.6, 5.0])
+def test_judge_catches_bars_of_codes_that_trust_a_few_events(rate):
+    draws = rare(0, rate, raw=False)
+    seen = np.round((1 - draws.values) / 0.01)
+    assert "coverage" in failed(judge(replace(draws, std=0.01 * np.sqrt(np.maximum(seen, 0.5)))))
+
+
 def test_judge_catches_halved_bars():
     assert failed(judge(normal(bars=0.5))) == {"bars too short", "coverage"}
     assert failed(judge(normal(bars=0.5, raw=False))) == {"coverage"}
