@@ -30,7 +30,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount errors docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,6 +134,9 @@ roofline: $(STAMP_BENCH)  ## the machine's limits and the share of them that eac
 
 opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind, against the record; RECORD=1 writes it anew
 	@$(BIN)/python -m benchmarks.opcount --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record) $(if $(COUNTS),--counts $(COUNTS))
+
+errors: $(STAMP_PACKAGE)  ## sweep 500 random configurations for biased means and bars that do not cover
+	@$(BIN)/python -m benchmarks.errors
 
 docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html

@@ -1,0 +1,149 @@
+"""Kernel estimates are unbiased for `expected_kernel` and their bars cover, where that is hardest.
+
+Each case is judged over independent encoders by the tolerances of `benchmarks.errors`, of which it may use all but no
+more; `python -m benchmarks.errors` does the same for random configurations.
+"""
+
+import numpy as np
+import pytest
+from benchmarks.errors.configurations import Configuration
+from benchmarks.errors.draws import run
+from benchmarks.errors.rows import KINDS, Kind, Pairs, any_direction, equal_coordinates, to_length
+
+from lowtide import AsymmetricFeatures, RandomFeatures, Sketch, TernaryFeatures
+from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, ShiftGaussian, SinhGaussian
+from lowtide.quantizers import LloydMax, Phase, Stochastic
+
+N_DRAWS = 300
+STEP = np.full(8, 0.25)
+
+
+def rows(kind, n_features, norm=2.0, lengths=None):
+    """Return the pairs of a kind of rows, or of any direction with the given lengths."""
+    chosen = KINDS[kind] if isinstance(kind, str) else kind
+    if lengths is not None:
+        chosen = Kind(any_direction(lambda _rng: np.array(lengths)))
+    return chosen.draw(np.random.default_rng(5), n_features, norm)
+
+
+def along_one_axis(n_features):
+    return rows(Kind(equal_coordinates(1, lambda _rng: np.array([3.0, 25.1, 50.0]))), n_features)
+
+
+def at_correlations(*correlations, lengths=None):
+    """Return rows of 40 columns at given correlations with one."""
+    rng = np.random.default_rng(6)
+    x = to_length(rng.standard_normal((1, 40)), np.ones(1), 2.0)
+    other = rng.standard_normal((len(correlations), 40))
+    other = to_length(other - (other @ x.T) * x, np.ones(len(correlations)), 2.0)
+    rho = np.array(correlations)[:, None]
+    Y = rho * x + np.sqrt(1 - rho**2) * other
+    lengths = np.ones(len(correlations)) if lengths is None else np.array(lengths)
+    return Pairs(x, Y * lengths[:, None], np.vstack([x, Y]))
+
+
+def around_the_peak():
+    """Return rows near the one that a shift kernel likes best, where the phase form in full has no error."""
+    pairs = rows("near", 8, lengths=(0.01, 0.3, 4.0))
+    return Pairs(pairs.x, pairs.Y + STEP, pairs.around)
+
+
+def shifted(offset):
+    return Kind(any_direction(lambda _rng: np.array([0.1, 0.5, 2.0])), offset=lambda _rng: offset)
+
+
+def features(kernel, **parameters):
+    return RandomFeatures(kernel, **{"n_components": 256, **parameters})
+
+
+GAUSSIAN = Gaussian(1.0)
+ONE_BIT = features(GAUSSIAN)
+ONE_BIT_PHASES = features(GAUSSIAN, projection="orthogonal", quantizer=Phase(1))
+THREE_BIT_PHASES = features(GAUSSIAN, projection="orthogonal", quantizer=Phase(3))
+COSINES = features(GAUSSIAN, feature_map="cosine", bits=2)
+STOCHASTIC = features(GAUSSIAN, quantizer=Stochastic(2))
+BESSEL = features(Bessel(1.0), projection="haar", bits=3, n_components=64)
+SKETCH, LINEAR = Sketch(256, gamma=0.5), Sketch(256)
+WITH_NORMS, LINEAR_WITH_NORMS = Sketch(256, gamma=0.5, store_norms=True), Sketch(256, store_norms=True)
+SHIFT = AsymmetricFeatures(ShiftGaussian(STEP, 1.0), n_components=256, form="phase")
+SKEW = AsymmetricFeatures(SinhGaussian(STEP, 1.0), n_components=256, form="phase")
+NEAR_SKETCH = at_correlations(0.98, 0.995, 0.9999)
+LENGTHS = at_correlations(0.9, 0.5, 0.0, lengths=(0.5, 1.0, 2.0))
+TYPICAL, NEAR = rows("typical", 30), rows("near", 30)
+ANY = rows("near", 30, lengths=(0.02, 0.5, 6.0))
+# Beyond the first zero, where more than one distance has the same kernel.
+WAVES = rows("far", 2, lengths=(3.8, 7.0, 10.2))
+
+FULL, MIXED, CODES = ("full", "full"), ("codes", "full"), ("codes", "codes")
+# Name, encoder, rows, sides; what has "Codes" in its name is judged by what codes show, on the sides that are coded.
+CASES = [
+    ("one bit", ONE_BIT, TYPICAL, MIXED),
+    ("one bit, Codes", ONE_BIT, TYPICAL, MIXED),
+    ("one bit of near rows", ONE_BIT, NEAR, CODES),
+    ("one bit of near rows, Codes", ONE_BIT, NEAR, CODES),
+    ("one-bit phases, orthogonal", ONE_BIT_PHASES, rows("typical", 16), CODES),
+    ("one-bit phases, orthogonal, Codes", ONE_BIT_PHASES, rows("typical", 16), CODES),
+    ("three-bit phases, orthogonal, Codes", THREE_BIT_PHASES, TYPICAL, MIXED),
+    ("cosines full and coded", COSINES, ANY, ("full", "codes")),
+    ("cosines full and coded, Codes", COSINES, ANY, ("full", "codes")),
+    ("stochastic, equal rows", STOCHASTIC, rows("equal", 16), CODES),
+    ("stochastic, equal rows, Codes", STOCHASTIC, rows("equal", 16), CODES),
+    ("Laplace, Codes", features(Laplace(1.0), projection="iid"), rows("typical", 30, 1.0), MIXED),
+    ("Matern", features(Matern(1.0, nu=1.5)), TYPICAL, MIXED),
+    ("rough Matern, Codes", features(Matern(1.0, nu=0.5)), TYPICAL, CODES),
+    ("Bessel", BESSEL, WAVES, MIXED),
+    ("Bessel, Codes", BESSEL, WAVES, MIXED),
+    ("sketch of near rows", SKETCH, NEAR_SKETCH, CODES),
+    ("sketch of near rows in full", SKETCH, NEAR_SKETCH, FULL),
+    ("sketch of near rows, Codes", SKETCH, NEAR_SKETCH, CODES),
+    ("one-bit sketch of near rows, Codes", Sketch(256, bits=1, gamma=0.1), NEAR_SKETCH, CODES),
+    ("linear sketch of near rows, Codes", LINEAR, NEAR_SKETCH, CODES),
+    ("sketch with norms", WITH_NORMS, LENGTHS, CODES),
+    ("sketch with norms, Codes", WITH_NORMS, LENGTHS, CODES),
+    ("sketch with norms, one full side", WITH_NORMS, LENGTHS, ("full", "codes")),
+    ("linear sketch with norms, Codes", LINEAR_WITH_NORMS, LENGTHS, MIXED),
+    ("phase form of a shift", SHIFT, around_the_peak(), CODES),
+    ("phase form of a shift, Codes", SHIFT, around_the_peak(), CODES),
+    ("phase form of a skew kernel, Codes", SKEW, rows("typical", 8), MIXED),
+    ("offset of a thousand", features(GAUSSIAN, quantizer=LloydMax(4)), rows(shifted(1e3), 30), MIXED),
+    ("near rows in full", ONE_BIT, NEAR, FULL),
+    ("equal rows in full", ONE_BIT, rows("equal", 30), FULL),
+    ("one axis, one column", ONE_BIT, along_one_axis(1), FULL),
+    ("one axis, 64 columns", ONE_BIT, along_one_axis(64), FULL),
+    ("one axis, 64 columns, Codes", ONE_BIT, along_one_axis(64), MIXED),
+]
+DISTANCES = [
+    ("in full", ONE_BIT, TYPICAL, FULL),
+    ("near, in full", ONE_BIT, NEAR, FULL),
+    ("one bit, Codes", ONE_BIT, TYPICAL, CODES),
+    ("far, one bit, Codes", features(Matern(1.0)), rows("far", 30), MIXED),
+    ("sketch, Codes", SKETCH, at_correlations(0.95, 0.7, 0.0), CODES),
+]
+# Where there is no true bar, which the encoder says.
+WITHOUT_BARS = [
+    ("ternary features of sparse rows", TernaryFeatures(n_components=256, sparsity="auto"), rows("sparse", 150), CODES),
+    ("offset of ten million", ONE_BIT, rows(shifted(1e7), 30), FULL),
+]
+
+
+def case_of(name, encoder, pairs, sides, quantity="kernel"):
+    inputs = tuple("codes" if side == "codes" and "Codes" in name else "raw" for side in sides)
+    return pytest.param(Configuration(name, encoder, pairs, sides, inputs, quantity=quantity), id=name)
+
+
+@pytest.mark.parametrize("configuration", [case_of(*case) for case in CASES])
+def test_kernel_estimates_are_unbiased_and_their_bars_cover(configuration):
+    outcome = run(configuration, N_DRAWS)
+    assert outcome.verdict == "passed", outcome.worst
+
+
+@pytest.mark.parametrize("configuration", [case_of(*case, quantity="distance") for case in DISTANCES])
+def test_bars_of_distances_cover(configuration):
+    outcome = run(configuration, N_DRAWS)
+    assert outcome.verdict == "passed", outcome.worst
+
+
+@pytest.mark.parametrize("configuration", [case_of(*case) for case in WITHOUT_BARS])
+def test_encoders_say_so_where_there_is_no_bar(configuration):
+    outcome = run(configuration, 30)
+    assert outcome.verdict == "said so", outcome.worst
