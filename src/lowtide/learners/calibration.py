@@ -17,14 +17,13 @@ Array = NDArray[Any]
 
 # Rows that are kept to fit a curve on, and scores of theirs that it is fitted on: fewer rows of many classes.
 _MOST_ROWS = 20_000
-_MOST_SCORES, _LEAST_ROWS = 1 << 18, 2_000
+_MOST_SCORES, _LEAST_ROWS = 1 << 17, 2_000
 # Sorted at once when more rows come than can be kept: so many times as many, if their keys are that small.
 _NEAR = 4
 # Knots on either side of zero, bins that they are read from, and the part of the weight that all bins share.
 _KNOTS, _BINS, _EVEN = 6, 1024, 1e-3
 # How strongly a slope is drawn to what it starts from, in rows: the common one, and that of a piece.
 _COMMON_PRIOR, _PIECE_PRIOR = 0.1, 1.0
-_BLOCK_SCORES = 1 << 14
 _MOST_STEPS = 100
 # Below this gain Newton's full steps double the digits; two more are enough.
 _NEAR_MINIMUM = 1e-6
@@ -137,12 +136,12 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
         return Calibration()
     # Weights count as rows, unless they are smaller than that, as shares of one are.
     weight = weight * max(1.0, len(weight) / weight.sum())
-    data = _Scores(_class_scores(scores), labels, weight)
-    (slope,) = data.fitted(np.empty(0), 1.0 / size, _COMMON_PRIOR)
-    expected = softmax(slope * data.scores, axis=1)[:, -scores.shape[1] :]
+    columns = _class_scores(scores)
+    (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
+    expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())
-    slopes = data.fitted(knots, slope, _PIECE_PRIOR)
+    slopes = _Pieces(columns, labels, weight, knots).fitted(slope, _PIECE_PRIOR)
     return Calibration(tuple(knots.tolist()), tuple(slopes.tolist()))
 
 
@@ -162,19 +161,33 @@ def _knots(sizes: Array, weight: Array) -> Array:
     return np.concatenate([-found[::-1], [0.0], found])
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """Scores with a column a class, labels and weights: what a curve is fitted to."""
+class _Pieces:
+    """Scores with a column a class by their places on a curve of straight pieces, for the log loss of its slopes.
 
-    scores: Array
-    labels: Array
-    weight: Array
+    A score between two points of the curve is at t of the way from one to the next, so the heights of these two are all
+    that its log-odds depend on: g = (1 - t) h_j + t h_(j+1). Heights are linear in the slopes.
+    """
 
-    def fitted(self, knots: Array, start: float, prior: float) -> Array:
-        """Return the slopes between knots that minimize the log loss and the prior, by Newton's method."""
-        low, high = np.append(-np.inf, knots), np.append(knots, np.inf)
-        ratio, left = np.ones(len(low)), 2
-        value, gradient, hessian = self._sums(low, high, start, ratio, prior)
+    def __init__(self, scores: Array, labels: Array, weight: Array, knots: Array) -> None:
+        top = float(np.abs(scores).max())
+        points = np.concatenate([[-top], knots, [top]])
+        low, high = points[:-1], points[1:]
+        self.at = np.searchsorted(knots, scores)
+        self.part = (scores - low[self.at]) / (high - low)[self.at]
+        self.heights = np.clip(points[:, None], low, high) - np.clip(0.0, low, high)
+        self.weight = weight[:, None]
+        doubt, (n, k) = 1.0 / (weight.sum() + 2.0), scores.shape
+        self.targets = np.full((n, k), doubt / k)
+        self.targets[np.arange(n), labels] += 1.0 - doubt
+        self.targets *= self.weight
+        self.wanted = _sum_at(self.at, self.targets, self.part, len(points))
+        # Where the heights of each row's own sums are.
+        self.own = self.at + len(points) * np.arange(n)[:, None]
+
+    def fitted(self, start: float, prior: float) -> Array:
+        """Return the slopes that minimize the log loss and the prior, by Newton's method."""
+        ratio, left = np.ones(self.heights.shape[1]), 2
+        value, gradient, hessian = self._sums(start, ratio, prior)
         for _ in range(_MOST_STEPS):
             step = -np.linalg.solve(hessian, gradient)
             gain = float(-gradient @ step)
@@ -182,37 +195,46 @@ class _Scores:
                 left -= 1
             # Ratios stay above zero.
             length = min(1.0, 0.95 / max(float(np.max(-step / ratio)), 0.95))
-            found = self._sums(low, high, start, ratio + length * step, prior)
+            found = self._sums(start, ratio + length * step, prior)
             while gain >= _NEAR_MINIMUM and found[0] > value - 1e-4 * length * gain and length > 1e-6:
                 length *= 0.5
-                found = self._sums(low, high, start, ratio + length * step, prior)
+                found = self._sums(start, ratio + length * step, prior)
             ratio = ratio + length * step
             value, gradient, hessian = found
             if left == 0:
                 break
         return start * ratio
 
-    def _sums(self, low: Array, high: Array, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
+    def _sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
         """Return the value at slopes start * ratio, with its gradient and Hessian in the ratios."""
-        n, k = self.scores.shape
-        value = prior * float(np.sum(ratio - np.log(ratio)))
-        gradient, hessian = prior * (1.0 - 1.0 / ratio), np.diag(prior / ratio**2)
-        doubt = 1.0 / (self.weight.sum() + 2.0)
-        for begin in range(0, n, max(1, _BLOCK_SCORES // k)):
-            rows = slice(begin, begin + max(1, _BLOCK_SCORES // k))
-            # Parts of each score on every piece, from zero on: the curve is their sum, each times its slope.
-            parts = start * (np.clip(self.scores[rows][:, :, None], low, high) - np.clip(0.0, low, high))
-            logs = log_softmax(parts @ ratio, axis=1)
-            targets = np.full_like(logs, doubt / k)
-            targets[np.arange(len(logs)), self.labels[rows]] += 1.0 - doubt
-            weight = self.weight[rows, None]
-            expected = np.exp(logs)
-            value -= float(np.sum(weight * targets * logs))
-            gradient += np.tensordot(weight * (expected - targets), parts, 2)
-            middle = np.einsum("ic,icj->ij", expected, parts)
-            spread = ((weight * expected)[:, :, None] * parts).reshape(-1, len(ratio))
-            hessian += spread.T @ parts.reshape(-1, len(ratio)) - (weight * middle).T @ middle
-        return value, gradient, hessian
+        of_ratio, t, n = start * self.heights, self.part, len(self.part)
+        size = len(of_ratio)
+        heights = of_ratio @ ratio
+        logs = heights[self.at] + t * np.diff(heights)[self.at]
+        logs -= logs.max(axis=1, keepdims=True)
+        expected = np.exp(logs)
+        total = expected.sum(axis=1, keepdims=True)
+        expected /= total
+        # Targets of a row sum to its weight.
+        loss = float(self.weight[:, 0] @ np.log(total[:, 0])) - float(np.vdot(self.targets, logs))
+        middle = _sum_at(self.own, expected, t, n * size).reshape(n, size)
+        expected *= self.weight
+        at_points = _sum_at(self.at, expected, t, size)
+        between = np.bincount(self.at.ravel(), (expected * t * (1.0 - t)).ravel(), size - 1)
+        # A score's own two heights: (1 - t)^2 and t^2 are 1 - t and t less t (1 - t).
+        alone = at_points - np.append(between, 0.0) - np.append(0.0, between)
+        curvature = np.diag(alone) + np.diag(between, 1) + np.diag(between, -1) - (self.weight * middle).T @ middle
+        value = loss + prior * float(np.sum(ratio - np.log(ratio)))
+        gradient = of_ratio.T @ (at_points - self.wanted) + prior * (1.0 - 1.0 / ratio)
+        return value, gradient, of_ratio.T @ curvature @ of_ratio + np.diag(prior / ratio**2)
+
+
+def _sum_at(places: Array, values: Array, part: Array, size: int) -> Array:
+    """Return sums (size,) of values that are shared between a place and the next, a part of each for the latter."""
+    later = values * part
+    return np.bincount(places.ravel(), (values - later).ravel(), size) + np.bincount(
+        places.ravel() + 1, later.ravel(), size
+    )
 
 
 @dataclass
