@@ -25,6 +25,7 @@ _KNOTS, _BINS, _EVEN = 6, 1024, 1e-3
 # How strongly a slope is drawn to what it starts from, in rows: the common one, and that of a piece.
 _COMMON_PRIOR, _PIECE_PRIOR = 0.1, 1.0
 _MOST_STEPS = 100
+_BLOCK_ROWS = 4096
 # Below this gain Newton's full steps double the digits; two more are enough.
 _NEAR_MINIMUM = 1e-6
 
@@ -130,12 +131,11 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     scores : ndarray (n, 1 or n_classes)
     labels : ndarray (n,) of positions among the classes
     weight : ndarray (n,), above 0
+        How many rows each one stands for.
     """
     size = float(np.sqrt(np.mean(scores**2))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
-    # Weights count as rows, unless they are smaller than that, as shares of one are.
-    weight = weight * max(1.0, len(weight) / weight.sum())
     columns = _class_scores(scores)
     (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
     expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
@@ -181,8 +181,6 @@ class _Pieces:
         self.targets[np.arange(n), labels] += 1.0 - doubt
         self.targets *= self.weight
         self.wanted = _sum_at(self.at, self.targets, self.part, len(points))
-        # Where the heights of each row's own sums are.
-        self.own = self.at + len(points) * np.arange(n)[:, None]
 
     def fitted(self, start: float, prior: float) -> Array:
         """Return the slopes that minimize the log loss and the prior, by Newton's method."""
@@ -207,8 +205,7 @@ class _Pieces:
 
     def _sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
         """Return the value at slopes start * ratio, with its gradient and Hessian in the ratios."""
-        of_ratio, t, n = start * self.heights, self.part, len(self.part)
-        size = len(of_ratio)
+        of_ratio, t, size = start * self.heights, self.part, len(self.heights)
         heights = of_ratio @ ratio
         logs = heights[self.at] + t * np.diff(heights)[self.at]
         logs -= logs.max(axis=1, keepdims=True)
@@ -217,16 +214,27 @@ class _Pieces:
         expected /= total
         # Targets of a row sum to its weight.
         loss = float(self.weight[:, 0] @ np.log(total[:, 0])) - float(np.vdot(self.targets, logs))
-        middle = _sum_at(self.own, expected, t, n * size).reshape(n, size)
+        squared = self._squared_means(expected, size)
         expected *= self.weight
         at_points = _sum_at(self.at, expected, t, size)
         between = np.bincount(self.at.ravel(), (expected * t * (1.0 - t)).ravel(), size - 1)
         # A score's own two heights: (1 - t)^2 and t^2 are 1 - t and t less t (1 - t).
         alone = at_points - np.append(between, 0.0) - np.append(0.0, between)
-        curvature = np.diag(alone) + np.diag(between, 1) + np.diag(between, -1) - (self.weight * middle).T @ middle
+        curvature = np.diag(alone) + np.diag(between, 1) + np.diag(between, -1) - squared
         value = loss + prior * float(np.sum(ratio - np.log(ratio)))
         gradient = of_ratio.T @ (at_points - self.wanted) + prior * (1.0 - 1.0 / ratio)
         return value, gradient, of_ratio.T @ curvature @ of_ratio + np.diag(prior / ratio**2)
+
+    def _squared_means(self, expected: Array, size: int) -> Array:
+        """Return sum_i s_i m_i m_i', m_i the mean over classes of the parts that heights have in a row's scores."""
+        total = np.zeros((size, size))
+        for begin in range(0, len(expected), _BLOCK_ROWS):
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            part = self.part[rows]
+            own = self.at[rows] + size * np.arange(len(part))[:, None]
+            means = _sum_at(own, expected[rows], part, size * len(part)).reshape(-1, size)
+            total += (self.weight[rows] * means).T @ means
+        return total
 
 
 def _sum_at(places: Array, values: Array, part: Array, size: int) -> Array:
@@ -250,15 +258,18 @@ class CalibrationRows:
     rows : Problem
         In memory, in the order of keys and of labels.
     keys : ndarray of uint64 (n,)
+    counts : ndarray (n,)
+        How many rows with weight each one stands for.
     """
 
     rows: Problem
     keys: Array
+    counts: Array
 
     @classmethod
     def of(cls, part: Problem) -> CalibrationRows:
         """Return those of rows in memory."""
-        return cls._smallest(part, part.keys())
+        return cls._smallest(part, part.keys(), np.ones(part.shape[0]))
 
     @classmethod
     def with_more(cls, rows: CalibrationRows | None, problem: SummedProblem) -> CalibrationRows:
@@ -270,20 +281,26 @@ class CalibrationRows:
 
     def relabel(self, change: Change, reading: Reading) -> CalibrationRows:
         """Return the same rows with labels that are read as targets."""
-        return CalibrationRows(self.rows.relabel(change, reading), self.keys)
+        return replace(self, rows=self.rows.relabel(change, reading))
 
     def merge(self, part: CalibrationRows) -> None:
         """Add those of other rows."""
-        both = self._smallest(self.rows.joined(part.rows), np.concatenate([self.keys, part.keys]))
-        self.rows, self.keys = both.rows, both.keys
+        keys, counts = (np.concatenate(both) for both in ((self.keys, part.keys), (self.counts, part.counts)))
+        both = self._smallest(self.rows.joined(part.rows), keys, counts)
+        self.rows, self.keys, self.counts = both.rows, both.keys, both.counts
 
-    def for_scores(self, n_columns: int) -> Problem:
-        """Return the rows to fit on when each has so many scores."""
+    def for_scores(self, n_columns: int) -> tuple[Problem, float]:
+        """Return the rows to fit on when each has so many scores, weighted by how many they count as; and one's weight.
+
+        Weights count as rows, unless they are smaller than that, as shares of one are.
+        """
         n_rows = max(_LEAST_ROWS, _MOST_SCORES // n_columns)
-        return self.rows if n_rows >= len(self.keys) else self.rows.take(slice(n_rows))
+        rows = self.rows if n_rows >= len(self.keys) else self.rows.take(slice(n_rows))
+        unit = min(1.0, rows.total_weight / float(self.counts[:n_rows].sum()))
+        return replace(rows, weight=rows.weights / unit), unit
 
     @classmethod
-    def _smallest(cls, rows: Problem, keys: Array) -> CalibrationRows:
+    def _smallest(cls, rows: Problem, keys: Array, counts: Array) -> CalibrationRows:
         """Return one row of each key and label, those of the smallest keys."""
         chosen = np.flatnonzero(rows.weights > 0.0)
         if len(chosen) > _NEAR * _MOST_ROWS:
@@ -294,7 +311,6 @@ class CalibrationRows:
         order = np.lexsort((rank, own))
         own, rank, chosen = own[order], rank[order], chosen[order]
         is_first = np.append(True, (np.diff(own) != 0) | (np.diff(rank) != 0))[: len(own)]
-        firsts = np.flatnonzero(is_first)
-        weight = np.bincount(np.cumsum(is_first) - 1, rows.weights[chosen])[:_MOST_ROWS]
-        taken = firsts[:_MOST_ROWS]
-        return cls(replace(rows.take(chosen[taken]), weight=weight), own[taken])
+        taken, group = np.flatnonzero(is_first)[:_MOST_ROWS], np.cumsum(is_first) - 1
+        weight, counts = (np.bincount(group, each[chosen])[:_MOST_ROWS] for each in (rows.weights, counts))
+        return cls(replace(rows.take(chosen[taken]), weight=weight), own[taken], counts)

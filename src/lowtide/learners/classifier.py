@@ -285,8 +285,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         assert kept is not None
         self.C_, self.n_iter_ = float(C), 1
         coef, intercept = solution.coef, solution.intercept
-        rows = kept.for_scores(coef.shape[1])
-        curve = fit_calibration(left_out_ridge_scores(rows, solution), rows.labels, rows.weights)
+        rows, unit = kept.for_scores(coef.shape[1])
+        curve = fit_calibration(left_out_ridge_scores(rows, solution, unit), rows.labels, rows.weights)
         self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
 
     def _keep_smooth(
@@ -298,11 +298,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """
         coef, intercept, curve = np.asfortranarray(parameters[:-1]), parameters[-1], Calibration()
         if kept is not None and len(kept.keys):
-            rows = kept.for_scores(coef.shape[1])
-            share = rows.total_weight / weight
-            curve = fit_calibration(
-                left_out_scores(rows, loss, coef, intercept, self.C_, share), rows.labels, rows.weights
-            )
+            rows, unit = kept.for_scores(coef.shape[1])
+            share = unit * rows.total_weight / weight
+            scores = left_out_scores(rows, loss, coef, intercept, unit * self.C_, share)
+            curve = fit_calibration(scores, rows.labels, rows.weights)
         self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
 
     def _minimize(

@@ -19,6 +19,8 @@ from lowtide.encoders import check_identity
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21
+# Words of rows that are hashed at a time: a block that stays in the cache.
+_KEYED_WORDS = 1 << 16
 # Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
 _BLOCK_BYTES = 1 << 24
 # Float64 values that may be made of a block's rows, a column a class: 128 MB.
@@ -214,7 +216,7 @@ class FullDesign(Design):
     def keys(self) -> Array:
         """Return a hash of each row's numbers, rounded to float32 as encoders round them."""
         n, d = self.rows.shape
-        step, keys = max(1, _BLOCK_VALUES // max(1, d)), np.empty(n, dtype=np.uint64)
+        step, keys = max(1, _KEYED_WORDS // max(1, d)), np.empty(n, dtype=np.uint64)
         for start in range(0, n, step):
             part = self.rows[start : start + step]
             # Adding zero makes -0.0 and 0.0 one number.
@@ -230,7 +232,7 @@ def row_keys(rows: Array) -> Array:
     words = np.ascontiguousarray(rows).view(np.uint32)
     factors = _mixed(np.arange(1, 2 * words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     sums = np.empty((len(words), 2), dtype=np.uint64)
-    step = max(1, _BLOCK_VALUES // max(1, words.shape[1]))
+    step = max(1, _KEYED_WORDS // max(1, words.shape[1]))
     for start in range(0, len(words), step):
         part = slice(start, start + step)
         np.matmul(words[part].astype(np.uint64), factors.reshape(-1, 2), out=sums[part])

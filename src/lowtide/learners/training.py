@@ -45,6 +45,7 @@ _LEVERAGE_PROBES = 64
 # Random vectors that traces are read from, and conjugate gradients that are good enough for these.
 _PROBES = 16
 _CG_STEPS = 25
+_TRACE_ROWS = 10_000
 _CG_PRECISION = 1e-3
 _LEAST_REST = 0.01
 
@@ -241,7 +242,7 @@ class _Centered:
         return self.design.rmatmul(np.ascontiguousarray(R)) - self.mean * R.sum(axis=0)
 
 
-def left_out_ridge_scores(problem: Problem, solution: RidgeSolution) -> Array:
+def left_out_ridge_scores(problem: Problem, solution: RidgeSolution, unit: float = 1.0) -> Array:
     """Return scores (n, k) on the side that predicts, each as if its row had been left out.
 
     f_i - g_i e_i / (1 - h), e_i the residual, g_i the leverage s (1/S + z_i' A^-1 x_i) of a row of weight s with the
@@ -249,14 +250,12 @@ def left_out_ridge_scores(problem: Problem, solution: RidgeSolution) -> Array:
     in how much leverages differ, and generalized cross-validation where they do not. Leverages are squared lengths of
     x_i' A^-1/2 times a few random vectors of signs, so this costs one product.
 
-    `problem` may hold some of the rows that the solution is of.
+    `problem` may hold some of the rows that the solution is of, and `unit` is the weight s of one.
     """
     n, m = problem.shape
     signs = _signs(m, _LEVERAGE_PROBES) / np.sqrt(_LEVERAGE_PROBES)
     half = np.ascontiguousarray(solution.factor.half_solve(signs), dtype=product_dtype(n, m))
     mean, base = solution.row_mean @ half, 1.0 / solution.weight if problem.fit_intercept else 0.0
-    # A row counts as one, unless weights are smaller than that, as shares of one are.
-    unit = problem.total_weight / _count(problem.weights)
     other, own = np.empty(n), np.zeros(_LEVERAGE_PROBES)
     start = 0
     for part in problem.blocks(_BLOCK_VALUES):
@@ -283,27 +282,38 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     curvature, beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and
     h and g are means over all rows and columns, which a few probes give well.
 
-    `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
+    `share` is the part of the weight of the fit that `problem` holds. Means are over its first 10,000 rows, which must
+    be like the others.
     """
     seen = problem.train.matmul(coef) + intercept
     curvature = loss.curvature(seen, problem.targets)
     slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
     residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
+    some = slice(_TRACE_ROWS)
+    part = problem if len(seen) <= _TRACE_ROWS else problem.take(some)
+    share *= part.total_weight / problem.total_weight
+    return scores - _mean_shift(part, curvature[some], residual[some], coef, C, share) * residual
+
+
+def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array, C: float, share: float) -> float:
+    """Return g / (1 - h) of rows with the curvature of a loss, means over those that have some."""
     weight = problem.weights[:, None] * (0.5 * curvature)
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
     pull = _Centered(problem.train, mean).rmatmul(weight * residual)
     repeats = max(2, -(-_PROBES // coef.shape[1]))
-    alpha, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
+    alphas, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
     rows = _Centered(problem.train, means)
 
     def solve(right: Array) -> Array:
-        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alpha * P, right)
+        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
 
     traces = _traces(problem, many, means, solve, _signs(len(coef), repeats * coef.shape[1]))
     own, other = (trace.reshape(repeats, -1) for trace in traces)
-    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
-    return scores - _shift(own, other, problem.fit_intercept, _count(weight) / share) * residual
+    count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
+    # Each row stands for 1 / share of them.
+    return _shift(own, other, problem.fit_intercept, max(count, 1.0) / share)
 
 
 def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
@@ -323,11 +333,6 @@ def _traces(
     if problem.predict is problem.train:
         return own, own
     return own, np.sum(signs * solve(_Centered(problem.predict, mean).rmatmul(weighted)), axis=0)
-
-
-def _count(weight: Array) -> float:
-    """Return how many rows weights stand for: their sum, unless they are smaller than that, as shares of one are."""
-    return float(max(weight.sum(), np.count_nonzero(weight), 1.0))
 
 
 def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
