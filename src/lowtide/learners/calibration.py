@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 # Rows that are kept to fit a curve on, and scores of theirs that it is fitted on: fewer rows of many classes.
 _MOST_ROWS = 20_000
-_MOST_SCORES, _LEAST_ROWS = 1 << 17, 2_000
+_MOST_SCORES, _LEAST_ROWS = 1 << 18, 10_000
 # Sorted at once when more rows come than can be kept: so many times as many, if their keys are that small.
 _NEAR = 4
 # Knots on either side of zero, bins that they are read from, and the part of the weight that all bins share.
@@ -133,7 +133,7 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     weight : ndarray (n,), above 0
         How many rows each one stands for.
     """
-    size = float(np.sqrt(np.mean(scores**2))) if len(scores) else 0.0
+    size = float(np.sqrt(np.average(np.mean(scores**2, axis=1), weights=weight))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
     columns = _class_scores(scores)

@@ -43,9 +43,8 @@ _FIRST = int(np.flatnonzero(_DECADES == 0.0)[0])
 # Random vectors that the leverages of ridge regression are read from: each is known to a fifth or so.
 _LEVERAGE_PROBES = 64
 # Random vectors that traces are read from, and conjugate gradients that are good enough for these.
-_PROBES = 16
+_PROBES = 8
 _CG_STEPS = 25
-_TRACE_ROWS = 10_000
 _CG_PRECISION = 1e-3
 _LEAST_REST = 0.01
 
@@ -282,18 +281,14 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     curvature, beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and
     h and g are means over all rows and columns, which a few probes give well.
 
-    `share` is the part of the weight of the fit that `problem` holds. Means are over its first 10,000 rows, which must
-    be like the others.
+    `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
     curvature = loss.curvature(seen, problem.targets)
     slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
     residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
     scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
-    some = slice(_TRACE_ROWS)
-    part = problem if len(seen) <= _TRACE_ROWS else problem.take(some)
-    share *= part.total_weight / problem.total_weight
-    return scores - _mean_shift(part, curvature[some], residual[some], coef, C, share) * residual
+    return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
 
 
 def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array, C: float, share: float) -> float:
