@@ -191,7 +191,8 @@ def test_what_cannot_be_scored_is_refused():
     ("name", "changes", "arrays"),
     [
         ("classes", {"classes": None}, {}),
-        ("classes", {"calibration": -1.0}, {}),
+        ("classes", {"calibration": 1.5}, {}),
+        ("classes", {"calibration": {"knots": [0.0], "slopes": [1.0, -1.0]}}, {}),
         ("classes", {"columns": ["a"]}, {}),
         ("classes", {"fingerprint": "00" * 16}, {}),
         ("classes", {"side": "both"}, {}),
@@ -217,8 +218,8 @@ def test_unknown_parts_and_versions_are_refused_by_name():
     state = MODELS["classes"].decision_.to_state()
     with pytest.raises(FileFormatError, match="'rotations'"):
         Decision.from_state({**state, "rotations": Part(1, {})})
-    with pytest.raises(FileFormatError, match="'decision' must be of version 1, got version 2"):
-        Decision.from_state({**state, "decision": replace(state["decision"], version=2)})
+    with pytest.raises(FileFormatError, match="'decision' must be of version 2, got version 3"):
+        Decision.from_state({**state, "decision": replace(state["decision"], version=3)})
     with pytest.raises(FileFormatError, match="'encoder'"):
         Decision.from_state({**state, "encoder": replace(state["encoder"], version=99)})
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import dask
 import numpy as np
@@ -293,24 +293,20 @@ class RemoteProblem:
 
     def take(self, rows: Array | slice) -> RemoteProblem:
         """Return some of the rows, in rising order, each part's on its worker."""
-        return self._with(self._taken(rows, Problem.take))
+        borders = np.cumsum([0, *(extent.shape[0] for extent in self._extents)])
+        positions = np.arange(borders[-1])[rows] if isinstance(rows, slice) else np.asarray(rows)
+        cuts = np.searchsorted(positions, borders)
+        taken = [
+            self.client.submit(Problem.take, part, positions[low:high] - first, pure=False)
+            for part, first, low, high in zip(self.parts, borders, cuts, cuts[1:])
+        ]
+        return self._with(taken)
 
     def weighted_rows(self) -> RemoteProblem:
         """Return the rows whose weight is not zero."""
         if not any(extent.is_weighted for extent in self._extents):
             return self
         return self._with(self._each(Problem.weighted_rows))
-
-    def sample(self, n_rows: int) -> Problem:
-        """Return at most n_rows rows, evenly spaced, brought here."""
-        step = -(-self.shape[0] // n_rows)
-        found: list[Problem] = self.client.gather(self._taken(slice(None, None, step), _gathered))
-        weight = None
-        if any(part.weight is not None for part in found):
-            weight = np.concatenate([part.weights for part in found])
-        codes = concatenate([cast(Codes, part.codes) for part in found])
-        labels = np.concatenate([part.labels for part in found])
-        return source_problem(codes, labels, weight, self.fit_intercept, found[0].reading)
 
     def _each(self, task: Callable[..., Any], *arguments: Any) -> list[Future]:
         """Submit task(part, *arguments) for every part."""
@@ -323,16 +319,6 @@ class RemoteProblem:
         if n_bytes * len(self.parts) <= _LARGE:
             return arguments
         return self.client.submit(tuple, list(arguments), pure=False)
-
-    def _taken(self, rows: Array | slice, task: Callable[..., Any]) -> list[Future]:
-        """Submit task(part, rows of the part) for every part."""
-        borders = np.cumsum([0, *(extent.shape[0] for extent in self._extents)])
-        positions = np.arange(borders[-1])[rows] if isinstance(rows, slice) else np.asarray(rows)
-        cuts = np.searchsorted(positions, borders)
-        return [
-            self.client.submit(task, part, positions[low:high] - first, pure=False)
-            for part, first, low, high in zip(self.parts, borders, cuts, cuts[1:])
-        ]
 
     def _with(self, parts: list[Future]) -> RemoteProblem:
         return replace(self, parts=tuple(parts))
@@ -349,9 +335,3 @@ def _sum(part: Problem, task: Callable[..., Any], arguments: tuple[Any, ...], at
 
 def _scores(part: Problem, arguments: tuple[Any, ...]) -> Array:
     return part.scores(*arguments)
-
-
-def _gathered(part: Problem, rows: Array) -> Problem:
-    found = part.take(rows)
-    design = found.train.gathered()
-    return replace(found, train=design, predict=design)

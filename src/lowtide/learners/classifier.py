@@ -17,21 +17,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
+from lowtide.learners.calibration import Calibration, CalibrationRows, fit_calibration
 from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_weights
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import Design, column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.rules import ArgMax, class_scores
+from lowtide.learners.rules import ArgMax
 from lowtide.learners.solvers import MinibatchSteps, NormalEquations, RidgeSolution
-from lowtide.learners.training import fit_slope, fit_smooth, fit_squared, left_out_ridge_scores, left_out_scores
+from lowtide.learners.training import fit_smooth, fit_squared, left_out_ridge_scores, left_out_scores
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
-
-_SLOPE_ROWS = 10_000
 
 
 class ClassSums:
@@ -66,13 +65,18 @@ class ClassSums:
         return self.classes[order], replace(sums, cross=cross, target_sum=2.0 * sums.target_sum[chosen] - sums.weight)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Stream:
-    """What `partial_fit` keeps from block to block: the sides, the classes, and sums or small steps so far."""
+    """What `partial_fit` keeps from block to block: sides, classes, sums or small steps so far, rows to calibrate on.
+
+    `weight` is that of all rows so far.
+    """
 
     sides: Sides
     classes: Array
     so_far: ClassSums | MinibatchSteps
+    rows: CalibrationRows | None = None
+    weight: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -126,6 +130,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Notes
     -----
     Nothing of size n x m floats exists. "squared" takes the packed codes, one m x m Gram matrix and its factor.
+
+    Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), of 0 and the score for two
+    classes. The curve g rises through (0, 0) in straight pieces, so the most probable class is the predicted one. It is
+    fitted on scores that up to 20,000 rows would have had if left out, estimated in closed form. These rows are picked
+    by a hash of their codes: `fit`, `partial_fit`, blocks, stores and clusters give the same probabilities.
 
     Examples
     --------
@@ -198,8 +207,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Parameters
         ----------
         X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource
-            The first call after construction or `fit` starts anew and fits the encoder. Probabilities of "squared" and
-            "squared_hinge" are scaled on this block alone: give it a few hundred rows.
+            The first call after construction or `fit` starts anew and fits the encoder.
         y : array (n,); of a source with columns also the name of one, "y" when None
         classes : array, needed in the first call
             All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
@@ -214,18 +222,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         factor = class_weights(self.class_weight, known, None)
         problem = sides.problem(rows, labels, weight, self.fit_intercept)
         problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
-        first = stream is None
         if stream is None:
             steps = MinibatchSteps(problem.shape[1], problem.n_targets)
             stream = self._stream = _Stream(sides, known, ClassSums(known) if loss.has_normal_equations else steps)
+        stream.weight += problem.total_weight
+        if not loss.is_calibrated:
+            stream.rows = CalibrationRows.with_more(stream.rows, problem)
         if isinstance(stream.so_far, ClassSums):
             for part in problem.parts():
                 stream.so_far.add(part.train, known[part.labels], part.weight)
             _, equations = stream.so_far.equations()
             solution = equations.solve(0.5 / float(self.C), fit_intercept=self.fit_intercept)
-            self._keep_ridge(solution, problem, sides, known, float(self.C))
+            self._keep_ridge(solution, stream.rows, sides, known, float(self.C))
         else:
-            self._take_steps(problem, stream, stream.so_far, loss, first)
+            self._take_steps(problem, stream, stream.so_far, loss)
         return self
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
@@ -242,17 +252,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_classes("KernelClassifier", known)
         return known
 
-    def _take_steps(self, problem: Problem, stream: _Stream, steps: MinibatchSteps, loss: Loss, first: bool) -> None:
-        """Take small steps, and read the slope of probabilities from rows before they are learned from."""
+    def _take_steps(self, problem: Problem, stream: _Stream, steps: MinibatchSteps, loss: Loss) -> None:
+        """Take small steps, and keep where they led."""
         self.C_, self.n_iter_ = float(self.C), 1
         for part in problem.parts():
-            # In the first block there is nothing to score with yet.
-            before = part.predict.matmul(np.asfortranarray(steps.parameters[:-1])) + steps.parameters[-1]
             steps.add(part, loss, self.C_)
-            coef, intercept = np.asfortranarray(steps.parameters[:-1].copy()), steps.parameters[-1].copy()
-            scores = part.predict.matmul(coef) + intercept if first else before
-            slope, first = self._slope_of(scores, part, loss), False
-            self.decision_ = stream.sides.decision(coef, intercept, ArgMax(), classes=stream.classes, calibration=slope)
+        self._keep_smooth(steps.parameters.copy(), stream.rows, stream.weight, stream.sides, stream.classes, loss)
 
     def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, step: Step) -> None:
         """Fit on validated rows with their labels."""
@@ -264,7 +269,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if loss.has_normal_equations:
             solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
-            self._keep_ridge(solution, problem, sides, found.classes, 0.5 / alpha)
+            rows = CalibrationRows.with_more(None, problem)
+            self._keep_ridge(solution, rows, sides, found.classes, 0.5 / alpha)
             step("solve")
         else:
             self._minimize(problem, sides, found.classes, loss, rng, step)
@@ -278,14 +284,30 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
     def _keep_ridge(
-        self, solution: RidgeSolution, problem: SummedProblem, sides: Sides, classes: Array, C: float
+        self, solution: RidgeSolution, kept: CalibrationRows | None, sides: Sides, classes: Array, C: float
     ) -> None:
-        """Keep a closed-form solution, with the slope that some of its rows give to probabilities."""
+        """Keep a closed-form solution, calibrated on some of its rows."""
+        assert kept is not None
         self.C_, self.n_iter_ = float(C), 1
-        part = problem.sample(_SLOPE_ROWS)
-        slope = self._slope_of(left_out_ridge_scores(part, solution), part)
         coef, intercept = solution.coef, solution.intercept
-        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
+        rows, unit = kept.for_scores(coef.shape[1])
+        curve = fit_calibration(left_out_ridge_scores(rows, solution, unit), rows.labels, rows.weights)
+        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
+
+    def _keep_smooth(
+        self, parameters: Array, kept: CalibrationRows | None, weight: float, sides: Sides, classes: Array, loss: Loss
+    ) -> None:
+        """Keep weights above an intercept, calibrated on some of the rows, unless the loss makes probabilities itself.
+
+        `weight` is that of all rows.
+        """
+        coef, intercept, curve = np.asfortranarray(parameters[:-1]), parameters[-1], Calibration()
+        if kept is not None and len(kept.keys):
+            rows, unit = kept.for_scores(coef.shape[1])
+            share = unit * rows.total_weight / weight
+            scores = left_out_scores(rows, loss, coef, intercept, unit * self.C_, share)
+            curve = fit_calibration(scores, rows.labels, rows.weights)
+        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
 
     def _minimize(
         self, problem: SummedProblem, sides: Sides, classes: Array, loss: Loss, rng: np.random.Generator, step: Step
@@ -297,7 +319,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             """Return what makes a copy of this estimator predict as if the fit ended here; for callbacks."""
             parameters = theta.reshape(-1, problem.n_targets)
             coef, intercept = parameters[:-1], parameters[-1].copy()
-            return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=1.0)}
+            return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())}
 
         def report(theta: Array) -> None:
             nonlocal stopped
@@ -309,27 +331,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         solution, self.C_ = fit_smooth(
             problem, loss, self.C, rng, start=start, max_iter=self.max_iter, tolerance=self.tol, each_iteration=report
         )
-        self.n_iter_, slope, coef, intercept = solution.n_iter, 1.0, solution.coef, solution.intercept
-        if not loss.is_calibrated:
-            part = problem.sample(_SLOPE_ROWS)
-            share = part.shape[0] / problem.shape[0]
-            slope = self._slope_of(left_out_scores(part, loss, coef, intercept, self.C_, share), part)
-        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=slope)
+        self.n_iter_ = solution.n_iter
+        rows = None if loss.is_calibrated else CalibrationRows.with_more(None, problem)
+        parameters = np.vstack([solution.coef, solution.intercept])
+        self._keep_smooth(parameters, rows, problem.total_weight, sides, classes, loss)
         if not solution.converged and not stopped:
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
             change = "Raise max_iter or tol, or lower C."
             text = f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. {change}"
             warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
-
-    def _slope_of(self, scores: Array, part: Problem, loss: Loss | None = None) -> float:
-        """Return the slope of the probabilities; a calibrated loss has it built in, and no weight says nothing new."""
-        if loss is not None and loss.is_calibrated:
-            return 1.0
-        if not np.any(part.weights):
-            before = self.__dict__.get("decision_")
-            return 1.0 if before is None or before.calibration is None else float(before.calibration)
-        return fit_slope(class_scores(scores), part.labels, part.weights)
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
@@ -350,24 +361,22 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             raise fail("KernelClassifier", "blocks must hold at least one (rows, y)", "none")
 
     def _gather_sums(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
-        sums, largest = None, None
+        sums, kept = None, None
         for rows, labels, weight, sides in blocks:
             known = np.unique(labels)
             _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
             sums = ClassSums(known) if sums is None else sums
-            sums.add(sides.design(rows, sides.train_on), labels, weight)
-            if largest is None or len(labels) > len(largest[1]):
-                largest = rows, labels, weight, sides
+            problem = sides.problem(rows, labels, weight, self.fit_intercept)
+            sums.add(problem.train, labels, weight)
+            kept = CalibrationRows.with_more(kept, problem)
         assert sums is not None
-        assert largest is not None
+        assert kept is not None
         classes, equations = sums.equations()
         check_classes("KernelClassifier", classes)
         class_weights(self.class_weight, classes, None)  # refuses names that did not come
         C = float(self.C)
         solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
-        rows, labels, weight, sides = largest
-        problem = sides.problem(rows, labels, weight, self.fit_intercept)
-        self._keep_ridge(solution, problem.relabel(ClassIndex(classes), loss.targets(len(classes))), sides, classes, C)
+        self._keep_ridge(solution, kept.relabel(ClassIndex(classes), loss.targets(len(classes))), sides, classes, C)
         step("solve")
 
     def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
@@ -393,7 +402,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return self._decision().predict(self._input(X), checked=True)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return probabilities (n, n_classes): of the model for "logistic", softmax of sloped scores otherwise."""
+        """Return probabilities (n, n_classes): of the model for "logistic", calibrated on left-out scores otherwise."""
         return self._decision().probabilities(self._input(X), checked=True)
 
     def predict_log_proba(self, X: Any) -> Array:

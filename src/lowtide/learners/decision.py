@@ -10,15 +10,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import log_softmax, softmax
 from sklearn.utils import check_array
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
+from lowtide.learners.calibration import Calibration
 from lowtide.learners.classes import labels_from_spec, labels_to_spec
 from lowtide.learners.design import FullDesign, check_same, encoded_design, is_source, read_as, read_blocks
-from lowtide.learners.rules import RULES, Output, Rule, Task, class_scores, decisive_scores, is_worthwhile
+from lowtide.learners.rules import RULES, Output, Rule, Task, decisive_scores, is_worthwhile
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables import Recipe
 
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 Side = Literal["codes", "full"]
 Role = Literal["source", "target"]
 
-_VERSION = 1
+_VERSION = 2
 # Rows of a table that are made numbers at a time, where they come as a sparse matrix.
 _DENSE_VALUES = 1 << 21
 
@@ -63,8 +63,8 @@ class Decision:
     rule : Rule
         How scores become answers.
     classes : ndarray (n_classes,) or None
-    calibration : float or None
-        Slope s of the probabilities, softmax(s scores); None where there are none.
+    calibration : Calibration or None
+        The curve that makes probabilities of scores; None where there are none.
     recipe : Recipe or None
         What a row of a table goes through before it is encoded; None for rows that are taken as they are.
     columns : tuple of str or None
@@ -86,7 +86,7 @@ class Decision:
     intercept: Array
     rule: Rule
     classes: Array | None = None
-    calibration: float | None = None
+    calibration: Calibration | None = None
     recipe: Recipe | None = None
     columns: tuple[str, ...] | None = None
     right: RightWeights | None = None
@@ -169,7 +169,7 @@ class Decision:
 
     def log_probabilities(self, X: Any, *, checked: bool = False) -> Array:
         """Return the logarithms of `probabilities`, finite also where one is too small for a float."""
-        return self._answer(X, checked, lambda scores: np.asarray(log_softmax(self._sloped(scores), axis=1)))
+        return self._answer(X, checked, lambda scores: self._calibration.log_probabilities(scores))
 
     def scores_of_features(self, features: Array) -> Array:
         """Return F w + b of rows that are features F (n, m) of the full side already, float64 (n, k)."""
@@ -245,7 +245,7 @@ class Decision:
             "side": self.side,
             "rule": RULES.to_config(self.rule),
             "classes": None if self.classes is None else labels_to_spec(self.classes),
-            "calibration": self.calibration,
+            "calibration": None if self.calibration is None else self.calibration.to_config(),
             "columns": None if self.columns is None else list(self.columns),
             "fingerprint": self.fingerprint.hex(),
             "role": None if self.right is None else self.right.role,
@@ -281,7 +281,7 @@ class Decision:
             template = Codes.template_from_state(state)
         elif side == "codes" and encoder is not None and spec["role"] is None:
             template = encoder.template
-        slope, columns, role, right = spec["calibration"], spec["columns"], spec["role"], None
+        curve, columns, role, right = spec["calibration"], spec["columns"], spec["role"], None
         if (role is None) is ("right_weights" in arrays):
             raise fail("Decision", "weights of the right map must come with a role", role)
         if role is not None:
@@ -297,7 +297,7 @@ class Decision:
             intercept=np.array(arrays["intercept"]),
             rule=RULES.from_config(spec["rule"]),
             classes=None if spec["classes"] is None else labels_from_spec(spec["classes"]),
-            calibration=None if slope is None else float(slope),
+            calibration=None if curve is None else Calibration.from_config(curve),
             recipe=Recipe.from_state({"table": state["table"]}) if "table" in state else None,
             columns=None if columns is None else tuple(columns),
             right=right,
@@ -367,12 +367,13 @@ class Decision:
         return self.rule.predictions(scores, self.classes)
 
     def _probabilities(self, scores: Array) -> Array:
-        return np.asarray(softmax(self._sloped(scores), axis=1))
+        return self._calibration.probabilities(scores)
 
-    def _sloped(self, scores: Array) -> Array:
+    @property
+    def _calibration(self) -> Calibration:
         if self.calibration is None:
             raise fail("Decision", "probabilities must have been calibrated", None, "Ask for scores.")
-        return self.calibration * class_scores(scores)
+        return self.calibration
 
     def _check_consistent(self, fingerprint: str) -> None:
         """Raise when the parts of a file do not belong together."""
@@ -406,8 +407,6 @@ class Decision:
             raise fail("Decision", f"a recipe must give {self._encoder.n_features} columns", self.recipe.n_features)
         if self.columns is not None and len(self.columns) != self.n_features:
             raise fail("Decision", f"columns must have {self.n_features} names", len(self.columns))
-        if self.calibration is not None and not 0.0 < self.calibration < np.inf:
-            raise fail("Decision", "calibration must be a finite number above 0", self.calibration)
 
 
 def _apply(recipe: Recipe, X: Any) -> Array:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
+from scipy.sparse import issparse, vstack
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
@@ -18,6 +19,8 @@ from lowtide.encoders import check_identity
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21
+# Words of rows that are hashed at a time: a block that stays in the cache.
+_KEYED_WORDS = 1 << 16
 # Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
 _BLOCK_BYTES = 1 << 24
 # Float64 values that may be made of a block's rows, a column a class: 128 MB.
@@ -50,9 +53,13 @@ class Design(ABC):
         """
         yield self
 
-    def gathered(self) -> Design:
-        """Return the same rows in memory."""
-        return self
+    def joined(self, other: Design) -> Design:
+        """Return these rows and, after them, others of the same encoder, in memory."""
+        raise TypeError("rows must be in memory to be joined")
+
+    def keys(self) -> Array:
+        """Return a hash of each row, uint64 (n,), which depends on nothing but what is kept of the row."""
+        return np.concatenate([part.keys() for part in self.parts()])
 
     def matmul(self, W: Array) -> Array:
         """Return D W, (n, k), in W's type."""
@@ -131,6 +138,16 @@ class CodedDesign(Design):
         """Return some of the rows, still packed."""
         return CodedDesign(self.codes[rows])
 
+    def joined(self, other: Design) -> CodedDesign:
+        """Return these rows and, after them, others of the same encoder, still packed."""
+        return CodedDesign(concatenate([self.packed, cast(CodedDesign, other).packed]))
+
+    def keys(self) -> Array:
+        """Return a hash of each row's code, and of its length where that is a factor of it."""
+        own = row_keys(self.packed.packed)
+        norms = self.packed.norms
+        return own if norms is None or not self.packed.is_times_norms else own ^ row_keys(norms[:, None])
+
     def recoded(self, change: Callable[[Codes], Codes]) -> CodedDesign:
         """Return the same rows with their codes changed."""
         return CodedDesign(change(self.codes))
@@ -190,6 +207,45 @@ class FullDesign(Design):
     def take(self, rows: Array | slice) -> FullDesign:
         """Return some of the rows."""
         return replace(self, rows=self.rows[rows])
+
+    def joined(self, other: Design) -> FullDesign:
+        """Return these rows and, after them, others of the same encoder."""
+        both = self.rows, cast(FullDesign, other).rows
+        return replace(self, rows=vstack(both, format="csr") if issparse(self.rows) else np.concatenate(both))
+
+    def keys(self) -> Array:
+        """Return a hash of each row's numbers, rounded to float32 as encoders round them."""
+        n, d = self.rows.shape
+        step, keys = max(1, _KEYED_WORDS // max(1, d)), np.empty(n, dtype=np.uint64)
+        for start in range(0, n, step):
+            part = self.rows[start : start + step]
+            # Adding zero makes -0.0 and 0.0 one number.
+            keys[start : start + step] = row_keys((part.toarray() if issparse(part) else part).astype(np.float32) + 0.0)
+        return keys
+
+
+def row_keys(rows: Array) -> Array:
+    """Return a hash of the bytes of each row, uint64 (n,); bytes are a multiple of four.
+
+    Multilinear: the upper halves of two sums of 32-bit words, each times a fixed odd number of 64 bits, modulo 2^64.
+    """
+    words = np.ascontiguousarray(rows).view(np.uint32)
+    factors = _mixed(np.arange(1, 2 * words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    sums = np.empty((len(words), 2), dtype=np.uint64)
+    step = max(1, _KEYED_WORDS // max(1, words.shape[1]))
+    for start in range(0, len(words), step):
+        part = slice(start, start + step)
+        np.matmul(words[part].astype(np.uint64), factors.reshape(-1, 2), out=sums[part])
+    half = np.uint64(32)
+    return _mixed((sums[:, 0] >> half << half) | (sums[:, 1] >> half))
+
+
+def _mixed(numbers: Array) -> Array:
+    """Return numbers of 64 bits with all bits mixed, one to one (the end of SplitMix64)."""
+    x = numbers * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def _mirrored(upper: Array) -> Array:
@@ -333,10 +389,6 @@ class SourceDesign(Design):
     def parts(self, n_columns: int = 1, at_least: int = 0) -> Iterator[CodedDesign]:
         """Yield the rows in order, block by block."""
         return map(CodedDesign, read_blocks(self.source, n_columns, at_least))
-
-    def gathered(self) -> CodedDesign:
-        """Return the rows in memory, packed."""
-        return CodedDesign(concatenate([part.codes for part in self.parts()]))
 
     def take(self, rows: Array | slice) -> SourceDesign | CodedDesign:
         """Return some of the rows: a slice, or positions in rising order."""

@@ -32,8 +32,8 @@ class Loss(Spec):
     is_multinomial : bool
         Whether targets of more than two classes are one-hot rows, and the loss of a row is one of all its scores.
     is_calibrated : bool
-        Whether softmax(f), of -f/2 and f/2 for two classes, are probabilities; otherwise a slope is fitted on scores
-        that rows would have had without having been learned from.
+        Whether softmax(f), of 0 and f for two classes, are probabilities; otherwise a curve is fitted on scores that
+        rows would have had without having been learned from.
 
     Examples
     --------

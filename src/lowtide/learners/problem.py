@@ -20,6 +20,9 @@ Block = tuple[Any, Any, Any]
 # Its square, times a weight and a factor of a left-out row, stays within float64 in sums over any number of rows.
 _LARGEST_TARGET = 1e80
 
+# A factor that keeps all bits of a hash: so that hashes of equal sides do not cancel.
+_ODD = 0x9E3779B97F4A7C15
+
 
 class Mergeable(Protocol):
     """A sum over some of the rows."""
@@ -104,9 +107,6 @@ class SummedProblem(Protocol):
 
     def weighted_rows(self) -> SummedProblem:
         """Return the rows whose weight is not zero."""
-
-    def sample(self, n_rows: int) -> Problem:
-        """Return at most n_rows rows, evenly spaced, in memory."""
 
 
 @runtime_checkable
@@ -239,11 +239,18 @@ class Problem:
             return self
         return self.take(np.flatnonzero(self.weight))
 
-    def sample(self, n_rows: int) -> Problem:
-        """Return at most n_rows rows, evenly spaced, in memory."""
-        part = self.take(slice(None, None, -(-len(self.labels) // n_rows)))
-        train = part.train.gathered()
-        return replace(part, train=train, predict=train if part.predict is part.train else part.predict)
+    def keys(self) -> Array:
+        """Return a hash of what is kept of each row, uint64 (n,)."""
+        own = self.train.keys()
+        # The other side may tell rows apart that have equal codes.
+        return own if self.predict is self.train else own ^ (self.predict.keys() * np.uint64(_ODD))
+
+    def joined(self, other: Problem) -> Problem:
+        """Return these rows and, after them, those of another problem of the same kind, in memory."""
+        train = self.train.joined(other.train)
+        predict = train if self.predict is self.train else self.predict.joined(other.predict)
+        labels, weight = (np.concatenate(both) for both in ((self.labels, other.labels), (self.weights, other.weights)))
+        return replace(self, train=train, predict=predict, labels=labels, weight=weight)
 
     def blocks(self, n_values: int) -> Iterator[Problem]:
         """Yield all rows in order, at most n_values feature values at a time."""

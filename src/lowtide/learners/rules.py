@@ -173,11 +173,6 @@ def largest(scores: Array) -> Array:
     return (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 
 
-def class_scores(scores: Array) -> Array:
-    """Return a column a class: a single score s of two classes stands for -s/2 and s/2."""
-    return scores if scores.shape[1] > 1 else np.hstack([-0.5 * scores, 0.5 * scores])
-
-
 def is_worthwhile(codes: Codes) -> bool:
     """Whether a first pass in float32 is faster; rows with factors of their own have no common bound."""
     return len(codes) >= _LEAST_ROWS and not codes.is_times_norms

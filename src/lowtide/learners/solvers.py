@@ -126,7 +126,7 @@ class NormalEquations:
             if size * size <= before * _PRECISION * float(np.linalg.norm(coef)) or 2.0 * size >= before:
                 break
             before = size
-        return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor)
+        return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor, self.weight)
 
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
@@ -166,7 +166,7 @@ class Factor:
     """
 
     def __init__(self, gram: Array, alpha: float) -> None:
-        (self._potrs,) = lapack.get_lapack_funcs(("potrs",), (gram,))
+        self._potrs, self._trtrs = lapack.get_lapack_funcs(("potrs", "trtrs"), (gram,))
         diagonal = gram.diagonal().copy()
         smallest = 8 * np.finfo(gram.dtype).eps * max(float(np.mean(diagonal)), float(np.finfo(gram.dtype).tiny))
         if gram.dtype == np.float64:
@@ -186,15 +186,21 @@ class Factor:
         solution, _ = self._potrs(self._factor, right.astype(self._factor.dtype), lower=True)
         return np.asarray(solution, dtype=np.float64)
 
+    def half_solve(self, right: Array) -> Array:
+        """Return L'^-1 right, L L' = gram + alpha I, in float64: x' L'^-1 has the squared length x' (L L')^-1 x."""
+        solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True, trans=1)
+        return np.asarray(solution, dtype=np.float64)
+
 
 @dataclass(frozen=True)
 class RidgeSolution:
-    """Weights (m, k) and intercept (k,) in float64, the mean row (zeros without intercept), and the factor."""
+    """Weights (m, k) and intercept (k,) in float64; the mean row, zeros without intercept; the factor; all weight."""
 
     coef: Array
     intercept: Array
     row_mean: Array
     factor: Factor
+    weight: float
 
 
 def factorize(matrix: NDArray[Any]) -> int:

@@ -1,4 +1,4 @@
-"""From a problem to weights: solutions, how strongly to regularize them, and how their scores become probabilities."""
+"""From a problem to weights: solutions, how strongly to regularize them, and what rows left out would have scored."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.optimize import brentq
-from scipy.special import softmax
 
 from lowtide.learners.design import Design
 from lowtide.learners.losses import Loss
@@ -42,12 +40,13 @@ _BLOCK_VALUES = 1 << 20
 _DECADES = np.arange(-6.0, 1.5, 0.5)
 # Codes are best served at about the mean diagonal itself, full features a few decades below.
 _FIRST = int(np.flatnonzero(_DECADES == 0.0)[0])
+# Random vectors that the leverages of ridge regression are read from: each is known to a fifth or so.
+_LEVERAGE_PROBES = 64
 # Random vectors that traces are read from, and conjugate gradients that are good enough for these.
-_PROBES = 16
+_PROBES = 8
 _CG_STEPS = 25
 _CG_PRECISION = 1e-3
 _LEAST_REST = 0.01
-_LOG_SLOPES = (-7.0, 7.0)
 
 
 def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
@@ -242,51 +241,74 @@ class _Centered:
         return self.design.rmatmul(np.ascontiguousarray(R)) - self.mean * R.sum(axis=0)
 
 
-def left_out_ridge_scores(problem: Problem, solution: RidgeSolution) -> Array:
+def left_out_ridge_scores(problem: Problem, solution: RidgeSolution, unit: float = 1.0) -> Array:
     """Return scores (n, k) on the side that predicts, each as if its row had been left out.
 
-    Generalized cross-validation: f_i - g e_i / (1 - h), e_i the residual, h the mean leverage of a row,
-    (1 + tr A^-1 X'SX) / S with A = X'SX + alpha I of centered rows, g the same with the predicting side in place of
-    one X. Traces are read from random vectors of signs, so this costs a few products.
+    f_i - g_i e_i / (1 - h), e_i the residual, g_i the leverage s (1/S + z_i' A^-1 x_i) of a row of weight s with the
+    sides z and x, A = X'SX + alpha I of centered rows, and h the mean of s (1/S + x_i' A^-1 x_i): exact to first order
+    in how much leverages differ, and generalized cross-validation where they do not. Leverages are squared lengths of
+    x_i' A^-1/2 times a few random vectors of signs, so this costs one product.
+
+    `problem` may hold some of the rows that the solution is of, and `unit` is the weight s of one.
     """
-    signs = _signs(problem.train.shape[1], _PROBES)
-    weight = problem.weights[:, None]
-    traces = _traces(problem, weight, solution.row_mean[:, None], solution.factor.solve, signs)
-    own, other = (trace[:, None] for trace in traces)
+    n, m = problem.shape
+    signs = _signs(m, _LEVERAGE_PROBES) / np.sqrt(_LEVERAGE_PROBES)
+    half = np.ascontiguousarray(solution.factor.half_solve(signs), dtype=product_dtype(n, m))
+    mean, base = solution.row_mean @ half, 1.0 / solution.weight if problem.fit_intercept else 0.0
+    other, own = np.empty(n), np.zeros(_LEVERAGE_PROBES)
+    start = 0
+    for part in problem.blocks(_BLOCK_VALUES):
+        x = z = part.train.matmul(half).astype(np.float64, copy=False) - mean
+        if part.predict is not part.train:
+            z = part.predict.matmul(half).astype(np.float64, copy=False) - mean
+        own += part.weights @ x**2
+        other[start : start + len(x)] = unit * (base + np.sum(x * z, axis=1))
+        start += len(x)
+    own *= unit / problem.total_weight
+    # 1 - h is not trusted below two of its standard errors.
+    error = float(np.std(own, ddof=1)) * np.sqrt(_LEVERAGE_PROBES)
+    rest = max(1.0 - unit * base - float(own.sum()), 2.0 * error, _LEAST_REST)
     seen = problem.train.matmul(solution.coef) + solution.intercept
     scores = seen if problem.predict is problem.train else problem.predict.matmul(solution.coef) + solution.intercept
-    return scores - _shift(own, other, problem.fit_intercept, _count(weight)) * (problem.targets - seen)
+    return scores - (other / rest)[:, None] * (problem.targets - seen)
 
 
 def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
     """Return scores (n, k) of a smooth loss, each as if its row had been left out.
 
     Near its minimum the loss of a row is that of ridge regression, with the weight q = loss''/2 and the residual
-    -loss'/loss'' in each column, so the formula of `left_out_ridge_scores` holds with these; rows without curvature,
-    beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and h and g are
-    means over all columns, which a few probes give well.
+    -loss'/loss'' in each column, so f_i - g e_i / (1 - h) as in `left_out_ridge_scores` holds with these; rows without
+    curvature, beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and
+    h and g are means over all rows and columns, which a few probes give well.
 
-    `share` is the part of the rows of the fit that `problem` holds; each then stands for 1 / share of them.
+    `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
     curvature = loss.curvature(seen, problem.targets)
     slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
     residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
+    return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
+
+
+def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array, C: float, share: float) -> float:
+    """Return g / (1 - h) of rows with the curvature of a loss, means over those that have some."""
     weight = problem.weights[:, None] * (0.5 * curvature)
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
     pull = _Centered(problem.train, mean).rmatmul(weight * residual)
     repeats = max(2, -(-_PROBES // coef.shape[1]))
-    alpha, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
+    alphas, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
     rows = _Centered(problem.train, means)
 
     def solve(right: Array) -> Array:
-        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alpha * P, right)
+        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
 
     traces = _traces(problem, many, means, solve, _signs(len(coef), repeats * coef.shape[1]))
     own, other = (trace.reshape(repeats, -1) for trace in traces)
-    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
-    return scores - _shift(own, other, problem.fit_intercept, _count(weight) / share) * residual
+    count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
+    # Each row stands for 1 / share of them.
+    return _shift(own, other, problem.fit_intercept, max(count, 1.0) / share)
 
 
 def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
@@ -306,11 +328,6 @@ def _traces(
     if problem.predict is problem.train:
         return own, own
     return own, np.sum(signs * solve(_Centered(problem.predict, mean).rmatmul(weighted)), axis=0)
-
-
-def _count(weight: Array) -> float:
-    """Return how many rows weights stand for: their sum, unless they are smaller than that, as shares of one are."""
-    return float(max(weight.sum(), np.count_nonzero(weight), 1.0))
 
 
 def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
@@ -342,26 +359,3 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Arr
         previous, square = square, np.sum(residual**2, axis=0)
         direction = residual + np.divide(square, previous, out=np.zeros_like(square), where=previous > 0) * direction
     return solution
-
-
-def fit_slope(scores: Array, labels: Array, weight: Array) -> float:
-    """Return s > 0 that minimizes the log loss of softmax(s scores), scores of rows that were not learned from.
-
-    Targets keep 1/(n + 2) for a class drawn at random: n right scores say no more than that, and without it the
-    slope of separated classes would have no end.
-    """
-    # Weights count as rows, unless they are smaller than that, as shares of one are.
-    doubt = 1.0 / (max(weight.sum(), np.count_nonzero(weight)) + 2.0)
-    own = (1.0 - doubt) * scores[np.arange(len(scores)), labels] + doubt * scores.mean(axis=1)
-
-    def derivative(log_slope: float) -> float:
-        """Of a convex function of the slope, so it changes sign once."""
-        expected = np.einsum("ij,ij->i", softmax(np.exp(log_slope) * scores, axis=1), scores)
-        return float(weight @ (expected - own))
-
-    low, high = _LOG_SLOPES
-    if derivative(high) <= 0:
-        return float(np.exp(high))
-    if derivative(low) >= 0:
-        return float(np.exp(low))
-    return float(np.exp(brentq(derivative, low, high, xtol=1e-13)))
