@@ -69,10 +69,11 @@ def fit(model: Model, X: Any, y: Any = None, sample_weight: Any = None, *, clien
 
     Notes
     -----
-    Only sums travel: "squared" adds Gram matrices in pairs on the workers, 8 m^2 bytes each; the other losses send m k
-    weights to every part and one gradient back, under the same L-BFGS as in one process. Parts and the order of their
-    sums are fixed when the fit starts, so a worker that dies in between changes nothing in the model. A search brings
-    the labels of all rows here, to draw its folds.
+    Sums travel, not rows: "squared" adds Gram matrices in pairs on the workers, 8 m^2 bytes each; the other losses send
+    m k weights to every part and one gradient back, under the same L-BFGS as in one process. At most 20,000 packed rows
+    come here, for a classifier to calibrate its probabilities on. Parts and the order of their sums are fixed when the
+    fit starts, so a worker that dies in between changes nothing in the model. A search brings the labels of all rows
+    here, to draw its folds.
 
     Examples
     --------

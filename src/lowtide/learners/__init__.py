@@ -1,6 +1,7 @@
 """Estimators on one side of an encoder: what replaces a kernel machine, and the frozen decision that it learns."""
 
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
+from lowtide.learners.calibration import Calibration
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compress import CompressedClassifier, CompressedDetector, CompressedRegressor, compress
@@ -20,6 +21,7 @@ __all__ = [
     "RULES",
     "ArgMax",
     "AsymmetricLSSVC",
+    "Calibration",
     "CodePCA",
     "Components",
     "CompressedClassifier",

@@ -177,8 +177,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource, or an iterator
             A `CodeSource` such as a store is read block by block, as often as the loss needs, and only parameters,
             labels and one block are in memory. An iterator yields (rows, y) or (rows, y, sample_weight), read once:
-            "squared" keeps only sums, so memory is flat in n; the other losses keep the packed codes. The encoder is
-            fitted on the first block.
+            "squared" keeps sums and at most 20,000 rows, packed, so memory is flat in n; the other losses keep the
+            packed codes. The encoder is fitted on the first block.
         y : array (n,) of classes; not with an iterator
             Of a source with columns also the name of one; None is its column "y".
         sample_weight : array (n,), optional
