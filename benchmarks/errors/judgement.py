@@ -64,8 +64,8 @@ def judge(draws: Draws) -> list[Finding]:
     if broken:
         return broken
     findings = [bias(draws), coverage(draws)]
-    # One value in all draws: events too rare to be seen, or none at all, and so no spread to compare with.
-    seen = np.ptp(draws.values) > 0
+    # One value in all draws but for rounding: events too rare to be seen, or none at all, so no spread to compare with.
+    seen = np.ptp(draws.values) > 4 * draws.rounding
     if draws.raw:
         return [*findings, spread_above(draws), *([spread_below(draws)] if seen else [])]
     return [*findings, *([width(draws)] if seen else [])]
@@ -175,7 +175,8 @@ def judge_distances(draws: Draws, tellable: bool) -> list[Finding]:
     best = float(np.mean(gap > 2 * np.sqrt(np.mean(gap**2))))
     found = [miss_count(misses, len(told), max(NORMAL_MISSES, best))]
     seen = Draws(draws.values[told], draws.std[told], draws.truth)
-    return [*found, width(seen)] if tellable and np.ptp(seen.values) > 0 else found
+    # Distances of equal rows end at 0, where estimates above the kernel's largest value all lie.
+    return [*found, width(seen)] if tellable and draws.differ and np.ptp(seen.values) > 0 else found
 
 
 def ratio(part: float, whole: float) -> float:

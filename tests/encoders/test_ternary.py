@@ -276,17 +276,20 @@ def test_errors_of_codes_are_those_of_their_rows():
     for left, right in ((X, X[:9]), (C, X[:9]), (C, C[:9])):
         for sides in (("full", "full"), ("codes", "full"), ("codes", "codes")):
             _, std = encoder.kernel_estimate(left, right, sides=sides, return_std=True)
-            np.testing.assert_allclose(std, encoder.kernel_estimate(X, X[:9], return_std=True)[1], rtol=1e-5)
-    assert np.all(std > 0)
+            assert np.all(std > 0)
+            # 130 components tell a variance to 12%; a few events that were not seen are added.
+            ratio = std / encoder.kernel_estimate(X, X[:9], return_std=True)[1]
+            assert 0.95 < np.median(ratio) < 1.1
+            assert ratio.min() > 0.5
 
 
 def test_expected_values_say_which_rows_have_too_few_terms():
     encoder = fitted()
     sparse_rows = encoder.mean_ + np.where(np.arange(400) < 3, 5.0, 0.0)
-    with pytest.raises(ParameterError, match=r"rows whose sums have .* terms.*row 2 with 0\.3.*Lower the sparsity"):
+    with pytest.raises(ParameterError, match=r"sums of many terms.*row 2 with about 0\.3.*Lower the sparsity"):
         encoder.expected_kernel(np.vstack([X[:2], sparse_rows]), X)
     moved = X[:1] + 0.1 * X.std() * np.eye(1, 400)
-    with pytest.raises(ParameterError, match=r"differences of rows whose sums.*row 0 with 0\.1"):
+    with pytest.raises(ParameterError, match=r"rows 0 and 0 whose difference has about 0\.1"):
         encoder.expected_kernel(moved, X[:1])
     K, std = encoder.kernel_estimate(moved, X[:1], return_std=True)
     assert np.isfinite(K).all()

@@ -49,13 +49,15 @@ class Pair:
     """What the moments of two sides say of their product P."""
 
     mean: Callable[[Any, Any], Floats]  # E P of validated rows X, Y, (n, n_y)
-    variance: Callable[[Any, Any], Floats] | None  # of the same; None where the sides themselves show it
+    # Of the same; None, or of rows for which there is no closed form a None, where the sides themselves show it.
+    variance: Callable[[Any, Any], Floats | None] | None
     # From what was given (rows or Codes), the two sides made of it, and the estimates K; for rows that are not there.
     variance_seen: Callable[[Two, Two, NDArray[Any]], Floats]
     value_at_zero: Callable[[], float]  # E P at x = y, as the limit of rows that come together
     # Distances from estimates and what was given; None where the mean is no function of the distance.
     distance: Callable[[NDArray[Any], Two], Floats] | None = None
     ambiguous: float = -np.inf  # estimates down to this one belong to one distance only
+    largest: Callable[[Two], Any] | None = None  # E P at x = y of what was given, where that is not the value at zero
     # From rows X, Y and their phase noise in radians (n,), (n_y,): the square of the error that rounding adds.
     rounding: Callable[[Any, Any, Floats, Floats], Floats] | None = None
 
@@ -110,20 +112,22 @@ def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Si
     def surely(values: Floats) -> Floats:
         return np.where(values > ambiguous, read(values, (X, Y)), np.nan)
 
-    _, std = inverted(surely, K, standard_error(drawn, pair, (X, Y), (left, right), K))
-    return read(K, (X, Y)), std
+    top = pair.value_at_zero() if pair.largest is None else pair.largest((X, Y))
+    step = standard_error(drawn, pair, (X, Y), (left, right), K)
+    return read(K, (X, Y)), inverted(surely, np.minimum(K, top), step)
 
 
-def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) -> tuple[Floats, Floats]:
-    """Return what estimates with standard errors stand for, and its error; NaN of `read` is too far to tell.
+def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) -> Floats:
+    """Return the error of what estimates with standard errors stand for; NaN of `read` is too far to tell.
 
     An estimate within one or two standard errors of its mean then stands for a value within one or two of the error.
+    Estimates beyond those that mean anything are to be given as the last that do.
     """
     value = read(K.astype(np.float64))
     error = np.zeros_like(value)
     for many in (-2.0, -1.0, 1.0, 2.0):
         error = np.maximum(error, np.nan_to_num(np.abs(read(K + many * step) - value) / abs(many), nan=np.inf))
-    return value, error
+    return error
 
 
 def _two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Any, Any]:
@@ -137,12 +141,11 @@ def standard_error(
 ) -> Floats:
     """Return the standard error of each entry, that of float32 included: never 0 where rows differ."""
     raw = not any(isinstance(side, Codes) for side in rows)
-    if raw and pair.variance is not None:
-        variance = pair.variance(*rows)
-        if pair.rounding is not None:
-            variance = variance + pair.rounding(*rows, *(drawn.phase_noise(side) for side in rows))
-    else:
+    variance = pair.variance(*rows) if raw and pair.variance is not None else None
+    if variance is None:
         variance = pair.variance_seen(rows, made, K)
+    elif pair.rounding is not None:
+        variance = variance + pair.rounding(*rows, *(drawn.phase_noise(side) for side in rows))
     return np.sqrt(np.maximum(variance, 0.0) + (_ROUNDING * np.maximum(np.abs(K), 0.5)) ** 2)
 
 
@@ -262,7 +265,7 @@ def feature_pair(
 
     if part is None:
         origin = np.zeros((1, n_features))
-        seen = partial(_spread_over_frequencies, [part.n_columns for part in parts])
+        seen = partial(_spread_over_frequencies, [part.n_columns for part in parts], max(map(_largest_step, rules)))
         return Pair(
             mean,
             variance if closed_form else None,
@@ -287,7 +290,7 @@ def feature_pair(
         lambda: float(signed * law.mean(float(np.linalg.norm(at_zero, ord=law.kernel.norm)))),
         (lambda K, _given: law.mean.inverse(K)) if is_plain else None,
         law.mean.ambiguous,
-        rounding,
+        rounding=rounding,
     )
 
 
@@ -454,11 +457,20 @@ def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[F
     return sums[0], sums[1]
 
 
-def _spread_over_frequencies(columns: list[int], _given: Two, made: Two, _K: NDArray[Any]) -> Floats:
+def _largest_step(rule: Rule) -> float:
+    """Return how much of a frequency's product changes when a level does by one: all of it for one bit, at most."""
+    if rule.drawn is None or rule.drawn.codebook is None:
+        return 0.0
+    values = rule.drawn.codebook.reshape(len(rule.drawn.codebook), -1)
+    steps = np.linalg.norm(np.diff(values, axis=0), axis=1).max() / np.sqrt(np.mean(values**2))
+    return min(1.0, float(steps) / 2.0)
+
+
+def _spread_over_frequencies(columns: list[int], step: float, _given: Two, made: Two, _K: NDArray[Any]) -> Floats:
     """Return the variance that the spread of a product over its frequencies shows, taken as independent.
 
     With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2. A few
-    frequencies more may differ than are seen to: as many as in `plausible_variance`, each by its whole part.
+    frequencies more may differ than are seen to: as many as in `plausible_variance`, each by a step of its part.
     """
     total = np.zeros((len(made[0]), len(made[1])))
     ends = np.cumsum(columns)[:-1]
@@ -466,7 +478,7 @@ def _spread_over_frequencies(columns: list[int], _given: Two, made: Two, _K: NDA
         count = -(-L.shape[1] // 2)
         square = _squares(L) @ _squares(R).T
         total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
-        total += PLAUSIBLE**2 * square / count
+        total += (PLAUSIBLE * step) ** 2 * square / count
     return total
 
 

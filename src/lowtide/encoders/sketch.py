@@ -38,11 +38,11 @@ from lowtide.encoders.encoder import (
 )
 from lowtide.encoders.estimation import Pair, Side, Two, inverted, kernel_estimate, product
 from lowtide.encoders.rows import fourier_rows, linear_rows, sketch_rows
-from lowtide.kernels import Gaussian, distances
+from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import LineSteps, normal_steps
 from lowtide.spec import Registry
-from lowtide.theory import covariance, layout_variance, scaled_mean
+from lowtide.theory import layout_variance, scaled_covariance, scaled_mean
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -182,14 +182,13 @@ class DrawnSketch(DrawnEncoder):
         def mean(X: Any, Y: Any) -> Floats:
             return scaled_mean(bits, (g * row_norms(X), g * row_norms(Y)), cosines(X, Y), sides)
 
-        # Of full features; each coded side weakens it by about the share of its projection's variance that is kept.
-        kept = (1.0 - self.steps.distortion) ** sides.count("codes")
-
         def variance(X: Any, Y: Any) -> Floats:
             lengths, rho = (g * row_norms(X), g * row_norms(Y)), cosines(X, Y)
             first, twice = (scaled_mean(bits, (n * lengths[0], n * lengths[1]), rho, sides) for n in (1.0, 2.0))
             single = np.maximum((1.0 + twice) / 2.0 - first**2, 0.0)
-            return layout_variance(blocks, single, kept * covariance(Gaussian(1.0 / g), blocks, distances(X, Y, 2.0)))
+            if blocks.lengths == "iid":
+                return layout_variance(blocks, single, 0.0)
+            return layout_variance(blocks, single, scaled_covariance(bits, lengths, rho, sides, blocks.dimension))
 
         return Pair(mean, variance, self._variance_of_lengths, lambda: 1.0)
 
@@ -221,6 +220,7 @@ class DrawnSketch(DrawnEncoder):
             lambda given, _made, K: lengths(given) ** 2 * law.seen(cosine(given, K)),
             lambda: float(law.moments.mean(np.ones(1))[0]),
             distance,
+            largest=lambda given: lengths(given) * law.moments.mean(np.ones(1)),
         )
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
@@ -426,8 +426,9 @@ class Sketch(Encoder):
         K = kernel_estimate(linear, left, right, sides, return_std=return_std)
         if not return_std:
             return law.cosine(K).astype(np.float32)
-        cosine, std = inverted(law.cosine, *K)
-        return cosine.astype(np.float32), std.astype(np.float32)
+        products, std = K
+        within = np.clip(products, *law.moments.mean(np.array([-1.0, 1.0])))
+        return law.cosine(products).astype(np.float32), inverted(law.cosine, within, std).astype(np.float32)
 
     def kernel_estimate(
         self,

@@ -113,21 +113,37 @@ class DrawnTernary(DrawnEncoder):
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return mean and variance of the product of two rows: alpha^2 E[sigma(w.z) sigma(w.z')] for normal w.
 
-        Sums of many terms are close to normal, whatever the sparsity. The variance is what the components show, which
-        are independent draws: it holds for sums of few terms too.
+        Sums of many terms are close to normal, whatever the sparsity. Of codes, and of rows whose sums have few terms,
+        the variance is what the components show, which are independent draws.
         """
 
-        def mean(X: Any, Y: Any) -> Floats:
-            left, right = ((dense_rows(rows) - self.mean) * self.scale for rows in (X, Y))
-            self._check_terms(left, right)
+        def moments(left: Floats, right: Floats) -> tuple[Floats, Floats]:
             squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
-            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)[0]
+            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)
+
+        def mean(X: Any, Y: Any) -> Floats:
+            left, right = self._centered(X), self._centered(Y)
+            few = self._few_terms(left, right)
+            if few:
+                remedy = "The mean of such sums is not known; kernel_estimate and its errors hold. Lower the sparsity."
+                raise fail(self.kind, "expected values need sums of many terms", few, remedy)
+            return moments(left, right)[0]
+
+        def variance(X: Any, Y: Any) -> Floats | None:
+            left, right = self._centered(X), self._centered(Y)
+            if self._few_terms(left, right):
+                return None
+            first, second = moments(left, right)
+            return np.maximum(second - first**2, 0.0) / self.n_outputs
 
         def at_typical_length() -> float:
-            length = np.array([self.tau])
-            return float(ternary_kernel(self.match.map, length, length, length[None])[0][0, 0])
+            length = np.array([[math.sqrt(self.tau)]])
+            return float(moments(length, length)[0][0, 0])
 
-        return Pair(mean, None, self._spread, at_typical_length)
+        return Pair(mean, variance, self._spread, at_typical_length)
+
+    def _centered(self, rows: Any) -> Floats:
+        return (dense_rows(rows) - self.mean) * self.scale
 
     def _spread(self, _given: Two, made: Two, K: NDArray[Any]) -> Floats:
         """Return the variance of a sum of products that are 0 or +-v, from how many are which.
@@ -141,17 +157,21 @@ class DrawnTernary(DrawnEncoder):
         spread = np.maximum(square - K.astype(np.float64) ** 2 / self.n_outputs, 0.0)
         return np.asarray(spread + (PLAUSIBLE * value) ** 2)
 
-    def _check_terms(self, left: Floats, right: Floats) -> None:
-        """Refuse rows whose sums, or the sums of whose differences, have too few terms to be close to normal.
+    def _few_terms(self, left: Floats, right: Floats) -> str:
+        """Return which rows, or differences of rows, have sums of too few terms to be close to normal; empty for none.
 
         A sum of n terms of one size is off the normal law by about 0.025/n; a quarter of a standard error is allowed.
         """
-        fewest = max(3.0, 0.2 * math.sqrt(self.n_outputs))
-        density = self.projection.density
+        fewest, density = max(3.0, 0.2 * math.sqrt(self.n_outputs)), self.projection.density
         for rows in (left, right):
-            _check_fewest(rows, density, fewest, "rows")
-        for row in left:
-            _check_fewest(row - right, density, 3.0, "differences of rows")
+            found = _fewest_terms(rows, density)
+            if found[1] < fewest:
+                return f"row {found[0]} with about {found[1]:.2g}, fewer than {fewest:.3g}"
+        for i, row in enumerate(left):
+            found = _fewest_terms(row - right, density)
+            if found[1] < 3.0:
+                return f"rows {i} and {found[0]} whose difference has about {found[1]:.2g}, fewer than 3"
+        return ""
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the seed of W, the mean, the map and the thresholds."""
@@ -376,17 +396,12 @@ def _scale_of(gamma: float | None) -> float:
     return 1.0 if gamma is None else math.sqrt(2.0 * gamma)
 
 
-def _check_fewest(rows: Floats, density: float, fewest: float, what: str) -> None:
-    """Refuse rows whose squared entries are concentrated on so few that sums of a share of them have few terms."""
+def _fewest_terms(rows: Floats, density: float) -> tuple[int, float]:
+    """Return which row's sums have the fewest terms of one size, as many as its fourth powers tell, and how many."""
     square, fourth = np.sum(rows**2, axis=1), np.sum(rows**4, axis=1)
     terms = density * np.divide(square**2, fourth, out=np.full(len(rows), np.inf), where=fourth > 0.0)
-    if len(rows) and terms.min() < fewest:
-        raise fail(
-            "TernaryFeatures",
-            f"expected values need {what} whose sums have {fewest:.3g} terms of one size or more, once centered",
-            f"row {int(np.argmin(terms))} with {terms.min():.2g}",
-            "The mean of such sums is not known; kernel_estimate and its errors hold. Lower the sparsity.",
-        )
+    least = int(np.argmin(terms)) if len(terms) else 0
+    return least, float(terms[least]) if len(terms) else np.inf
 
 
 def _kept(owner: str, arrays: Arrays, name: str, size: int) -> Floats:

@@ -23,7 +23,7 @@ from lowtide.theory.orthogonal import (
     kernel_bounds, orf_chi_variance, orf_ranges, orf_variance, rff_variance, true_ranges, variance_bounds,
 )
 from lowtide.theory.sketch import SketchMoments, cosine_moments, sketch_kernel_one_bit
-from lowtide.theory.sketch_sides import fourier_moments, scaled_mean
+from lowtide.theory.sketch_sides import fourier_moments, scaled_covariance, scaled_mean
 from lowtide.theory.sketch_bounds import (
     sketch_bias, sketch_bits_needed, sketch_bounds, sketch_features_printed, sketch_lipschitz,
 )
@@ -42,7 +42,8 @@ __all__ = [  # noqa: RUF022
     "measure_variance", "phase_F1", "stochastic_codes_variance", "unbiased_variance", "mean_lipschitz", "measure_beta",
     "measure_bound", "pair_features", "uniform_failure", "uniform_features", "kernel_bounds", "orf_chi_variance",
     "orf_ranges", "orf_variance", "rff_variance", "true_ranges", "variance_bounds", "SketchMoments", "cosine_moments",
-    "fourier_moments", "scaled_mean", "sketch_kernel_one_bit", "sketch_bias", "sketch_bits_needed", "sketch_bounds",
+    "fourier_moments", "scaled_covariance", "scaled_mean", "sketch_kernel_one_bit",
+    "sketch_bias", "sketch_bits_needed", "sketch_bounds",
     "sketch_features_printed", "sketch_lipschitz", "Activation", "CallableActivation", "GaussianMoments",
     "GivenMoments", "TARGETS", "Absolute", "Bump", "Cosine", "Exponential", "FourierPair", "LeakyReLU", "Linear",
     "Quadratic", "ReLU", "Sign", "Sine", "Step", "gaussian_moments", "resolve_target", "TernaryMap", "center_kernel",
