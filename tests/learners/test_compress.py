@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
@@ -62,7 +63,8 @@ def test_compressed_digits_keep_every_clear_decision(query, support):
     small = lt.compress(exact, query=query, support=support, random_state=0)
     X, y = DIGITS[1200:], DIGIT[1200:]
     values = expansion_of(exact).decision(X)
-    assert np.abs(moved_in_errors(small, values, X)).max() < FAR
+    # Of 26,865 values one draw in 70 has one five standard errors off: here one in a thousand may.
+    assert np.abs(moved_in_errors(small, values, X)).max() < norm.isf(0.5e-3 / values.size)
     win = smallest_win(values, small.decision_std(X), 10)
     assert np.mean(win > FAR) > 0.5
     assert np.array_equal(small.predict(X[win > FAR]), exact.predict(X[win > FAR]))

@@ -1,10 +1,13 @@
 """Probabilities: they keep every prediction, hold on rows never seen, and do not depend on how rows came."""
 
+import pickle
+
 import numpy as np
 import pytest
 from learners.samples import classes, decoded, signs, weights
 from reference.learner_objectives import ridge
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
@@ -12,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from lowtide import CodeStore, KernelClassifier, RandomFeatures
 from lowtide.learners import calibration
+from lowtide.learners.calibration import best_threshold
+from lowtide.learners.decision import Decision
 from lowtide.learners.design import CodedDesign
 from lowtide.learners.losses import SquaredHinge
 from lowtide.learners.problem import Problem
@@ -208,7 +213,51 @@ def test_probabilities_of_a_smooth_loss_follow_from_its_weights_however_rows_cam
 def test_partial_fit_calibrates_on_all_blocks_so_far():
     X, y = classes(n=300, k=2)
     model = KernelClassifier(**FIXED).partial_fit(X[:280], y[:280], classes=[0, 1])
-    # A last block of a few rows of one class says little, and changes little.
-    before = model.predict_proba(X)
-    last = np.flatnonzero(y[280:] == 1) + 280
-    assert np.max(np.abs(model.partial_fit(X[last], y[last]).predict_proba(X) - before)) < 0.1
+    # A last block of a few rows of one class is no more than these rows among all.
+    rows = np.r_[np.arange(280), np.flatnonzero(y[280:] == 1) + 280]
+    model.partial_fit(X[rows[280:]], y[rows[280:]])
+    at_once = KernelClassifier(**FIXED).fit(X[rows], y[rows])
+    np.testing.assert_allclose(model.predict_proba(X), at_once.predict_proba(X), rtol=0, atol=1e-6)
+
+
+def test_partial_fit_decides_when_it_is_asked():
+    X, y = classes(n=300, k=2)
+    model = KernelClassifier(**FIXED).partial_fit(X[:200], y[:200], classes=[0, 1])
+    again = pickle.loads(pickle.dumps(model))
+    assert not isinstance(model.__dict__["decision_"], Decision)
+    expected = KernelClassifier(**FIXED).fit(X[:200], y[:200]).predict_proba(X)
+    for each in (model, again, clone(model).partial_fit(X[:200], y[:200], classes=[0, 1])):
+        np.testing.assert_allclose(each.predict_proba(X), expected, rtol=0, atol=1e-6)
+        assert isinstance(each.__dict__["decision_"], Decision)
+    with pytest.raises(AttributeError, match="decision_"):
+        _ = KernelClassifier().decision_
+
+
+def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 6))
+    # One class is rare and far out: least squares puts the border beyond most of it.
+    y = (np.linalg.norm(X, axis=1) > 3.2).astype(int)
+    model = KernelClassifier(gamma=0.05, n_components=512, random_state=0).fit(X[:4000], y[:4000])
+    codes = model.features_.encode(X[:4000])
+    system = NormalEquations.of_rows(CodedDesign(codes), 2.0 * y[:4000, None] - 1.0, None)
+    plain = system.solve(0.5, fit_intercept=True)
+    np.testing.assert_allclose(model.coef_.T, plain.coef, rtol=0, atol=1e-6)
+    assert model.intercept_[0] > plain.intercept[0] + 0.05
+    scores = model.decision_function(X[4000:])
+    moved = scores - model.intercept_[0] + plain.intercept[0]
+    assert np.mean((scores > 0) == y[4000:]) > np.mean((moved > 0) == y[4000:]) + 0.005
+    fixed = KernelClassifier(gamma=0.05, n_components=512, fit_intercept=False, random_state=0).fit(X[:4000], y[:4000])
+    assert fixed.intercept_[0] == 0.0
+
+
+def test_border_stays_at_zero_without_clear_gain():
+    rng = np.random.default_rng(1)
+    scores, labels = rng.standard_normal((500, 1)), rng.integers(0, 2, 500)
+    weight = np.ones(500)
+    assert best_threshold(scores, labels, weight) == 0.0
+    assert best_threshold(scores, (scores[:, 0] + 0.3 * rng.standard_normal(500) > 0).astype(int), weight) == 0.0
+    assert best_threshold(np.zeros((5, 1)), np.array([0, 1, 1, 0, 1]), np.ones(5)) == 0.0
+    assert best_threshold(scores, np.ones(500, int), weight) == 0.0
+    assert best_threshold(np.hstack([scores, scores]), labels, weight) == 0.0
+    assert best_threshold(scores[:0], labels[:0], weight[:0]) == 0.0

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import Calibration, CalibrationRows, fit_calibration
+from lowtide.learners.calibration import Calibration, CalibrationRows, best_threshold, fit_calibration
 from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_weights
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import Design, column_of, is_source
@@ -53,12 +53,16 @@ class ClassSums:
             self.sums.widen(len(self.classes))
             self.sums.merge(part)
 
+    def check(self) -> None:
+        """Refuse rows that have no weight in all."""
+        if self.sums is None or self.sums.weight <= 0.0:
+            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", 0.0)
+
     def equations(self) -> tuple[Array, NormalEquations]:
         """Return the classes in order, and the equations of their targets; one column for two classes."""
+        self.check()
         sums = self.sums
         assert sums is not None
-        if sums.weight <= 0.0:
-            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", sums.weight)
         order = np.argsort(self.classes)
         chosen = order[1:] if len(order) == 2 else order
         cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
@@ -202,7 +206,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Take in more rows: "squared" adds to the normal equations and solves, the others take small steps.
+        """Take in more rows: "squared" adds to the normal equations, the others take small steps.
+
+        Equations are solved and probabilities calibrated when the model is next asked for something.
 
         Parameters
         ----------
@@ -231,12 +237,36 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if isinstance(stream.so_far, ClassSums):
             for part in problem.parts():
                 stream.so_far.add(part.train, known[part.labels], part.weight)
-            _, equations = stream.so_far.equations()
-            solution = equations.solve(0.5 / float(self.C), fit_intercept=self.fit_intercept)
-            self._keep_ridge(solution, stream.rows, sides, known, float(self.C))
+            stream.so_far.check()
         else:
-            self._take_steps(problem, stream, stream.so_far, loss)
+            for part in problem.parts():
+                stream.so_far.add(part, loss, float(self.C))
+        self.C_, self.n_iter_, self.decision_ = float(self.C), 1, stream
         return self
+
+    @property
+    def decision_(self) -> Decision:
+        """What was learned, frozen. After `partial_fit` it is made when it is first asked for."""
+        if "decision_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_'")
+        kept = self.__dict__["decision_"]
+        if isinstance(kept, _Stream):
+            kept = self.__dict__["decision_"] = self._decide(kept)
+        decision: Decision = kept
+        return decision
+
+    @decision_.setter
+    def decision_(self, decision: Decision | _Stream) -> None:
+        self.__dict__["decision_"] = decision
+
+    def _decide(self, stream: _Stream) -> Decision:
+        """Return the decision of all rows of a stream so far."""
+        if isinstance(stream.so_far, ClassSums):
+            _, equations = stream.so_far.equations()
+            solution = equations.solve(0.5 / self.C_, fit_intercept=self.fit_intercept)
+            return self._ridge_decision(solution, stream.rows, stream.sides, stream.classes)
+        parameters, loss = stream.so_far.parameters.copy(), LOSSES.resolve(self.loss)
+        return self._smooth_decision(parameters, stream.rows, stream.weight, stream.sides, stream.classes, loss)
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
         """Return all classes that will come; they are settled by the first block."""
@@ -252,13 +282,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_classes("KernelClassifier", known)
         return known
 
-    def _take_steps(self, problem: Problem, stream: _Stream, steps: MinibatchSteps, loss: Loss) -> None:
-        """Take small steps, and keep where they led."""
-        self.C_, self.n_iter_ = float(self.C), 1
-        for part in problem.parts():
-            steps.add(part, loss, self.C_)
-        self._keep_smooth(steps.parameters.copy(), stream.rows, stream.weight, stream.sides, stream.classes, loss)
-
     def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, step: Step) -> None:
         """Fit on validated rows with their labels."""
         found = problem.tally(ClassCounts.of)
@@ -270,7 +293,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if loss.has_normal_equations:
             solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
             rows = CalibrationRows.with_more(None, problem)
-            self._keep_ridge(solution, rows, sides, found.classes, 0.5 / alpha)
+            self.C_, self.n_iter_ = float(0.5 / alpha), 1
+            self.decision_ = self._ridge_decision(solution, rows, sides, found.classes)
             step("solve")
         else:
             self._minimize(problem, sides, found.classes, loss, rng, step)
@@ -283,31 +307,40 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         elif blocks:
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
-    def _keep_ridge(
-        self, solution: RidgeSolution, kept: CalibrationRows | None, sides: Sides, classes: Array, C: float
-    ) -> None:
-        """Keep a closed-form solution, calibrated on some of its rows."""
+    def _ridge_decision(
+        self, solution: RidgeSolution, kept: CalibrationRows | None, sides: Sides, classes: Array
+    ) -> Decision:
+        """Return the decision of a closed-form solution, calibrated on some of its rows."""
         assert kept is not None
-        self.C_, self.n_iter_ = float(C), 1
-        coef, intercept = solution.coef, solution.intercept
-        rows, unit = kept.for_scores(coef.shape[1])
-        curve = fit_calibration(left_out_ridge_scores(rows, solution, unit), rows.labels, rows.weights)
-        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
+        rows, unit = kept.for_scores(solution.coef.shape[1])
+        scores = left_out_ridge_scores(rows, solution, unit)
+        return self._calibrated(solution.coef, solution.intercept, scores, rows, sides, classes)
 
-    def _keep_smooth(
+    def _smooth_decision(
         self, parameters: Array, kept: CalibrationRows | None, weight: float, sides: Sides, classes: Array, loss: Loss
-    ) -> None:
-        """Keep weights above an intercept, calibrated on some of the rows, unless the loss makes probabilities itself.
+    ) -> Decision:
+        """Return the decision of weights above an intercept, calibrated unless the loss makes probabilities itself.
 
         `weight` is that of all rows.
         """
-        coef, intercept, curve = np.asfortranarray(parameters[:-1]), parameters[-1], Calibration()
-        if kept is not None and len(kept.keys):
-            rows, unit = kept.for_scores(coef.shape[1])
-            share = unit * rows.total_weight / weight
-            scores = left_out_scores(rows, loss, coef, intercept, unit * self.C_, share)
-            curve = fit_calibration(scores, rows.labels, rows.weights)
-        self.decision_ = sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=curve)
+        coef, intercept = np.asfortranarray(parameters[:-1]), parameters[-1]
+        if kept is None or not len(kept.keys):
+            return sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())
+        rows, unit = kept.for_scores(coef.shape[1])
+        share = unit * rows.total_weight / weight
+        scores = left_out_scores(rows, loss, coef, intercept, unit * self.C_, share)
+        return self._calibrated(coef, intercept, scores, rows, sides, classes)
+
+    def _calibrated(
+        self, coef: Array, intercept: Array, scores: Array, rows: Problem, sides: Sides, classes: Array
+    ) -> Decision:
+        """Return the decision of weights, its border and its probabilities from scores of rows as if left out.
+
+        Predictions and probabilities move together: a border elsewhere than at 0 goes into the intercept.
+        """
+        border = best_threshold(scores, rows.labels, rows.weights) if self.fit_intercept else 0.0
+        curve = fit_calibration(scores - border, rows.labels, rows.weights)
+        return sides.decision(coef, intercept - border, ArgMax(), classes=classes, calibration=curve)
 
     def _minimize(
         self, problem: SummedProblem, sides: Sides, classes: Array, loss: Loss, rng: np.random.Generator, step: Step
@@ -334,7 +367,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.n_iter_ = solution.n_iter
         rows = None if loss.is_calibrated else CalibrationRows.with_more(None, problem)
         parameters = np.vstack([solution.coef, solution.intercept])
-        self._keep_smooth(parameters, rows, problem.total_weight, sides, classes, loss)
+        self.decision_ = self._smooth_decision(parameters, rows, problem.total_weight, sides, classes, loss)
         if not solution.converged and not stopped:
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
@@ -376,7 +409,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         class_weights(self.class_weight, classes, None)  # refuses names that did not come
         C = float(self.C)
         solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
-        self._keep_ridge(solution, kept.relabel(ClassIndex(classes), loss.targets(len(classes))), sides, classes, C)
+        self.C_, self.n_iter_ = C, 1
+        kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
+        self.decision_ = self._ridge_decision(solution, kept, sides, classes)
         step("solve")
 
     def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:

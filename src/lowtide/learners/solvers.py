@@ -27,6 +27,10 @@ Array = NDArray[Any]
 
 # A step of refinement gains the digits of float32 less those of the condition number, so mostly one is enough.
 _MOST_REFINEMENTS = 6
+# Below this sqrt(C S) weights are measured in it.
+_TINY_UNIT = 1e-5
+# Steps after a line search has ended, for rounding or at its goal.
+_MOST_POLISHING = 30
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
 _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
@@ -282,7 +286,7 @@ def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossS
 class Objective:
     """|w|^2 / (2 C S) + (1/S) sum_i s_i loss(D_i w + b, y_i), S the sum of weights; b is not penalized.
 
-    It is a function of w / `unit` and b. The unit is 1, or sqrt(C S) where that is less: in w the penalty would then be
+    It is a function of w / `unit` and b. The unit is 1, or sqrt(C S) where that is tiny: in w the penalty would then be
     1 / (C S) times as steep as the loss is in b, and in w / unit it is |w / unit|^2 / 2 however small C is.
     `dtype` is the type of the two products with the design; everything else is float64.
     """
@@ -300,7 +304,8 @@ class Objective:
     @cached_property
     def unit(self) -> float:
         """What the weights are measured in."""
-        return min(1.0, math.sqrt(self.C) * math.sqrt(self.total))
+        unit = math.sqrt(self.C) * math.sqrt(self.total)
+        return unit if unit < _TINY_UNIT else 1.0
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its gradient at the stacked weights over unit and intercept, ((m + 1) k,)."""
@@ -355,9 +360,31 @@ def minimize(
             callback=None if each_iteration is None else lambda intermediate: each_iteration(intermediate * units),
             options={"maxiter": max_iter, "gtol": goal, "ftol": 64 * np.finfo(float).eps * goal, "maxls": 50},
         )
-    parameters = (result.x * units).reshape(m + 1, k)
-    converged = bool(np.max(np.abs(result.jac), initial=0.0) <= tolerance)
+    theta, gradient = result.x, result.jac
+    if result.status != 1 and result.nit < max_iter:
+        theta, gradient = _polished(objective, theta, gradient, result.hess_inv, goal)
+    parameters = (theta * units).reshape(m + 1, k)
+    converged = bool(np.max(np.abs(gradient), initial=0.0) <= tolerance)
     return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
+
+
+def _polished(
+    objective: Objective, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
+) -> tuple[Array, Array]:
+    """Return a point where the gradient is smaller, and that gradient: quasi-Newton steps that look at nothing else.
+
+    Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
+    """
+    size = float(np.max(np.abs(gradient), initial=0.0))
+    for _ in range(_MOST_POLISHING):
+        if size <= goal:
+            break
+        moved = theta - inverse_hessian @ gradient
+        _, found = objective.value_and_gradient(moved)
+        if not np.max(np.abs(found)) < 0.9 * size:
+            break
+        theta, gradient, size = moved, found, float(np.max(np.abs(found)))
+    return theta, gradient
 
 
 def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
