@@ -72,7 +72,7 @@ def measure(configuration: Configuration, n_draws: int, seed: int) -> list[Findi
             # The kernel decreases to 0, and its estimate is clear of it.
             found = judge_distances(draws, tellable=bool(truth[i] > 2 * LIMIT * stated[i] > 0))
         else:
-            known = (configuration.slack, float(rounding[i]), float(stated[i]))
+            known = (configuration.slack, float(rounding[i]), float(stated[i]), configuration.long)
             found = judge(Draws(values, std, float(truth[i]), differ, raw, *known))
         findings += [Finding(f"{one.what}, row {i}", one.used, one.figures) for one in found]
     return findings

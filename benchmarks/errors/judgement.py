@@ -37,6 +37,7 @@ class Draws:
     slack: float = 0.0  # of the closed form, relative to the variance
     rounding: float = 0.0  # what float32 arithmetic may move a value by
     stated: float = 0.0  # the standard error of the closed form, where there is one
+    long: float = 0.0  # by how much of the variance a bar may be too long, as its closed form says
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def spread_below(draws: Draws) -> Finding:
     """Compare the mean squared score with 1 from below: bars that are too long, but for rounding that they include."""
     scores = squared_scores(draws)
     floor = float(np.mean((draws.rounding / np.maximum(draws.std, np.finfo(np.float32).tiny)) ** 2))
-    used = ratio(1 - scores.mean(), allowance(scores, -1.0) + draws.slack + floor)
+    used = ratio(1 - scores.mean(), allowance(scores, -1.0) + draws.slack + draws.long + floor)
     return Finding("bars too long", used, f"spread {math.sqrt(scores.mean()):.4g} bars")
 
 

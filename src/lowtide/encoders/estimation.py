@@ -40,6 +40,8 @@ _CHUNK = 1 << 23
 PLAUSIBLE = 1.6
 # Nodes of the table of plausible errors.
 _N_SEEN = 513
+# Noise of phases, in radians, that tables of a kernel are too coarse for.
+_LITTLE_NOISE = 1e-3
 # Relative error of a float32 product of features.
 _ROUNDING = 2.0**-22
 
@@ -253,12 +255,10 @@ def feature_pair(
         return np.asarray(sum(means)), np.asarray(sum(variances))
 
     def mean(X: Any, Y: Any) -> Floats:
-        if exact is not None:
-            return exact(X, Y)
-        if not closed_form:
+        if exact is None and not closed_form:
             need, got = "expected_kernel needs a kernel in closed form", "another with codes on both sides"
             raise fail("AsymmetricFeatures", need, got, "Keep a side full.")
-        return moments(X, Y)[0]
+        return moments(X, Y)[0] if exact is None else exact(X, Y)
 
     def variance(X: Any, Y: Any) -> Floats:
         return moments(X, Y)[1]
@@ -318,10 +318,9 @@ def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> 
 
 def _equal_rows(X: Any, Y: Any) -> NDArray[np.bool_]:
     """Return which rows are equal in float32, in which they are encoded: then all random rounding is shared."""
-    rows = [np.ascontiguousarray(dense_rows(side).astype(np.float32)) + np.float32(0.0) for side in (X, Y)]
-    _, places = np.unique(np.vstack(rows), axis=0, return_inverse=True)
-    places = places.reshape(-1)
-    return np.asarray(places[: len(rows[0]), None] == places[len(rows[0]) :])
+    rows = np.vstack([dense_rows(side).astype(np.float32) for side in (X, Y)]) + np.float32(0.0)  # -0 becomes 0
+    places = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.asarray(places[: X.shape[0], None] == places[X.shape[0] :])
 
 
 def _rounding_of_parts(
@@ -331,8 +330,7 @@ def _rounding_of_parts(
     noise = np.minimum(np.hypot(noise_X[:, None], noise_Y), 1.0)
     masses = np.array([part.block.mass for part in parts])
     counts = np.array([part.n_columns / 2 for part in parts])
-    first = noise if both_coded else noise**2 / 2
-    spread = noise if both_coded else noise**2
+    first, spread = (noise, noise) if both_coded else (noise**2 / 2, noise**2)
     return np.asarray((masses.sum() * first) ** 2 + float(np.sum(masses**2 / counts)) * spread)
 
 
@@ -348,7 +346,7 @@ class DistanceLaw:
     def __init__(
         self, kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
     ) -> None:
-        self.kernel = kernel
+        self.kernel, self._n_features = kernel, n_features
         groups, factor = _groups(rules, n_components), 2.0 / n_components
         counts = [count for _, count in groups]
         firsts = np.array([float(pair.mean_series.coefficients[1]) for pair, _ in groups])
@@ -372,6 +370,10 @@ class DistanceLaw:
         self.shared = _shared_rounding(rules, n_components)
 
     @cached_property
+    def _kernel(self) -> Curve:
+        return Curve(lambda s: self.kernel.radial(s, self._n_features), self.unit)
+
+    @cached_property
     def seen(self) -> Callable[[NDArray[Any]], Floats]:
         """Return the variance that estimates show, of rows that are not there."""
         end = max(self.mean.s_max, self.std.s_max)
@@ -380,7 +382,12 @@ class DistanceLaw:
 
     def rounding(self, distance: Floats, noise: Floats) -> Floats:
         """Return the square of what phase noise in radians adds: rows that noise moves apart look like distant ones."""
-        moved = np.hypot(distance, noise * self.unit)
+        if not noise.size or noise.max() < _LITTLE_NOISE:
+            moved = np.hypot(distance, noise * self.unit)
+        else:
+            # A phase that is off by noise has e^(-noise^2/2) of its cosine left.
+            weaker = self._kernel(distance) * np.exp(-(noise**2) / 2.0)
+            moved = np.fmax(self._kernel.inverse(weaker), distance)
         more = np.maximum(self.std(moved) ** 2 - self.std(distance) ** 2, 0.0)
         return np.asarray((self.mean(moved) - self.mean(distance)) ** 2 + more)
 
@@ -458,12 +465,16 @@ def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[F
 
 
 def _largest_step(rule: Rule) -> float:
-    """Return how much of a frequency's product changes when a level does by one: all of it for one bit, at most."""
-    if rule.drawn is None or rule.drawn.codebook is None:
+    """Return how much of a frequency's product changes when a level does by one: all of it for one bit, at most.
+
+    Levels that stand for both components turn the code, which changes products of equal rows by the square alone.
+    """
+    book = None if rule.drawn is None else rule.drawn.codebook
+    if book is None:
         return 0.0
-    values = rule.drawn.codebook.reshape(len(rule.drawn.codebook), -1)
-    steps = np.linalg.norm(np.diff(values, axis=0), axis=1).max() / np.sqrt(np.mean(values**2))
-    return min(1.0, float(steps) / 2.0)
+    values = book.reshape(len(book), -1)
+    steps = float(np.linalg.norm(np.diff(values, axis=0), axis=1).max() / np.sqrt(np.mean(np.sum(values**2, axis=1))))
+    return min(1.0, (steps if book.ndim == 1 else steps**2) / 2.0)
 
 
 def _spread_over_frequencies(columns: list[int], step: float, _given: Two, made: Two, _K: NDArray[Any]) -> Floats:

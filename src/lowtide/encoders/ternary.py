@@ -40,6 +40,8 @@ _ENOUGH_TERMS = 30
 _MOST_SPARSE = 0.9
 # Variance of trits below which a feature changes once in a thousand rows.
 _LEAST_VARIANCE = 1e-3
+# Different values of a row up to which they count as multiples of one step.
+_FEW_VALUES = 32
 # 2 gamma |x - mean|^2 below which one feature in ten thousand is not 0; fewer as its root.
 _SMALLEST_TAU = 1e-8
 
@@ -122,18 +124,16 @@ class DrawnTernary(DrawnEncoder):
             return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)
 
         def mean(X: Any, Y: Any) -> Floats:
-            left, right = self._centered(X), self._centered(Y)
-            few = self._few_terms(left, right)
+            few = self._few_terms(X, Y)
             if few:
                 remedy = "The mean of such sums is not known; kernel_estimate and its errors hold. Lower the sparsity."
                 raise fail(self.kind, "expected values need sums of many terms", few, remedy)
-            return moments(left, right)[0]
+            return moments(self._centered(X), self._centered(Y))[0]
 
         def variance(X: Any, Y: Any) -> Floats | None:
-            left, right = self._centered(X), self._centered(Y)
-            if self._few_terms(left, right):
+            if self._few_terms(X, Y):
                 return None
-            first, second = moments(left, right)
+            first, second = moments(self._centered(X), self._centered(Y))
             return np.maximum(second - first**2, 0.0) / self.n_outputs
 
         def at_typical_length() -> float:
@@ -157,20 +157,33 @@ class DrawnTernary(DrawnEncoder):
         spread = np.maximum(square - K.astype(np.float64) ** 2 / self.n_outputs, 0.0)
         return np.asarray(spread + (PLAUSIBLE * value) ** 2)
 
-    def _few_terms(self, left: Floats, right: Floats) -> str:
-        """Return which rows, or differences of rows, have sums of too few terms to be close to normal; empty for none.
+    def _few_terms(self, X: Any, Y: Any) -> str:
+        """Return which rows, or differences of rows, have sums too far from normal ones; empty for none.
 
-        A sum of n terms of one size is off the normal law by about 0.025/n; a quarter of a standard error is allowed.
+        A sum of n terms of one size is off the normal law by about 0.025/n, and one that takes values h of its standard
+        deviations apart by up to h/5; a quarter of a standard error is allowed.
         """
-        fewest, density = max(3.0, 0.2 * math.sqrt(self.n_outputs)), self.projection.density
-        for rows in (left, right):
-            found = _fewest_terms(rows, density)
-            if found[1] < fewest:
-                return f"row {found[0]} with about {found[1]:.2g}, fewer than {fewest:.3g}"
+        allowed = 0.125 / math.sqrt(self.n_outputs)
+        fewest, density = max(3.0, 0.025 / allowed), self.projection.density
+        left, right, unit = self._centered(X), self._centered(Y), self.scale / math.sqrt(density)
+        for raw, rows in ((X, left), (Y, right)):
+            least, terms = _fewest_terms(rows, density)
+            if terms < fewest:
+                return f"row {least} with about {terms:.2g}, fewer than {fewest:.3g}"
+            coarsest, step = _coarsest(dense_rows(raw) * unit, rows)
+            if step / 5.0 > allowed:
+                return f"row {coarsest} whose sums take few values, {step:.2g} standard deviations apart"
         for i, row in enumerate(left):
-            found = _fewest_terms(row - right, density)
-            if found[1] < 3.0:
-                return f"rows {i} and {found[0]} whose difference has about {found[1]:.2g}, fewer than 3"
+            apart = row - right
+            least, terms = _fewest_terms(apart, density)
+            if terms < 3.0:
+                return f"rows {i} and {least} whose difference has about {terms:.2g}, fewer than 3"
+            # Sums of a difference that is small beside the row itself decide too little for their values to matter.
+            far = np.flatnonzero(np.sum(apart**2, axis=1) > 0.25 * float(row @ row))
+            coarsest, step = _coarsest(apart[far] * (unit / self.scale), apart[far])
+            if step / 5.0 > allowed:
+                other = far[coarsest]
+                return f"rows {i} and {other}: sums of their difference are {step:.2g} standard deviations apart"
         return ""
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
@@ -402,6 +415,20 @@ def _fewest_terms(rows: Floats, density: float) -> tuple[int, float]:
     terms = density * np.divide(square**2, fourth, out=np.full(len(rows), np.inf), where=fourth > 0.0)
     least = int(np.argmin(terms)) if len(terms) else 0
     return least, float(terms[least]) if len(terms) else np.inf
+
+
+def _coarsest(raw: Floats, centered: Floats) -> tuple[int, float]:
+    """Return which row's sums take the fewest values, and how far apart these are, in their standard deviations.
+
+    Rows of a few different values, whole numbers for example, have sums that are multiples of their least difference.
+    """
+    steps = np.zeros(len(raw))
+    for i, (row, spread) in enumerate(zip(raw, np.linalg.norm(centered, axis=1))):
+        values = np.unique(np.round(np.append(np.abs(row), 0.0), 9))
+        if len(values) <= _FEW_VALUES and len(values) > 1 and spread > 0.0:
+            steps[i] = np.diff(values).min() / spread
+    worst = int(np.argmax(steps)) if len(steps) else 0
+    return worst, float(steps[worst]) if len(steps) else 0.0
 
 
 def _kept(owner: str, arrays: Arrays, name: str, size: int) -> Floats:
