@@ -16,7 +16,7 @@ from lowtide.codes import Codes
 from lowtide.encoders.estimation import PLAUSIBLE, plausible_variance
 from lowtide.encoders.rows import dense_rows
 from lowtide.errors import BiasWarning, CodeLayoutError, ParameterError
-from lowtide.kernels import distances
+from lowtide.kernels import Gaussian, distances
 from lowtide.projections import Blocks
 from lowtide.quantizers import normal_steps
 from lowtide.theory import cosine_moments, fourier_moments, layout_variance, sketch_bias, sketch_bits_needed
@@ -108,10 +108,17 @@ def fourier_codes(codes: Codes, gamma: float) -> Codes:
 
 def read_fourier(owner: str, codes: Codes, gamma: float) -> Codes:
     """Return `fourier_codes`, with the caller's name in errors and its caller's place in warnings."""
-    gamma = check_positive(owner, "gamma", gamma)
+    gamma = check_gamma(owner, gamma)
     check_sketch(owner, codes)
     warn_of_bias(codes.bits, gamma, stacklevel=3)
     return codes.with_codebook(fourier_codebook(codes.bits, codes.n_levels, gamma))
+
+
+def check_gamma(owner: str, gamma: float, remedy: str = "") -> float:
+    """Return gamma when it is above 0 and that of a kernel that float32 rows have a use for."""
+    gamma = check_positive(owner, "gamma", gamma, remedy)
+    Gaussian.from_gamma(gamma)
+    return gamma
 
 
 def linear_codes(codes: Codes, *, normalize: bool | None = None) -> Codes:

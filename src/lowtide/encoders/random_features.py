@@ -108,8 +108,8 @@ class DrawnFourier(DrawnEncoder):
 class DrawnFeatures(DrawnFourier):
     """Drawn random Fourier features: frequencies and dither, a feature map, and a quantizer of it.
 
-    Hadamard layouts are kept in files as signs and lengths, dense ones as W, and both with the dither. Quantizers
-    without randomness are made again from their spec.
+    Hadamard layouts are kept in files as signs, angles and lengths, dense ones as W, and both with the dither.
+    Quantizers without randomness are made again from their spec.
     """
 
     kind: ClassVar[str] = "RandomFeatures"
@@ -270,7 +270,7 @@ class RandomFeatures(Encoder):
     projection_, quantizer_ : drawn objects
     feature_map_ : FeatureMap
     random_weights_ : ndarray of float32, shape (n_features, n_frequencies)
-        Built on request: the Hadamard layout stores signs and lengths only.
+        Built on request: the Hadamard layout stores signs, angles and lengths only.
     random_offset_ : ndarray of float32, shape (n_frequencies,)
     drawn_ : DrawnFeatures
         All that was drawn, one frozen value; the other attributes are read from it.

@@ -23,8 +23,8 @@ _SHIFTS = np.array([0.0, -0.25], dtype=np.float32)
 _BLOCK_BYTES = 32 << 20
 # A column with this |mean| / std keeps under eight bits of its signal in float32.
 _LARGEST_OFFSET = 1e5
-# A phase of this many turns keeps under five bits of its fraction, and the fraction is all that counts.
-_LARGEST_TURN = 2.0**19
+# A phase of this many turns is off by a tenth of a radian; at the other it has no fraction left of a turn left.
+_LARGEST_TURN, _EMPTY_TURN = 2.0**17, 2.0**24
 
 
 def is_plain(X: Any, n_features: int) -> bool:
@@ -241,12 +241,21 @@ def warn_when_float32_loses_the_signal(X: Any) -> None:
 
 
 def warn_when_phases_lose_their_fraction(turns: NDArray[np.float32]) -> None:
-    """Warn when most phases, given in whole turns, are too large for float32 to tell where in a turn they are."""
+    """Warn when most phases, given in whole turns, are too large for float32 to tell well where in a turn they are.
+
+    Refuse them where it cannot tell at all: features would be constant.
+    """
     typical = float(np.median(np.abs(turns))) if turns.size else 0.0
+    if typical > _EMPTY_TURN:
+        raise ParameterError(
+            f"The phases of rows must be below {_EMPTY_TURN:.2g} turns, got about {typical:.2g}: float32 has no "
+            "fraction of a turn there, and all features would be equal. Center and scale the columns, or lower gamma."
+        )
     if typical > _LARGEST_TURN:
         warnings.warn(
-            f"The phases of these rows are about {typical:.2g} turns, so large that float32 cannot tell where in a "
-            "turn they are, and kernel values will mean nothing. Center and scale the columns, or lower gamma.",
+            f"The phases of these rows are about {typical:.2g} turns, so large that float32 cannot tell well where in "
+            "a turn they are. Error bars of rows know it, those of codes do not. Center and scale the columns, or "
+            "lower gamma.",
             PrecisionWarning,
             stacklevel=3,
         )

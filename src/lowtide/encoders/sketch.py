@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import (
     CosineLaw,
+    check_gamma,
     cosine_law,
     cosines,
     fourier_codebook,
@@ -331,7 +332,7 @@ class Sketch(Encoder):
         rows, n_components, seed = self.start_fit(X)
         bits = check_integer("Sketch", "bits", self.bits, 1, 8, "For float features: RandomFeatures(bits=None).")
         remedy = "None for linear features; rows are normalized, so 0.1 to 10 is the useful range."
-        gamma = None if self.gamma is None else check_positive("Sketch", "gamma", self.gamma, remedy)
+        gamma = None if self.gamma is None else check_gamma("Sketch", self.gamma, remedy)
         if gamma is not None:
             warn_of_bias(bits, gamma, stacklevel=2)
         (child,) = np.random.SeedSequence(seed).spawn(1)
@@ -349,7 +350,7 @@ class Sketch(Encoder):
         gamma : float
             Scikit-learn's, above 0.
         """
-        gamma = check_positive("Sketch", "gamma", gamma)
+        gamma = check_gamma("Sketch", gamma)
         return self.with_drawn(self.drawn_.with_gamma(gamma), gamma=gamma)
 
     def fourier(self, codes: Codes, gamma: float) -> Codes:
