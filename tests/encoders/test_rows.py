@@ -243,5 +243,7 @@ def test_weighted_rows_are_repeated_rows():
 @pytest.mark.parametrize("projection", ["hadamard", "iid"])
 def test_fit_warns_when_phases_are_too_large_for_float32(projection):
     X = np.random.default_rng(0).standard_normal((50, 8))
-    with pytest.warns(PrecisionWarning, match="cannot tell where"):
+    with pytest.warns(PrecisionWarning, match="cannot tell well where"):
+        RandomFeatures(gamma=1e13, n_components=64, projection=projection, random_state=0).fit(X)
+    with pytest.raises(ParameterError, match=r"must be below 1.7e\+07 turns.*lower gamma"):
         RandomFeatures(gamma=1e20, n_components=64, projection=projection, random_state=0).fit(X)

@@ -39,7 +39,7 @@ def drawn(bits, projection):
         sketch = lt.Sketch(K, bits=bits, projection=projection, random_state=seed).fit(x)
         a, b = sketch.encode(x), sketch.encode(Y)
         found["cosine"].append(sketch.cosine_similarity(a, b, return_std=True))
-        found["half"].append(sketch.cosine_similarity(a, Y, sides=("codes", "full"), return_std=True))
+        found["half"].append(sketch.cosine_similarity(x, Y, sides=("codes", "full"), return_std=True))
         read = sketch.with_gamma(GAMMA)
         kept = read.with_drawn(replace(read.drawn_, store_norms=True))
         if not errors:  # of rows they are the same in every draw

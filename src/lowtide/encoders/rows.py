@@ -23,8 +23,8 @@ _SHIFTS = np.array([0.0, -0.25], dtype=np.float32)
 _BLOCK_BYTES = 32 << 20
 # A column with this |mean| / std keeps under eight bits of its signal in float32.
 _LARGEST_OFFSET = 1e5
-# A phase of this many turns is off by a tenth of a radian; at the other it has no fraction left of a turn left.
-_LARGEST_TURN, _EMPTY_TURN = 2.0**17, 2.0**24
+# A phase of this many turns is off by half a radian; at the other it has no fraction of a turn left.
+_LARGEST_TURN, _EMPTY_TURN = 2.0**19, 2.0**24
 
 
 def is_plain(X: Any, n_features: int) -> bool:

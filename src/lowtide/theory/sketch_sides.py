@@ -262,8 +262,22 @@ def scaled_covariance(
 ) -> Floats:
     """Return the covariance of the products of two projections of one orthogonal block, for every pair of rows.
 
-    The arguments are those of `scaled_mean`, and `dimension` D that of the block. Exact for full sides, to first order
-    in 1/D for codes; from 6 bits on codes count as full.
+    Exact for full sides, to first order in 1/D for codes; from 6 bits on codes count as full.
+
+    Parameters
+    ----------
+    bits : int
+    g : pair of ndarray (n,), (n_y,)
+        sqrt(2 gamma) times the lengths of the rows.
+    rho : ndarray (n, n_y)
+        Cosines of the rows.
+    sides : pair of {"codes", "full"}
+    dimension : int
+        D, of the block after padding.
+
+    Returns
+    -------
+    ndarray of float64 (n, n_y)
 
     Examples
     --------
