@@ -47,3 +47,19 @@ plt.show()
 
 worst = encoder.kernel_estimate(X, origin, sides=("codes", "full"), return_std=True)[1].max()
 print(f"{int(np.ceil(1024 * (worst / 0.02) ** 2))} one-bit components for a standard error of 0.02")
+
+# %%
+# The same codes tell distances: the expected kernel is inverted, and the error says how far the distance moves with the
+# estimate. It is infinite where the estimate may as well belong to any larger distance.
+
+codes = encoder.encode(X)
+found, error = encoder.distance_estimate(codes, origin, sides=("codes", "full"), return_std=True)
+told = np.isfinite(error[:, 0])
+plt.figure(figsize=(4.5, 3.6), layout="constrained")
+plt.errorbar(distance[told], found[told, 0], 2 * error[told, 0], fmt=".", markersize=4, linewidth=0.8, label="estimate")
+plt.plot(distance, distance, "k--", linewidth=1, label="distance")
+plt.xlabel("distance")
+plt.ylabel("told from one-bit codes")
+plt.legend(frameon=False)
+plt.show()
+print(f"told up to {distance[told].max():.2f}; beyond that the kernel is within two standard errors of 0")
