@@ -1,5 +1,6 @@
 """Cosines and kernel values of a sketch, for inputs of every kind."""
 
+import inspect
 import math
 
 import numpy as np
@@ -57,6 +58,15 @@ def test_distances_of_a_sketch_come_from_cosines_and_lengths(parameters):
         assert np.all(np.abs(distance - exact) < 5 * std)
         assert np.all(std < 0.1 * exact.max())
     assert np.all(np.diag(fitted.distance_estimate(fitted.encode(X))) < 0.2 * exact.max())
+    unit = sketch(n_components=4096).distance_estimate(X, Y)
+    np.testing.assert_allclose(fitted.distance_estimate(X, Y, normalize=True), unit, atol=1e-6)
+
+
+def test_all_encoders_ask_for_estimates_in_the_same_words():
+    encoders = (lt.RandomFeatures, lt.Sketch, lt.TernaryFeatures, lt.AsymmetricFeatures)
+    for name in ("kernel_estimate", "expected_kernel", "distance_estimate"):
+        signatures = {str(inspect.signature(getattr(encoder, name))) for encoder in encoders}
+        assert len(signatures) == 1, signatures
 
 
 def test_rows_of_zeros_have_no_expected_cosine():

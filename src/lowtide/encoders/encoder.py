@@ -69,7 +69,7 @@ class DrawnEncoder(ABC):
 
     @property
     def for_distances(self) -> DrawnEncoder:
-        """The encoder whose estimates distances are read from: this one, unless another reading tells them better."""
+        """The encoder whose estimates distances are read from: this one, unless another tells them better."""
         return self
 
     @property
@@ -286,9 +286,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sides : pair of {"full", "codes"}, default=("full", "full")
             What stands left and right; Codes always count as "codes".
         return_std : bool, default=False
-            Also return the standard error of each entry around `expected_kernel`: in closed form at the exact rows when
-            both inputs are raw rows, from what the codes show otherwise. The error of float32 is in it, so it is never
-            0 for rows that differ.
+            Also return the standard error of each entry around `expected_kernel`: in closed form when both inputs are
+            raw rows, from what the codes show otherwise; with that of float32, so never 0 for rows that differ.
         normalize : bool, default=False
             Divide by the expectation at x = y, pi^2/8 for one-bit codes against codes.
 
@@ -308,21 +307,28 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return expected_kernel(self.drawn_, X, Y, sides, normalize=normalize)
 
     def distance_estimate(
-        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full"), return_std: bool = False
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        sides: tuple[Side, Side] = ("full", "full"),
+        return_std: bool = False,
+        normalize: bool = False,
     ) -> Any:
         """Return distances in X's units from the kernel estimate.
 
-        The pair's expected kernel is inverted on its first decreasing branch, in the norm of the kernel: an estimate at
-        or above the value at 0 gives 0, one at or below the branch's infimum NaN: the points are too far apart to tell.
+        The expected kernel is inverted on its first decreasing branch, in the norm of the kernel: an estimate at or
+        above the value at 0 gives 0, one at or below the branch's infimum NaN, too far apart to tell.
 
         Parameters
         ----------
         X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
         sides : pair of {"full", "codes"}, default=("full", "full")
-            What stands left and right; Codes always count as "codes".
         return_std : bool, default=False
             Also return the standard error of each distance: how far it moves when the estimate moves by one or two of
             its own, the larger of the two per standard error. Infinite where two of them reach past what can be told.
+        normalize : bool, default=False
+            Take rows as of norm 1 where an encoder keeps their norms; it changes nothing elsewhere.
 
         Returns
         -------
@@ -330,7 +336,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         std : ndarray of float64, shape (n, n_y), with return_std
         """
         X, Y, sides = self._operands(X, Y, sides)
-        return distance_estimate(self.drawn_.for_distances, X, Y, sides, return_std)
+        drawn = self.drawn_.normalized if normalize else self.drawn_
+        return distance_estimate(drawn.for_distances, X, Y, sides, return_std)
 
     def check_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later.
