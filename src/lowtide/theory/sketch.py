@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.maps import Normal
 from lowtide.quantizers import lloyd_max_normal
+from lowtide.theory.layouts import chi_covariance
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +45,8 @@ class SketchMoments:
         b, 1 to 8.
     codebook : array-like of float, shape (2^b,) or (2^b, width)
         Values of the levels, without the factor 1/sqrt(k) of k projections.
+    g : float, optional
+        Where they are cos(g mu_i) and sin(g mu_i): what full projections have beyond the first order is then added.
 
     Notes
     -----
@@ -61,8 +65,9 @@ class SketchMoments:
     (0.333333, 0.888889)
     """
 
-    def __init__(self, bits: int, codebook: ArrayLike) -> None:
+    def __init__(self, bits: int, codebook: ArrayLike, g: float | None = None) -> None:
         book = np.asarray(codebook, dtype=np.float64)
+        self._g = g
         columns = book.reshape(len(book), -1)
         squares = (columns[:, :, None] * columns[:, None, :]).reshape(len(book), -1)
         self._mean, self._second = LevelProduct(bits, columns), LevelProduct(bits, squares)
@@ -78,9 +83,11 @@ class SketchMoments:
     def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
         """Covariance of the products of two projections of one orthogonal block of this dimension, elementwise.
 
-        First order in 1/dimension; it is negative: orthogonal projections repel.
+        First order in 1/dimension, and of Fourier features the rest of full projections; it is negative: orthogonal
+        projections repel.
         """
-        return self._mean.block_covariance(rho, dimension)
+        first = self._mean.block_covariance(rho, dimension)
+        return first if self._g is None else first + beyond_first_order(self._g, self._g, np.asarray(rho), dimension)
 
 
 def coded_fourier_moments(bits: int, gamma: float) -> SketchMoments:
@@ -128,7 +135,26 @@ def paper_gamma(owner: str, gamma: float) -> float:
 def _fourier(bits: int, gamma: float) -> SketchMoments:
     """Moments at the paper's gamma."""
     phase = gamma * sketch_quantizer(bits).levels
-    return SketchMoments(bits, np.stack([np.cos(phase), np.sin(phase)], axis=1))
+    return SketchMoments(bits, np.stack([np.cos(phase), np.sin(phase)], axis=1), gamma)
+
+
+def first_order(uu: Floats, uv: Floats, vv: Floats, rho: Floats, D: int) -> Floats:
+    """Return [tr(M S)^2/2 - D tr((M S)^2)/2]/((D-1)(D+2)), M = [[uu, uv], [uv, vv]] and S = [[1, rho], [rho, 1]].
+
+    M are the expected second derivatives of a product of two projections: its covariance in a block, to first order.
+    """
+    corners, mixed = (uu + rho * uv, rho * uv + vv), (rho * uu + uv) * (uv + rho * vv)
+    traces = corners[0] ** 2 + corners[1] ** 2 + 2.0 * mixed
+    return np.asarray(((corners[0] + corners[1]) ** 2 - D * traces) / (2.0 * (D - 1) * (D + 2)))
+
+
+def beyond_first_order(x: Any, y: Any, rho: Floats, D: int) -> Floats:
+    """Return what the covariance of cos(x u - y v) in a block has beyond its first order in 1/D, in full precision."""
+    if D == 1:
+        return np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), np.shape(rho)))
+    z = np.sqrt((x - y) ** 2 + 2.0 * x * y * (1.0 - rho))
+    kernel = np.exp(-(z**2) / 2.0)
+    return chi_covariance(D, z) - first_order(-x * x * kernel, x * y * kernel, -y * y * kernel, rho, D)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,11 @@ from lowtide.maps import Normal
 from lowtide.theory.layouts import chi_covariance
 from lowtide.theory.sketch import (
     SketchMoments,
+    beyond_first_order,
     check_correlations,
     check_sides,
     coded_fourier_moments,
+    first_order,
     paper_gamma,
     sketch_quantizer,
     theta_panels,
@@ -96,7 +98,7 @@ class HalfCodedMoments:
     """
 
     def __init__(self, bits: int, gamma: float) -> None:
-        g = paper_gamma("HalfCodedMoments", gamma)
+        g = self._g = paper_gamma("HalfCodedMoments", gamma)
         self._first, self._second = ((coded_series(bits, k * g), full_series(k * g)) for k in (1.0, 2.0))
 
     def mean(self, rho: ArrayLike) -> Floats:
@@ -112,7 +114,7 @@ class HalfCodedMoments:
         """Return the covariance of the products of two projections of one orthogonal block of D dimensions.
 
         As `LevelProduct.block_covariance`, [tr(M S)^2/2 - D tr((M S)^2)/2]/((D-1)(D+2)) with M the expected second
-        derivatives, whose series are those of f'' h, f' h' and f h''. First order in 1/D.
+        derivatives, whose series are those of f'' h, f' h' and f h''. Beyond the first order in 1/D, as in full.
         """
         D = check_integer("HalfCodedMoments", "dimension", dimension, low=1)
         r = check_correlations("HalfCodedMoments", rho)
@@ -125,14 +127,7 @@ class HalfCodedMoments:
             _series(*sides, r)
             for sides in ((twice * a[2:], b[:-2]), ((n + 1.0) * a[1:-1], b[1:-1]), (a[:-2], twice * b[2:]))
         )
-        return _block_covariance(uu, uv, vv, r, D)
-
-
-def _block_covariance(uu: Floats, uv: Floats, vv: Floats, rho: Floats, D: int) -> Floats:
-    """Return [tr(M S)^2/2 - D tr((M S)^2)/2]/((D-1)(D+2)), M = [[uu, uv], [uv, vv]] and S = [[1, rho], [rho, 1]]."""
-    corners, mixed = (uu + rho * uv, rho * uv + vv), (rho * uu + uv) * (uv + rho * vv)
-    traces = corners[0] ** 2 + corners[1] ** 2 + 2.0 * mixed
-    return np.asarray(((corners[0] + corners[1]) ** 2 - D * traces) / (2.0 * (D - 1) * (D + 2)))
+        return first_order(uu, uv, vv, r, D) + beyond_first_order(self._g, self._g, r, D)
 
 
 def fourier_moments(
@@ -262,7 +257,7 @@ def scaled_covariance(
 ) -> Floats:
     """Return the covariance of the products of two projections of one orthogonal block, for every pair of rows.
 
-    Exact for full sides, to first order in 1/D for codes; from 6 bits on codes count as full.
+    Exact for full sides. What codes change in it is taken to first order in 1/D, and from 6 bits on as nothing.
 
     Parameters
     ----------
@@ -284,7 +279,7 @@ def scaled_covariance(
     >>> g = np.array([1.0])
     >>> pairs = ("full", "full"), ("codes", "full"), ("codes", "codes")
     >>> [float(scaled_covariance(2, (g, g), np.array([[0.5]]), sides, 64)[0, 0].round(5)) for sides in pairs]
-    [-0.00286, -0.00223, -0.00177]
+    [-0.00286, -0.0023, -0.00184]
     """
     x, y = g
     if dimension == 1 or not rho.size:
@@ -294,13 +289,13 @@ def scaled_covariance(
     if "full" not in sides:
         parts = [_coded_derivatives(bits, float(one), y, row) for one, row in zip(x, rho)]
         uu, uv, vv = (np.array(part) for part in zip(*parts))
-        return _block_covariance(uu, uv, vv, rho, dimension)
+        return first_order(uu, uv, vv, rho, dimension) + beyond_first_order(x[:, None], y, rho, dimension)
     a, b = _row_series(bits, g, sides)
     n = np.arange(a.shape[1] - 2)
     twice = np.sqrt((n + 1.0) * (n + 2.0))
     uu, vv = _row_sum(twice * a[:, 2:], b[:, :-2], rho), _row_sum(a[:, :-2], twice * b[:, 2:], rho)
     uv = _row_sum((n + 1.0) * a[:, 1:-1], b[:, 1:-1], rho)
-    return _block_covariance(uu, uv, vv, rho, dimension)
+    return first_order(uu, uv, vv, rho, dimension) + beyond_first_order(x[:, None], y, rho, dimension)
 
 
 def _row_series(bits: int, g: tuple[Floats, Floats], sides: tuple[str, str]) -> tuple[Complex, Complex]:
