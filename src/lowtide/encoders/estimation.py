@@ -120,7 +120,7 @@ def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Si
 
 
 def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) -> Floats:
-    """Return the error of what estimates with standard errors stand for; NaN of `read` is too far to tell.
+    """Return the standard error of what `read` makes of estimates, infinite where it gives NaN: too far to tell.
 
     An estimate within one or two standard errors of its mean then stands for a value within one or two of the error.
     Estimates beyond those that mean anything are to be given as the last that do.
@@ -169,7 +169,7 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
 
 
 def plausible_variance(mean: Floats, std: Floats) -> Callable[[NDArray[Any]], Floats]:
-    """Return the variance that estimates show: the largest at a row pair that they may come from.
+    """Return the variance of estimates whose rows are not known: the largest of all pairs they may come from.
 
     `mean` and `std` are those of the estimate at many pairs of rows. An estimate may come from pairs whose mean is
     within 1.6 standard errors of it; where there are none, from the one that is least far. At the estimate itself
@@ -220,7 +220,7 @@ class LaidBlock(NamedTuple):
 
     @property
     def sign(self) -> float:
-        """Of the kernel: a turn by a half is a minus."""
+        """The sign of the kernel: minus for a phase of half a turn."""
         return 1.0 if self.block.turn == 0.0 else -1.0
 
     def law(self, rules: tuple[Rule, Rule], n_features: int) -> DistanceLaw:
