@@ -24,7 +24,8 @@ import lowtide as lt
 from benchmarks.peers.cluster import cluster_store, two_workers
 from lowtide.distributed.fitting import RemoteProblem
 from lowtide.learners import Logistic
-from lowtide.learners.solvers import NormalEquations, loss_sums
+from lowtide.learners.ridge import NormalEquations
+from lowtide.learners.smooth import loss_sums
 
 # Of codes that a gradient reads at a time.
 _BLOCK_BYTES = 1 << 24

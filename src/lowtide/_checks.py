@@ -1,12 +1,18 @@
-"""Argument checks. Each raises the one message form: owner, what must hold, what came, what to do."""
+"""Checks of arguments and of memory. Each raises the one message form: owner, what must hold, what came, what to do."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lowtide.errors import ParameterError
+from lowtide.errors import MemoryNeedError, ParameterError
+
+# What any process has: below it nobody is asked.
+_LITTLE_MEMORY = 1 << 28
+# A limit this large is how older systems say that there is none.
+_NO_LIMIT = 1 << 60
 
 
 def fail(owner: str, must: str, got: Any, remedy: str = "") -> ParameterError:
@@ -45,3 +51,59 @@ def check_option(owner: str, name: str, value: Any, options: tuple[str, ...]) ->
         listed = ", ".join(repr(option) for option in options)
         raise fail(owner, f"{name} must be one of {listed}", value)
     return value
+
+
+def available_memory() -> int | None:
+    """Return the bytes that this process can still take without being killed; None where the system does not say.
+
+    The least of what the machine has left and what each group of processes around this one may still use: containers
+    and batch systems set their limits there.
+    """
+    found = []
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            found.append(1024 * int(line.split()[1]))
+    for line in _lines("/proc/self/cgroup"):
+        _, controllers, path = line.strip().split(":", 2)
+        if controllers == "":
+            found += _left_in_groups("/sys/fs/cgroup", path, "memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            found += _left_in_groups("/sys/fs/cgroup/memory", path, *names)
+    return min(found, default=None)
+
+
+def check_memory(owner: str, need: float, what: str, remedy: str) -> None:
+    """Refuse work that needs more bytes than there are, before any of them is taken."""
+    if need < _LITTLE_MEMORY:
+        return
+    available = available_memory()
+    if available is not None and need > available:
+        raise MemoryNeedError(f"{owner}: {what} needs {_size(need)}, and {_size(available)} are left. {remedy}")
+
+
+def _left_in_groups(root: str, path: str, limit: str, usage: str, cache: str) -> list[int]:
+    """Return what a group of processes and those around it may still use; file pages that can go are not counted."""
+    left, folder = [], PurePosixPath(path)
+    for group in (folder, *folder.parents):
+        # Inside a container the path may be one of the host's, and its own group is at the root.
+        base = f"{root}/{str(group).lstrip('/')}"
+        most, used = (next(iter(_lines(f"{base}/{name}")), "max").strip() for name in (limit, usage))
+        if most.isdigit() and used.isdigit() and int(most) < _NO_LIMIT:
+            spare = [int(line.split()[1]) for line in _lines(f"{base}/memory.stat") if line.startswith(f"{cache} ")]
+            left.append(max(0, int(most) - int(used) + sum(spare)))
+    return left
+
+
+def _lines(path: str) -> list[str]:
+    """Return the lines of a file of the system, none where there is no such file."""
+    try:
+        return Path(path).read_text().splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _size(n_bytes: float) -> str:
+    """Return bytes in words."""
+    unit = next((unit for unit in (40, 30, 20) if n_bytes >= 2**unit), 20)
+    return f"{n_bytes / 2**unit:.3g} {({40: 'TiB', 30: 'GiB', 20: 'MiB'})[unit]}"

@@ -8,6 +8,7 @@ __all__ = [
     "FingerprintMismatchError",
     "LayoutWarning",
     "LowtideError",
+    "MemoryNeedError",
     "MissingExtraError",
     "ParameterError",
     "PrecisionWarning",
@@ -23,6 +24,10 @@ class LowtideError(Exception):
 
 class ParameterError(LowtideError, ValueError):
     """A parameter is outside what its owner allows."""
+
+
+class MemoryNeedError(LowtideError, MemoryError):
+    """Work needs more memory than there is; said before any of it is taken."""
 
 
 class UnsuitableLayoutError(LowtideError, ValueError):

@@ -20,7 +20,7 @@ from lowtide.learners.decision import Decision
 from lowtide.learners.design import CodedDesign
 from lowtide.learners.losses import SquaredHinge
 from lowtide.learners.problem import Problem
-from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.ridge import NormalEquations
 from lowtide.learners.training import left_out_ridge_scores, left_out_scores
 
 LOSSES = ["squared", "logistic", "squared_hinge"]

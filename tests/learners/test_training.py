@@ -11,7 +11,7 @@ from lowtide.learners import training
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
-from lowtide.learners.solvers import NormalEquations
+from lowtide.learners.ridge import NormalEquations
 from lowtide.learners.training import held_out_alpha, leave_one_out_alpha, lowest
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]

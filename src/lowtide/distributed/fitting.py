@@ -219,13 +219,14 @@ def _problem(part: Part, fit_intercept: bool, checks: dict[str, Any]) -> Problem
 
 @dataclass(frozen=True)
 class _Extent:
-    """What is known here of a part: rows and features, axes of its labels, columns of its targets, and its weight."""
+    """What is known here of a part: rows and features, axes of its labels, columns of its targets, weight and cost."""
 
     shape: tuple[int, int]
     n_label_axes: int
     n_targets: int
     weight: float
     is_weighted: bool
+    pair_cost: float
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,11 @@ class RemoteProblem:
     def total_weight(self) -> float:
         """Sum of the weights."""
         return float(sum(extent.weight for extent in self._extents))
+
+    @property
+    def pair_cost(self) -> float:
+        """What two entries cost in a Gram matrix, in multiplications."""
+        return min(extent.pair_cost for extent in self._extents)
 
     @property
     def codes(self) -> CodeSource:
@@ -327,7 +333,8 @@ class RemoteProblem:
 
 def _extent(part: Problem) -> _Extent:
     n_targets = part.n_targets if part.reading is not None or part.labels.ndim > 1 else 1
-    return _Extent(part.shape, part.n_label_axes, n_targets, part.total_weight, part.weight is not None)
+    about = part.n_label_axes, n_targets, part.total_weight, part.weight is not None
+    return _Extent(part.shape, *about, part.pair_cost if part.shape[0] else 1.0)
 
 
 def _sum(part: Problem, task: Callable[..., Any], arguments: tuple[Any, ...], at_least: int) -> Any:

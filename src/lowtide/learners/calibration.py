@@ -302,11 +302,14 @@ class CalibrationRows:
     keys : ndarray of uint64 (n,)
     counts : ndarray (n,)
         How many rows with weight each one stands for.
+    places : ndarray (n,)
+        Where each is among the rows that were looked at, if they were all in memory; else among these themselves.
     """
 
     rows: Problem
     keys: Array
     counts: Array
+    places: Array
 
     @classmethod
     def of(cls, part: Problem) -> CalibrationRows:
@@ -319,7 +322,7 @@ class CalibrationRows:
         more = problem.sum(cls.of)
         if rows is not None:
             more.merge(rows)
-        return more
+        return more if rows is None and problem.is_whole else replace(more, places=np.arange(len(more.keys)))
 
     def relabel(self, change: Change, reading: Reading) -> CalibrationRows:
         """Return the same rows with labels that are read as targets."""
@@ -329,7 +332,14 @@ class CalibrationRows:
         """Add those of other rows."""
         keys, counts = (np.concatenate(both) for both in ((self.keys, part.keys), (self.counts, part.counts)))
         both = self._smallest(self.rows.joined(part.rows), keys, counts)
-        self.rows, self.keys, self.counts = both.rows, both.keys, both.counts
+        self.rows, self.keys, self.counts, self.places = both.rows, both.keys, both.counts, both.places
+
+    def first(self, n_rows: int) -> CalibrationRows:
+        """Return those of the smallest keys, few of them; where they are is told anew."""
+        part = slice(n_rows)
+        if len(self.keys) <= n_rows:
+            return self
+        return CalibrationRows(self.rows.take(part), self.keys[part], self.counts[part], self.places[part])
 
     def for_scores(self, n_columns: int) -> tuple[Problem, float]:
         """Return the rows to fit on when each has so many scores, weighted by how many they count as; and one's weight.
@@ -349,10 +359,13 @@ class CalibrationRows:
             # Keys are spread evenly, so this many are below; unless many are equal, that is enough.
             near = chosen[keys[chosen] <= np.uint64(_NEAR * _MOST_ROWS / len(chosen) * 2.0**64)]
             chosen = near if len(np.unique(keys[near])) >= _MOST_ROWS else chosen
-        own, rank = keys[chosen], np.unique(rows.labels[chosen], return_inverse=True)[1]
+        # Labels are positions among classes, or rows of targets.
+        rank = np.unique(rows.labels[chosen], axis=0, return_inverse=True)[1].ravel()
+        own = keys[chosen]
         order = np.lexsort((rank, own))
         own, rank, chosen = own[order], rank[order], chosen[order]
         is_first = np.append(True, (np.diff(own) != 0) | (np.diff(rank) != 0))[: len(own)]
         taken, group = np.flatnonzero(is_first)[:_MOST_ROWS], np.cumsum(is_first) - 1
         weight, counts = (np.bincount(group, each[chosen])[:_MOST_ROWS] for each in (rows.weights, counts))
-        return cls(replace(rows.take(chosen[taken]), weight=weight), own[taken], counts)
+        places = chosen[taken]
+        return cls(replace(rows.take(places), weight=weight), own[taken], counts, places)

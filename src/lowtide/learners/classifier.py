@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.learners.calibration import Calibration, CalibrationRows, best_threshold, fit_calibration
@@ -24,13 +25,24 @@ from lowtide.learners.design import Design, column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
+from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
 from lowtide.learners.rules import ArgMax
-from lowtide.learners.solvers import MinibatchSteps, NormalEquations, RidgeSolution
-from lowtide.learners.training import fit_smooth, fit_squared, left_out_ridge_scores, left_out_scores
+from lowtide.learners.smooth import MinibatchSteps
+from lowtide.learners.strength import brier_losses
+from lowtide.learners.training import (
+    FORMS,
+    RidgeFit,
+    check_sums,
+    fit_smooth,
+    left_out_ridge_scores,
+    left_out_scores,
+)
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
+# Where the choice of C starts: at C = 1.
+_FIRST_ALPHA = 0.5
 
 
 class ClassSums:
@@ -45,6 +57,7 @@ class ClassSums:
 
     def add(self, design: Design, labels: Array, weight: Array | None) -> None:
         """Add rows with their labels; classes that were not there yet get a column each."""
+        check_sums("KernelClassifier", design.shape[1])
         self.classes = np.concatenate([self.classes, np.setdiff1d(labels, self.classes)])
         part = NormalEquations.of_rows(design, (labels[:, None] == self.classes).astype(np.float64), weight)
         if self.sums is None:
@@ -153,7 +166,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     """
 
     parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES}
-    fitted_numbers = ("C_", "n_iter_")
+    fitted_numbers = ("C_", "n_iter_", "solver_")
     features: Encoder | None = None
     _: KW_ONLY
     loss: str | Loss = "squared"
@@ -165,6 +178,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     predict_on: Side | None = None
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     fit_intercept: bool = True
+    solver: Literal["auto", "primal", "dual", "iterative"] = "auto"
     max_iter: int = 200
     tol: float = 1e-4
     warm_start: bool = False
@@ -172,6 +186,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     random_state: int | np.random.RandomState | None = None
     C_: float = field(init=False)
     n_iter_: int = field(init=False)
+    solver_: Form = field(init=False)
     _stream: _Stream = field(init=False)
 
     @reports_progress
@@ -243,7 +258,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         else:
             for part in problem.parts():
                 stream.so_far.add(part, loss, float(self.C))
-        self.C_, self.n_iter_, self.decision_ = float(self.C), 1, stream
+        self.C_, self.n_iter_, self.solver_, self.decision_ = float(self.C), 1, "primal", stream
         return self
 
     @property
@@ -293,15 +308,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if loss.has_normal_equations:
-            solution, alpha = fit_squared(problem, "auto" if self.C == "auto" else 0.5 / self.C, rng)
             rows = CalibrationRows.with_more(None, problem)
-            self.C_, self.n_iter_ = float(0.5 / alpha), 1
+            fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _brier)
+            solution, alpha = fit(problem, "auto" if self.C == "auto" else 0.5 / self.C, lambda: rows)
+            self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
             self.decision_ = self._ridge_decision(solution, rows, sides, found.classes)
             step("solve")
         else:
             self._minimize(problem, sides, found.classes, loss, rng, step)
 
     def _check_parameters(self, blocks: bool = False) -> None:
+        check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
+        if blocks and self.solver not in ("auto", "primal"):
+            raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
@@ -315,22 +334,30 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Return the decision of a closed-form solution, calibrated on some of its rows."""
         assert kept is not None
         rows, unit = kept.for_scores(solution.coef.shape[1])
-        scores = left_out_ridge_scores(rows, solution, unit)
+        scores = left_out_ridge_scores(rows, kept.places[: len(rows.labels)], solution, unit)
         return self._calibrated(solution.coef, solution.intercept, scores, rows, sides, classes)
 
     def _smooth_decision(
-        self, parameters: Array, kept: CalibrationRows | None, weight: float, sides: Sides, classes: Array, loss: Loss
+        self,
+        parameters: Array,
+        kept: CalibrationRows | None,
+        weight: float,
+        sides: Sides,
+        classes: Array,
+        loss: Loss,
+        view: Callable[[Problem, Array], tuple[Problem, Array]] | None = None,
     ) -> Decision:
         """Return the decision of weights above an intercept, calibrated unless the loss makes probabilities itself.
 
-        `weight` is that of all rows.
+        `weight` is that of all rows; `view` gives rows and weights on fewer columns.
         """
         coef, intercept = np.asfortranarray(parameters[:-1]), parameters[-1]
         if kept is None or not len(kept.keys):
             return sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())
         rows, unit = kept.for_scores(coef.shape[1])
         share = unit * rows.total_weight / weight
-        scores = left_out_scores(rows, loss, coef, intercept, unit * self.C_, share)
+        seen = (rows, coef) if view is None else view(rows, kept.places[: len(rows.labels)])
+        scores = left_out_scores(seen[0], loss, seen[1], intercept, unit * self.C_, share)
         return self._calibrated(coef, intercept, scores, rows, sides, classes)
 
     def _calibrated(
@@ -356,20 +383,23 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             coef, intercept = parameters[:-1], parameters[-1].copy()
             return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())}
 
-        def report(theta: Array) -> None:
+        def report(current: Callable[[], Array]) -> None:
             nonlocal stopped
-            stopped = step("iteration", lambda: decision_at(theta))
+            stopped = step("iteration", lambda: decision_at(current()))
             if stopped:
                 raise StopIteration
 
         start = self._start_point(problem)
-        solution, self.C_ = fit_smooth(
-            problem, loss, self.C, rng, start=start, max_iter=self.max_iter, tolerance=self.tol, each_iteration=report
-        )
+        limits = {"max_iter": self.max_iter, "tolerance": self.tol}
+        sample = cache(lambda: CalibrationRows.with_more(None, problem))
+        how: dict[str, Any] = {"solver": self.solver, "start": start, "each_iteration": report, **limits}
+        fit = fit_smooth(problem, loss, self.C, rng, sample, **how)
+        solution, self.C_, self.solver_ = fit.solution, fit.C, fit.form
         self.n_iter_ = solution.n_iter
-        rows = None if loss.is_calibrated else CalibrationRows.with_more(None, problem)
+        rows = None if loss.is_calibrated else sample()
         parameters = np.vstack([solution.coef, solution.intercept])
-        self.decision_ = self._smooth_decision(parameters, rows, problem.total_weight, sides, classes, loss)
+        about = problem.total_weight, sides, classes, loss
+        self.decision_ = self._smooth_decision(parameters, rows, *about, view=fit.view)
         if not solution.converged and not stopped:
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
@@ -411,7 +441,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         class_weights(self.class_weight, classes, None)  # refuses names that did not come
         C = float(self.C)
         solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
-        self.C_, self.n_iter_ = C, 1
+        self.C_, self.n_iter_, self.solver_ = C, 1, "primal"
         kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
         self.decision_ = self._ridge_decision(solution, kept, sides, classes)
         step("solve")
@@ -458,3 +488,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
+
+
+def _brier(scores: Array, rows: Problem) -> Array:
+    """Return what left-out scores of classes are judged by."""
+    return brier_losses(scores, rows.labels, rows.weights)

@@ -19,6 +19,8 @@ from lowtide.encoders import check_identity
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21
+# What a pair of bits costs to be counted, over a multiplication of floats.
+_COUNTED = 0.1
 # Words of rows that are hashed at a time: a block that stays in the cache.
 _KEYED_WORDS = 1 << 16
 # Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
@@ -83,6 +85,19 @@ class Design(ABC):
             start = stop
         return total
 
+    def dense(self) -> Array:
+        """Return few rows as float32 (n, m)."""
+        raise TypeError("rows must be in memory to be decoded")
+
+    def kernel(self, other: Design, dtype: type[np.floating[Any]]) -> Array:
+        """Return D O', the products of these rows with those of another design in memory, (n, n')."""
+        raise TypeError("rows must be in memory to be multiplied with each other")
+
+    @property
+    def pair_cost(self) -> float:
+        """What two entries cost in a Gram or kernel matrix, in multiplications: little where bits are counted."""
+        return 1.0
+
     def squares(self) -> Array:
         """Return the sum of squares of each column, float64 (m,)."""
         return np.sum([part.squares() for part in self.parts()], axis=0)
@@ -124,6 +139,24 @@ class CodedDesign(Design):
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D from packed bits."""
         return self.codes.gram(weight, dtype=dtype)
+
+    def dense(self) -> Array:
+        """Return the decoded rows."""
+        return np.asarray(self.packed)
+
+    def kernel(self, other: Design, dtype: type[np.floating[Any]]) -> Array:
+        """Return the products of packed rows, counted where they have one bit."""
+        if isinstance(other, CodedDesign):
+            return self.codes.dot(other.codes, dtype=dtype)
+        return other.kernel(self, dtype).T
+
+    @property
+    def pair_cost(self) -> float:
+        """A tenth of a multiplication for one bit and for trits."""
+        book = self.packed.codebook.ravel()
+        # Trits are levels 0, v, -v and one that never comes.
+        is_trits = self.packed.bits == 2 and len(book) == 4 and book[0] == book[3] == 0.0 and book[1] == -book[2]
+        return _COUNTED if self.packed.bits == 1 or is_trits else 1.0
 
     def squares(self) -> Array:
         """Return the sum of squares of each column: column sums under the codebook of squares."""
@@ -199,6 +232,17 @@ class FullDesign(Design):
                 block *= np.sqrt(weight[part])[:, None].astype(dtype)
             total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=1)
         return _mirrored(total)
+
+    def dense(self) -> Array:
+        """Return the features of all rows."""
+        return np.asarray(self.make(self.rows))
+
+    def kernel(self, other: Design, dtype: type[np.floating[Any]]) -> Array:
+        """Return products of rows, a block of features at a time."""
+        out = np.empty((self.shape[0], other.shape[0]), dtype=dtype)
+        for part, Z in self.blocks():
+            out[part] = other.matmul(np.ascontiguousarray(Z.T, dtype=dtype)).T
+        return out
 
     def squares(self) -> Array:
         """Return the sum of squares of each column."""
@@ -375,6 +419,11 @@ class SourceDesign(Design):
 
     source: CodeSource
     is_whole: ClassVar[bool] = False
+
+    @property
+    def pair_cost(self) -> float:
+        """That of its codes."""
+        return CodedDesign(first_codes(self.source)).pair_cost
 
     @property
     def codes(self) -> CodeSource:

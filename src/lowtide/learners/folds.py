@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags, get_tags
-from threadpoolctl import ThreadpoolController
 
 from lowtide.codes import Codes
 from lowtide.learners.classes import ClassIndex, check_classes
@@ -23,8 +21,8 @@ from lowtide.learners.decision import Decision
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem, SummedProblem, as_columns
 from lowtide.learners.regressor import KernelRegressor
+from lowtide.learners.ridge import ErrorSum, NormalEquations, linear_algebra
 from lowtide.learners.rules import ArgMax, Values, largest
-from lowtide.learners.solvers import ErrorSum, NormalEquations
 
 Array = NDArray[Any]
 Split = tuple[Array, Array]
@@ -173,18 +171,12 @@ def _side_by_side(task: Callable[..., Any], n_features: int, *arguments: list[in
     Split over threads a factorization waits for them a hundred times; whole ones side by side never. Those of a few
     hundred columns are over before a thread has started.
     """
-    n_threads = max((library["num_threads"] for library in _blas().info()), default=1)
-    with _blas().limit(limits=1):
+    n_threads = max((library["num_threads"] for library in linear_algebra().info()), default=1)
+    with linear_algebra().limit(limits=1):
         if n_threads == 1 or n_features <= _EXACT_FEATURES:
             return list(map(task, *arguments))
         with ThreadPoolExecutor(n_threads) as pool:
             return list(pool.map(task, *arguments))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Return the linear algebra libraries of this process; looking for them takes some milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _training_sums(problem: SummedProblem, splits: list[Split]) -> Iterator[NormalEquations]:

@@ -23,6 +23,8 @@ from lowtide.tables import Recipe, recipe_of
 Array = NDArray[Any]
 
 _VERSION = 1
+# Characters of a fitted name.
+_LONGEST_TEXT = 40
 # Weights whose sums of products, with targets squared and with each other, stay far within float64.
 _WEIGHTS = (1e-80, 1e80)
 
@@ -86,7 +88,7 @@ class Learner(BaseEstimator):
         if "decision_" not in self.__dict__:
             got = f"an unfitted {type(self).__name__}"
             raise fail("save", "an estimator must be fitted", got, "Call fit first.")
-        fitted = {name: _number(getattr(self, name)) for name in self.fitted_numbers}
+        fitted = {name: _plain(getattr(self, name)) for name in self.fitted_numbers}
         own = {"kind": type(self).__name__, "params": self._params_config(), "fitted": fitted}
         state = {"estimator": Part(_VERSION, own), **self.decision_.to_state()}
         return state if self.features_ is None else {**state, **self.features_.to_state()}
@@ -114,7 +116,7 @@ class Learner(BaseEstimator):
         if (encoder is None) is not (self.decision_.encoder is None):
             raise fail(owner, "the parts 'features' and 'encoder' must both be there, or neither", sorted(state))
         for name in cls.fitted_numbers:
-            setattr(self, name, _number(spec["fitted"][name]))
+            setattr(self, name, _plain(spec["fitted"][name]))
         self._name_columns()
         return self
 
@@ -281,9 +283,9 @@ def check_features(owner: str, features: Any) -> None:
         raise fail(owner, "features must be None or an encoder", features, "lowtide.RandomFeatures('rbf'), say.")
 
 
-def _number(value: Any) -> Any:
-    """Return a Python number."""
+def _plain(value: Any) -> Any:
+    """Return a number or a short text of Python's own."""
     plain = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(plain, (bool, int, float)):
-        raise fail("learner", "a fitted value must be a number", value)
+    if not isinstance(plain, (bool, int, float, str)) or (isinstance(plain, str) and len(plain) > _LONGEST_TEXT):
+        raise fail("learner", "a fitted value must be a number or a name", value)
     return plain

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _check_y, validate_data
 
-from lowtide._checks import check_option, fail
+from lowtide._checks import check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.learners.decision import Decision, Side
@@ -185,7 +185,20 @@ class KernelMachine(CallbackSupport, Learner):
         named, reset = X, sides is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", **checks)
         weight = self._check_weight(sample_weight, len(y))
+        if sides is None:
+            self._check_codes_fit(X.shape[0])
         return X, y, weight, self._sides_of(self.fit_features(X, weight, named)) if sides is None else sides
+
+    def _check_codes_fit(self, n_rows: int) -> None:
+        """Refuse rows whose codes would not fit in memory, before anything is drawn or encoded."""
+        given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
+        features: Any = self._default_features() if given is None else given
+        n_components, bits = (getattr(features, name, None) for name in ("n_components", "bits"))
+        if self.train_on == "full" or not all(isinstance(each, (int, np.integer)) for each in (n_components, bits)):
+            return
+        what = f"codes of {n_rows:,} rows by {n_components:,} components of {bits} bits"
+        remedy = "Lower n_components, or encode into a CodeStore and fit on that: it is read block by block."
+        check_memory(type(self).__name__, float(n_rows) * n_components * bits / 8 + 16.0 * n_components, what, remedy)
 
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""

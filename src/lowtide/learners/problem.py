@@ -81,6 +81,10 @@ class SummedProblem(Protocol):
         """Whether products run on packed bits, on threads of their own."""
 
     @property
+    def pair_cost(self) -> float:
+        """What two entries cost in a Gram or kernel matrix, in multiplications."""
+
+    @property
     def codes(self) -> CodeSource:
         """The codes themselves, where they can be read from this process."""
 
@@ -167,6 +171,11 @@ class Problem:
     def is_packed(self) -> bool:
         """Whether products run on packed bits, on threads of their own."""
         return self.train.is_packed
+
+    @property
+    def pair_cost(self) -> float:
+        """What two entries cost in a Gram or kernel matrix, in multiplications."""
+        return self.train.pair_cost
 
     @property
     def codes(self) -> CodeSource:

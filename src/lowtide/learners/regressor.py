@@ -9,20 +9,24 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
-from lowtide._checks import check_positive, fail
+from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
-from lowtide.learners.problem import as_columns, labeled_blocks
+from lowtide.learners.problem import Problem, as_columns, labeled_blocks
+from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
 from lowtide.learners.rules import Values
-from lowtide.learners.solvers import NormalEquations, RidgeSolution
-from lowtide.learners.training import fit_squared
+from lowtide.learners.strength import squared_losses
+from lowtide.learners.training import FORMS, RidgeFit, check_sums
 
 Array = NDArray[Any]
 _SMALLEST_TARGET = 1e-80
+# Where the choice of alpha starts.
+_FIRST_ALPHA = 1.0
 
 
 @dataclass
@@ -68,18 +72,25 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     features : Encoder or None, default=None
         As in `KernelClassifier`.
     alpha : float or "auto", default=1.0
-        Regularization; "auto" chooses by leave-one-out or held-out error on the side that predicts.
+        Regularization; "auto" chooses by the squared error that up to 2,000 rows have when left out, read on the side
+        that predicts.
     gamma, n_components, bits
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from; None is "codes", or "full" for features without a coded side.
     fit_intercept : bool, default=True
+    solver : {"auto", "primal", "dual", "iterative"}, default="auto"
+        As in `KernelClassifier`.
+    max_iter : int, default=200
+        Steps of the "iterative" solver.
+    tol : float, default=1e-4
+        As in `KernelClassifier`.
     warm_start : bool, default=False
         Keep the encoder of the last fit.
     verbose : int, default=0
         1 shows a progress bar on stderr.
     random_state : int, RandomState or None, default=None
-        Passed to the default features; also draws the held-out rows of alpha="auto".
+        Passed to the default features.
 
     Attributes
     ----------
@@ -89,6 +100,10 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     decision_ : Decision
         What was learned, frozen.
     alpha_ : float
+    n_iter_ : int
+        Steps of the "iterative" solver, else 1.
+    solver_ : {"primal", "dual", "iterative"}
+        The form of the solver that was used.
 
     Examples
     --------
@@ -101,7 +116,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     True
     """
 
-    fitted_numbers = ("alpha_",)
+    fitted_numbers = ("alpha_", "n_iter_", "solver_")
     features: Encoder | None = None
     _: KW_ONLY
     alpha: float | Literal["auto"] = 1.0
@@ -111,10 +126,15 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     train_on: Side | None = None
     predict_on: Side | None = None
     fit_intercept: bool = True
+    solver: Literal["auto", "primal", "dual", "iterative"] = "auto"
+    max_iter: int = 200
+    tol: float = 1e-4
     warm_start: bool = False
     verbose: int = 0
     random_state: int | np.random.RandomState | None = None
     alpha_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    solver_: Form = field(init=False)
     _stream: _Stream = field(init=False)
 
     @reports_progress
@@ -151,8 +171,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             if self.alpha == "auto":
                 _check_size(problem.tally(_Largest.of))
             step("encode")
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            solution, alpha = fit_squared(problem, self.alpha, rng)
+            fit = RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _squared)
+            solution, alpha = fit(problem, self.alpha, lambda: CalibrationRows.with_more(None, problem))
             self._keep_ridge(solution, alpha, sides, flat)
             step("solve")
         return self
@@ -173,6 +193,11 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         return self
 
     def _check_parameters(self, blocks: bool = False) -> None:
+        check_option("KernelRegressor", "solver", self.solver, ("auto", *FORMS))
+        check_integer("KernelRegressor", "max_iter", self.max_iter, 1)
+        check_positive("KernelRegressor", "tol", self.tol)
+        if blocks and self.solver not in ("auto", "primal"):
+            raise fail("KernelRegressor", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
         if self.alpha != "auto":
             check_positive("KernelRegressor", "alpha", self.alpha, "Or let it be chosen: alpha='auto'.")
         elif blocks:
@@ -184,6 +209,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         sides = None if stream is None else stream.sides
         rows, values, weight, sides = self._start(X, y, sample_weight, sides, **checks)
         problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
+        check_sums("KernelRegressor", problem.shape[1])
         parts = (NormalEquations.of(part, np.float64) for part in problem.parts())
         if stream is None:
             stream = _Stream(sides, values.ndim == 1, next(parts))
@@ -199,7 +225,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         self._keep_ridge(stream.sums.solve(alpha, fit_intercept=self.fit_intercept), alpha, stream.sides, stream.flat)
 
     def _keep_ridge(self, solution: RidgeSolution, alpha: float, sides: Sides, flat: bool) -> None:
-        self.alpha_ = float(alpha)
+        self.alpha_, self.n_iter_, self.solver_ = float(alpha), solution.n_iter, solution.form
         self.decision_ = sides.decision(solution.coef, solution.intercept, Values(flat))
 
     def __sklearn_tags__(self) -> Tags:
@@ -223,3 +249,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
+
+
+def _squared(scores: Array, rows: Problem) -> Array:
+    """Return what left-out predictions are judged by, in units of the largest target: squares of squares are summed."""
+    size = float(np.max(np.abs(rows.targets), initial=0.0)) or 1.0
+    return squared_losses(scores / size, rows.targets / size)

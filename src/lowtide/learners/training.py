@@ -3,70 +3,185 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
+from lowtide._checks import available_memory, check_memory, fail
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.design import Design
+from lowtide.learners.dual import Conditioner, DualSystem, IterativeSystem, Landmarks, RowSpan, weight_sums
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.solvers import (
-    ErrorSum,
+from lowtide.learners.ridge import (
+    Form,
     NormalEquations,
-    Objective,
     RidgeSolution,
-    Solution,
-    held_out_loss,
-    minimize,
-    squared_error,
+    choose_form,
+    is_dual_possible,
+    n_landmarks,
+    product_dtype,
+    random_signs,
+    suitable_threads,
 )
+from lowtide.learners.smooth import Objective, Report, Solution, held_out_loss, minimize
+from lowtide.learners.strength import choose_strength
+
+__all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth", "left_out_ridge_scores", "left_out_scores", "lowest"]
 
 Array = NDArray[Any]
+FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
+# Losses (n,) of left-out scores (n, k) of rows, which come second.
+Judge = Callable[[Array, Problem], Array]
 
-# Below this many code entries solutions are float64 throughout.
-_SMALL_PROBLEM = 1 << 24
 _SMALL_TOLERANCE = 1e-10
+# Below it products in float32 cannot be told from noise.
+_FLOAT32_TOLERANCE = 1e-6
 _CANDIDATES = 10.0 ** np.arange(-2.0, 3.0)
 _FOLDS = 2
+# What to expect of L-BFGS, and what it does to vectors in a step; what an entry of floats costs in a product over one
+# of codes, which are less to be read.
+_LBFGS_STEPS, _LBFGS_VECTORS = 60.0, 20.0
+_DENSE = 4.0
+# Vectors of the length of the weights that L-BFGS has at the most.
+_REMEMBERED = 30
+# Rows that condition a smooth loss: their eigenvectors take half a second; and products that are worth it.
+_CONDITIONING_ROWS = 1024
+_MANY_PRODUCTS = 1 << 27
 # A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
 _SHORT, _ROUGH = 5, 3.0
-# Beyond these the rotation of all rows costs more than the rest of a fit.
-_SMALL_FEATURES, _SMALL_ENTRIES = 128, 1 << 19
-_BLOCK_VALUES = 1 << 20
-# Decades of alpha over the mean diagonal of the Gram matrix.
-_DECADES = np.arange(-6.0, 1.5, 0.5)
-# Codes are best served at about the mean diagonal itself, full features a few decades below.
-_FIRST = int(np.flatnonzero(_DECADES == 0.0)[0])
-# Random vectors that the leverages of ridge regression are read from: each is known to a fifth or so.
-_LEVERAGE_PROBES = 64
+# Up to so many rows leverages are exact. As many choose how strongly to regularize: twice as many choose no better.
+_EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
+# Rows that the strength of a fit by conjugate gradients is chosen on, by their own kernel matrix.
+_CHOICE_ROWS = 4096
 # Random vectors that traces are read from, and conjugate gradients that are good enough for these.
 _PROBES = 8
 _CG_STEPS = 25
 _CG_PRECISION = 1e-3
 _LEAST_REST = 0.01
+# Mean weights up to this, and down to one over it, may be counts of rows.
+_USUAL_WEIGHT = 100.0
 
 
-def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
-    """Return the type for sums over n x m code entries."""
-    return np.float64 if n * m < _SMALL_PROBLEM else np.float32
+@dataclass(frozen=True)
+class RidgeFit:
+    """How least squares are to be fitted.
 
+    Attributes
+    ----------
+    owner : str
+        For messages.
+    solver : str
+        "auto" or a form.
+    tolerance : float
+        Error of scores relative to their size; from 1e-6 down all is float64.
+    max_iter : int
+        Steps of conjugate gradients.
+    first : float
+        The penalty that a choice starts from.
+    judge : callable
+        Losses of left-out scores, which the choice is made by.
+    """
 
-def fit_squared(
-    problem: SummedProblem, alpha: float | Literal["auto"], rng: np.random.Generator
-) -> tuple[RidgeSolution, float]:
-    """Return the solution and alpha of min sum_i s_i (t_i - f_i)^2 + alpha |w|^2."""
-    # Rounding of float32 would add up over parts.
-    equations = NormalEquations.summed(problem, product_dtype(*problem.shape) if problem.is_whole else np.float64)
-    if alpha == "auto":
-        rows = problem.weighted_rows()
-        if loo_is_cheap(*rows.shape):
-            alpha = leave_one_out_alpha(equations, rows)
+    owner: str
+    solver: str
+    tolerance: float
+    max_iter: int
+    first: float
+    judge: Judge
+
+    def __call__(
+        self, problem: SummedProblem, alpha: float | Literal["auto"], sample: Callable[[], CalibrationRows]
+    ) -> tuple[RidgeSolution, float]:
+        """Return the solution and alpha of min sum_i s_i |t_i - f_i|^2 + alpha |w|^2.
+
+        `sample` gives some of the rows, in memory, where they are needed.
+        """
+        is_small = self.tolerance <= _FLOAT32_TOLERANCE or product_dtype(*problem.shape) is np.float64
+        kind: type[np.floating[Any]] = np.float64 if is_small else np.float32
+        form = self._form(problem, kind)
+        if form == "dual":
+            # Few rows that are elsewhere are all in the sample.
+            system = DualSystem.of(cast(Problem, problem) if problem.is_whole else sample().rows, is_small)
+
+            def solve(alpha: float) -> RidgeSolution:
+                return system.solve(alpha, exact=is_small)
+
+        elif form == "primal":
+            # Rounding of float32 would add up over parts.
+            sums = NormalEquations.summed(problem, kind if problem.is_whole else np.float64)
+
+            def solve(alpha: float) -> RidgeSolution:
+                return sums.solve(alpha, fit_intercept=problem.fit_intercept, problem=problem)
+
         else:
-            alpha = held_out_alpha(equations, rows, rng)
-    return equations.solve(alpha, fit_intercept=problem.fit_intercept, problem=problem), alpha
+            kept = sample()
+            landmarks = kept.rows.take(slice(n_landmarks(problem.shape[0])))
+            solve = IterativeSystem(problem, landmarks, kind, self.tolerance, self.max_iter).solve
+            if alpha == "auto":
+                # Rows enough for the choice have a kernel matrix that is soon factorized, on all columns.
+                few = kept.first(_CHOICE_ROWS)
+                few = replace(few, places=np.arange(len(few.places)))
+                return self._chosen(DualSystem.of(few.rows, exact=False).solve, solve, few)
+        if alpha == "auto":
+            return self._chosen(solve, solve, sample())
+        return solve(alpha), alpha
+
+    def _form(self, problem: SummedProblem, kind: type[np.floating[Any]]) -> Form:
+        """Return the form that was asked for, or the cheapest."""
+        if self.solver == "auto":
+            return choose_form(self.owner, problem, kind, problem.n_targets + 2)
+        if self.solver == "dual" and not is_dual_possible(problem):
+            remedy = "Take 'iterative', or load the rows as Codes."
+            raise fail(self.owner, "solver must not be 'dual' for many rows that are not in memory", "dual", remedy)
+        return cast(Form, self.solver)
+
+    def _chosen(
+        self, tried: Callable[[float], RidgeSolution], solve: Callable[[float], RidgeSolution], kept: CalibrationRows
+    ) -> tuple[RidgeSolution, float]:
+        """Return the solution and the alpha of clearly least left-out loss; candidates may have a solver of their own.
+
+        A row is left out with all its weight, and equal rows together: repeated ones choose as one of their weight.
+        """
+        few = kept.first(_EXACT_ROWS)
+        judged, size = few.rows, few.rows.total_weight / float(few.counts.sum())
+        # The scale of weights near 1 is left to those who count rows by them; of others it is that of the penalty too.
+        first = self.first * (1.0 if _USUAL_WEIGHT > size > 1.0 / _USUAL_WEIGHT else size)
+        last: list[tuple[float, RidgeSolution]] = []
+
+        def left_out(alpha: float) -> Array:
+            last[:] = [(alpha, tried(alpha))]
+            return left_out_ridge_scores(judged, few.places, last[0][1], judged.weights)
+
+        share = judged.weights * (len(judged.weights) / judged.total_weight)
+        alpha = choose_strength(left_out, lambda scores: self.judge(scores, judged), share, first).strength
+        return last[0][1] if tried is solve and last[0][0] == alpha else solve(alpha), alpha
+
+
+def check_sums(owner: str, m: int) -> None:
+    """Refuse to gather sums of m x m for which there is no room: those so far, a part's, and the factor."""
+    what = f"a matrix of {m:,} x {m:,} features, which rows in blocks are added to,"
+    remedy = "Lower n_components, or fit on all rows at once, as Codes or a store: that needs no such matrix."
+    check_memory(owner, 3.0 * 8.0 * m * m, what, remedy)
+
+
+@dataclass(frozen=True)
+class SmoothFit:
+    """A fit of a smooth loss: the solution, C, its form, and the span of the rows where it was made there."""
+
+    solution: Solution
+    C: float
+    form: Form
+    span: RowSpan | None = None
+    inner: Array | None = None
+
+    def view(self, rows: Problem, places: Array) -> tuple[Problem, Array]:
+        """Return rows at these places, and weights, on the columns that the fit was made on."""
+        if self.span is None or self.inner is None:
+            return rows, self.solution.coef
+        return self.span.view(rows, places), self.inner
 
 
 def fit_smooth(
@@ -74,19 +189,118 @@ def fit_smooth(
     loss: Loss,
     C: float | Literal["auto"],
     rng: np.random.Generator,
+    sample: Callable[[], CalibrationRows],
     *,
+    solver: str,
     start: Array | None,
+    each_iteration: Report | None,
+    **limits: Any,
+) -> SmoothFit:
+    """Return the solution of min |w|^2/2 + C sum_i s_i loss_i by L-BFGS; `limits` are max_iter and tolerance.
+
+    Few rows of many features are fitted in the space that they span, by as many columns as there are rows. Where both
+    are many and the loss is steep, `sample` gives rows that make steps fewer.
+    """
+    dtype = product_dtype(*problem.shape)
+    if _is_span_cheaper(problem, solver):
+        return _fit_in_span(cast(Problem, problem), loss, C, rng, dtype, start, each_iteration, limits)
+    if C == "auto":
+        C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, **limits)
+    conditioner = None
+    if solver == "iterative" or (solver == "auto" and _is_steep(problem, loss, C)):
+        conditioner = _conditioner(problem, loss, C, sample())
+    solution = _minimized(problem, loss, C, dtype, start, each_iteration, conditioner=conditioner, **limits)
+    return SmoothFit(solution, C, "primal" if conditioner is None else "iterative")
+
+
+def _fit_in_span(
+    problem: Problem,
+    loss: Loss,
+    C: float | Literal["auto"],
+    rng: np.random.Generator,
+    dtype: type[np.floating[Any]],
+    start: Array | None,
+    each_iteration: Report | None,
+    limits: dict[str, Any],
+) -> SmoothFit:
+    """Return the solution on the columns of the span, and its weights on those of the features."""
+    span = RowSpan.of(problem, dtype)
+    n_inner, k = span.problem.shape[1], problem.n_targets
+
+    def outer(theta: Array) -> Array:
+        inner = theta.reshape(n_inner + 1, k)
+        return np.vstack([span.coef(inner[:-1]), inner[-1]]).ravel()
+
+    def report(current: Callable[[], Array]) -> None:
+        if each_iteration is not None:
+            each_iteration(lambda: outer(current()))
+
+    first = None if start is None else np.vstack([span.inner(start[:-1]), start[-1]])
+    # Products with a few thousand rows wait longer for a second thread than it saves them.
+    with suitable_threads(n_inner):
+        if C == "auto":
+            C, first = _choose_inverse_strength(span.problem, loss, rng, first, **limits)
+        found = _minimized(span.problem, loss, C, dtype, first, report, **limits)
+    return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span, found.coef)
+
+
+def _is_steep(problem: SummedProblem, loss: Loss, C: float) -> bool:
+    """Whether the loss curves so much more than the penalty that fewer steps are worth some landmarks."""
+    n, m = problem.shape
+    return C * _curvature(loss, problem.n_targets) >= 1.0 and n * m * problem.n_targets >= _MANY_PRODUCTS
+
+
+def _curvature(loss: Loss, k: int) -> float:
+    """Return the mean curvature of a loss before anything is learned, and not less than that of a logistic one."""
+    targets = np.ones((1, 1)) if k == 1 else np.eye(k) if loss.is_multinomial else 2.0 * np.eye(k) - 1.0
+    return max(float(loss.curvature(np.zeros_like(targets), targets).mean()), 0.25)
+
+
+def _conditioner(problem: SummedProblem, loss: Loss, C: float, kept: CalibrationRows) -> Conditioner:
+    """Return what makes the objective of about the same curvature in all directions, from some rows."""
+    some = kept.rows.take(slice(_CONDITIONING_ROWS))
+    sums = problem.sum(weight_sums)
+    mean = sums.row_sum / sums.weight if problem.fit_intercept else np.zeros_like(sums.row_sum)
+    # Near its minimum the objective has the matrix (c X'SX + I / C) / S for a loss of curvature c.
+    curvature = _curvature(loss, problem.n_targets)
+    landmarks = Landmarks(some, mean, sums.weight, 1.0 / (C * curvature), np.float32)
+    return Conditioner(landmarks, curvature / sums.weight)
+
+
+def _is_span_cheaper(problem: SummedProblem, solver: str) -> bool:
+    """Whether a fit in the span of the rows costs less, or is asked for, and memory allows it."""
+    (n, m), k = problem.shape, problem.n_targets
+    if solver == "primal" or not problem.is_whole or (solver == "auto" and n >= m):
+        return False
+    available = available_memory()
+    if solver == "auto" and available is not None and 24.0 * n * n > available:
+        return False
+    span = 0.5 * problem.pair_cost * m * n * n + n**3 / 3.0 + 2.0 * _LBFGS_STEPS * _DENSE * float(n) * n * k
+    return solver == "dual" or span < 2.0 * _LBFGS_STEPS * float(m) * k * (n + _LBFGS_VECTORS)
+
+
+def _minimized(
+    problem: SummedProblem,
+    loss: Loss,
+    C: float,
+    dtype: type[np.floating[Any]],
+    start: Array | None,
+    each_iteration: Report | None,
+    *,
     max_iter: int,
     tolerance: float,
-    each_iteration: Callable[[Array], None] | None,
-) -> tuple[Solution, float]:
-    """Return the solution and C of min |w|^2/2 + C sum_i s_i loss_i."""
-    if C == "auto":
-        C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, max_iter, tolerance)
-    dtype = product_dtype(*problem.shape)
+    conditioner: Conditioner | None = None,
+) -> Solution:
+    """Return the solution by L-BFGS."""
+    n_weights = (problem.shape[1] + 1) * problem.n_targets
+    remedy = "Lower n_components, or take loss='squared'."
+    check_memory(
+        "KernelClassifier", 8.0 * _REMEMBERED * n_weights, f"what L-BFGS remembers of {n_weights:,} weights", remedy
+    )
     goal = min(tolerance, _SMALL_TOLERANCE) if dtype is np.float64 else tolerance
     steps: dict[str, Any] = {"max_iter": max_iter, "goal": goal, "each_iteration": each_iteration}
-    return minimize(Objective(problem, loss, C, dtype), start=start, tolerance=tolerance, **steps), C
+    objective = Objective(problem, loss, C, dtype)
+    return minimize(objective, start=start, tolerance=tolerance, conditioner=conditioner, **steps)
 
 
 def _choose_inverse_strength(
@@ -119,86 +333,6 @@ def _choose_inverse_strength(
     return float(_CANDIDATES[best]), middles[best]
 
 
-def loo_is_cheap(n: int, m: int) -> bool:
-    """Whether an eigendecomposition and one pass of rotated rows cost little beside the rest."""
-    return m <= _SMALL_FEATURES and n * m <= _SMALL_ENTRIES
-
-
-def leave_one_out_alpha(equations: NormalEquations, problem: SummedProblem) -> float:
-    """Return the alpha of least leave-one-out squared error, exact, from one eigendecomposition.
-
-    With rows x and targets centered, z the row on the side that predicts less the same mean, G = V L V':
-    row i left out changes its score by -g_i e_i / (1 - h_i), e_i its residual,
-    g_i = s_i (1/S + sum_k (z_i . v_k) (x_i . v_k) / (l_k + alpha)) and h_i the same with x in place of z.
-    Rotated rows exist a block at a time.
-    """
-    total = equations.weight
-    mean, target_mean = equations.row_sum / total, equations.target_sum / total
-    if not problem.fit_intercept:
-        mean, target_mean = np.zeros_like(mean), np.zeros_like(target_mean)
-    gram = equations.gram.astype(np.float64) - np.outer(mean, equations.row_sum)
-    values, vectors = eigh(gram, overwrite_a=True)
-    alphas = _candidates(equations)
-    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
-    right = vectors.T @ (equations.cross - np.outer(mean, equations.target_sum))
-    coefs = right[:, None, :] * inverse[:, :, None]
-    base = 1.0 / total if problem.fit_intercept else 0.0
-    errors = problem.sum(_left_out_errors, vectors, mean, target_mean, inverse, coefs, base)
-    return float(alphas[np.argmin(errors.total)])
-
-
-def _left_out_errors(
-    problem: Problem, vectors: Array, mean: Array, target_mean: Array, inverse: Array, coefs: Array, base: float
-) -> ErrorSum:
-    """Return the leave-one-out errors of every alpha on some of the rows.
-
-    From eigenvectors (m, m), means, 1 / (l + alpha) (m, a), rotated weights of each alpha (m, a, k), and 1/S.
-    """
-    errors = np.zeros(inverse.shape[1])
-    for part in problem.blocks(_BLOCK_VALUES):
-        weight, targets = part.weights, part.targets - target_mean
-        x = part.train.matmul(vectors) - mean @ vectors
-        own = other = weight[:, None] * (base + x**2 @ inverse)
-        residual = left_out = targets[:, None, :] - np.tensordot(x, coefs, 1)
-        if part.predict is not part.train:
-            z = part.predict.matmul(vectors) - mean @ vectors
-            other = weight[:, None] * (base + (z * x) @ inverse)
-            left_out = targets[:, None, :] - np.tensordot(z, coefs, 1)
-        left_out = left_out + (other / np.maximum(1.0 - own, 1e-10))[:, :, None] * residual
-        errors += weight @ np.sum(left_out**2, axis=2)
-    return ErrorSum(errors)
-
-
-def held_out_alpha(equations: NormalEquations, problem: SummedProblem, rng: np.random.Generator) -> float:
-    """Return the alpha of least squared error on a held-out tenth, read from the side that predicts.
-
-    The sums of the tenth are subtracted, and candidates are tried on every second pair of columns, scaled by sqrt 2:
-    the same kernel from half as many features, so alpha means the same and a factorization costs an eighth. Decades
-    are walked downhill, then the half decades beside the best are tried: five to ten candidates, about as much as one
-    factorization of all columns at the most.
-    """
-    n, m = problem.shape
-    alphas = _candidates(equations)
-    held = problem.take(np.sort(rng.choice(n, size=max(1, n // 10), replace=False)))
-    sums = NormalEquations.summed(held, equations.dtype.type)
-    # A cosine stays with its sine.
-    columns = np.flatnonzero(np.arange(m) // 2 % 2 == 0)
-    scale = float(np.sqrt(m / len(columns)))
-    rest = equations.columns(columns, scale)
-    rest.remove(sums.columns(columns, scale))
-    if n < 2 or not rest.weight > 0:
-        return float(alphas[_FIRST])
-    system = rest.centered(fit_intercept=problem.fit_intercept)
-
-    def error(i: int) -> float:
-        found, intercept = system.solve(float(alphas[i]))
-        coef = np.zeros((m, found.shape[1]))
-        coef[columns] = scale * found
-        return float(held.sum(squared_error, coef, intercept).total)
-
-    return float(alphas[lowest(error, len(alphas), _FIRST, strides=(-2, -1))])
-
-
 def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[int, ...] = (1,)) -> int:
     """Return where an error with one valley is least among 0..size-1, walking downhill from `start`.
 
@@ -221,56 +355,40 @@ def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[
     return i
 
 
-def _candidates(equations: NormalEquations) -> Array:
-    """Return alphas around the scale of the Gram matrix."""
-    scale = float(np.mean(np.diagonal(equations.gram))) or 1.0
-    return scale * 10.0**_DECADES
-
-
 @dataclass(frozen=True)
 class _Centered:
-    """A design less a mean row: one mean (m, 1), or a mean a column of the operand."""
+    """A design less a mean row: one mean (m, 1), or a mean a column of the operand; float32 will do for traces."""
 
     design: Design
     mean: Array
 
     def matmul(self, P: Array) -> Array:
-        return self.design.matmul(np.ascontiguousarray(P)) - np.sum(self.mean * P, axis=0)
+        dtype = product_dtype(*self.design.shape)
+        return self.design.matmul(np.ascontiguousarray(P, dtype=dtype)) - np.sum(self.mean * P, axis=0)
 
     def rmatmul(self, R: Array) -> Array:
-        return self.design.rmatmul(np.ascontiguousarray(R)) - self.mean * R.sum(axis=0)
+        dtype = product_dtype(*self.design.shape)
+        return self.design.rmatmul(np.ascontiguousarray(R, dtype=dtype)) - self.mean * R.sum(axis=0)
 
 
-def left_out_ridge_scores(problem: Problem, solution: RidgeSolution, unit: float = 1.0) -> Array:
+def left_out_ridge_scores(problem: Problem, places: Array, solution: RidgeSolution, unit: float | Array = 1.0) -> Array:
     """Return scores (n, k) on the side that predicts, each as if its row had been left out.
 
-    f_i - g_i e_i / (1 - h), e_i the residual, g_i the leverage s (1/S + z_i' A^-1 x_i) of a row of weight s with the
-    sides z and x, A = X'SX + alpha I of centered rows, and h the mean of s (1/S + x_i' A^-1 x_i): exact to first order
-    in how much leverages differ, and generalized cross-validation where they do not. Leverages are squared lengths of
-    x_i' A^-1/2 times a few random vectors of signs, so this costs one product.
+    f_i - g_i e_i / (1 - h_i), e_i the residual, h_i and g_i the leverages s (1/S + x_i' A^-1 x_i) and
+    s (1/S + z_i' A^-1 x_i) of a row of weight s with the sides x and z, A = X'SX + alpha I of centered rows. They are
+    exact for few rows, and for more where there are features enough to nearly pass through them. Else only their means
+    are taken, which is generalized cross-validation.
 
-    `problem` may hold some of the rows that the solution is of, and `unit` is the weight s of one.
+    `problem` may hold some of the rows that the solution is of, at these places among them, and `unit` is the weight s
+    of one, or of each.
     """
-    n, m = problem.shape
-    signs = _signs(m, _LEVERAGE_PROBES) / np.sqrt(_LEVERAGE_PROBES)
-    half = np.ascontiguousarray(solution.factor.half_solve(signs), dtype=product_dtype(n, m))
-    mean, base = solution.row_mean @ half, 1.0 / solution.weight if problem.fit_intercept else 0.0
-    other, own = np.empty(n), np.zeros(_LEVERAGE_PROBES)
-    start = 0
-    for part in problem.blocks(_BLOCK_VALUES):
-        x = z = part.train.matmul(half).astype(np.float64, copy=False) - mean
-        if part.predict is not part.train:
-            z = part.predict.matmul(half).astype(np.float64, copy=False) - mean
-        own += part.weights @ x**2
-        other[start : start + len(x)] = unit * (base + np.sum(x * z, axis=1))
-        start += len(x)
-    own *= unit / problem.total_weight
+    exact = len(places) <= max(_EXACT_ROWS, min(problem.shape[1], _MOST_EXACT_ROWS))
+    own, other, doubt = solution.leverages(problem, places, exact)
     # 1 - h is not trusted below two of its standard errors.
-    error = float(np.std(own, ddof=1)) * np.sqrt(_LEVERAGE_PROBES)
-    rest = max(1.0 - unit * base - float(own.sum()), 2.0 * error, _LEAST_REST)
+    rest = np.maximum(1.0 - unit * own, np.maximum(2.0 * unit * doubt, _LEAST_REST))
     seen = problem.train.matmul(solution.coef) + solution.intercept
     scores = seen if problem.predict is problem.train else problem.predict.matmul(solution.coef) + solution.intercept
-    return scores - (other / rest)[:, None] * (problem.targets - seen)
+    return scores - (unit * other / rest)[:, None] * (problem.targets - seen)
 
 
 def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
@@ -304,7 +422,7 @@ def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array
     def solve(right: Array) -> Array:
         return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
 
-    traces = _traces(problem, many, means, solve, _signs(len(coef), repeats * coef.shape[1]))
+    traces = _traces(problem, many, means, solve, random_signs(len(coef), repeats * coef.shape[1]))
     own, other = (trace.reshape(repeats, -1) for trace in traces)
     count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
     # Each row stands for 1 / share of them.
@@ -336,11 +454,6 @@ def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float
     h, g = ((base + float(trace.mean(axis=0).sum())) / count for trace in (own, other))
     error = float(np.sqrt(np.sum(np.var(own, axis=0, ddof=1)) / len(own))) / count
     return g / max(1.0 - h, 2.0 * error, _LEAST_REST)
-
-
-def _signs(m: int, k: int) -> Array:
-    """Return signs (m, k) that depend on nothing else: weights and repeated rows get the same ones."""
-    return np.random.default_rng(0).choice([-1.0, 1.0], size=(m, k))
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:

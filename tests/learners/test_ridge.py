@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from lowtide.learners.solvers import factorize
+from lowtide.learners.ridge import factorize
 
 each_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -1,42 +1,79 @@
-"""Solvers: least squares from sums that are gathered once, and smooth losses by L-BFGS or in small steps.
+"""Least squares from m x m sums that are gathered once; what every solution is, and which form of solver finds it.
 
-They know the rows by sums over their parts alone, and no estimator.
+All forms minimize sum_i s_i |t_i - D_i w - b|^2 + alpha |w|^2: "primal" by the sums here, "dual" by the kernel matrix
+of the rows, "iterative" by conjugate gradients. `choose_form` takes the cheapest of those that memory allows.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cython_lapack, lapack
-from scipy.optimize import minimize as scipy_minimize
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from lowtide._checks import available_memory, check_memory
 from lowtide.learners.design import Design
-from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
 
 Array = NDArray[Any]
+Form = Literal["primal", "dual", "iterative"]
 
 # A step of refinement gains the digits of float32 less those of the condition number, so mostly one is enough.
 _MOST_REFINEMENTS = 6
-# Below this sqrt(C S) weights are measured in it.
-_TINY_UNIT = 1e-5
-# Steps after a line search has ended, for rounding or at its goal.
-_MOST_POLISHING = 30
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
+_COLUMNS_AT_ONCE = 128
 _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
-# Rows of a small step, and the longest.
-_BATCH = 64
-_LARGEST_RATE = 0.5
+# Below this many code entries solutions are float64 throughout.
+_SMALL_PROBLEM = 1 << 24
+# Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
+LEVERAGE_PROBES = 16
+# Up to this order one thread factorizes about as fast as two, and much faster than two on a busy machine.
+_ONE_THREAD_ORDER = 6000
+# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
+_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
+# Steps of conjugate gradients to expect; each passes over all codes twice.
+_EXPECTED_STEPS = 40
+
+
+class Leverages(NamedTuple):
+    """Per unit of weight, how much a row's target moves its own score: on the side that learns, on that which predicts.
+
+    Each is (n,), or (1,) where only their mean is known; `doubt` is the standard error of the mean of `own`.
+    """
+
+    own: Array
+    other: Array
+    doubt: float
+
+    @classmethod
+    def mean(cls, base: float, own: Array, other: Array) -> Leverages:
+        """Return the means of estimates from independent probes, to each of which `base` is added."""
+        doubt = float(np.std(own, ddof=1)) / np.sqrt(len(own))
+        return cls(np.array([base + float(own.mean())]), np.array([base + float(other.mean())]), doubt)
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Weights (m, k) and intercept (k,) in float64, how they were found, and what rows have done to them.
+
+    `leverages(rows, places, exact)` are those of some of the rows, whose places among all are known where all are in
+    memory; not exact ones cost little beside the solution.
+    """
+
+    coef: Array
+    intercept: Array
+    form: Form
+    leverages: Callable[..., Leverages]
+    n_iter: int = 1
+    is_converged: bool = True
 
 
 @dataclass
@@ -63,10 +100,16 @@ class NormalEquations:
         cls, design: Design, targets: Array, weight: Array | None, dtype: type[np.floating[Any]] = np.float64
     ) -> NormalEquations:
         """Return the sums of rows with targets (n, k) and weights (n,), None for ones."""
+        found = cls.right_sides(design, targets, weight)
+        found.gram = design.gram(weight, dtype)
+        return found
+
+    @classmethod
+    def right_sides(cls, design: Design, targets: Array, weight: Array | None) -> NormalEquations:
+        """Return the sums of rows without their Gram matrix, whose place has no entries."""
         weights = np.ones(design.shape[0]) if weight is None else weight
         right = design.rmatmul(np.column_stack([targets * weights[:, None], weights]))
-        gram = design.gram(weight, dtype)
-        return cls(gram, right[:, :-1], right[:, -1], targets.T @ weights, float(weights.sum()))
+        return cls(np.empty((0, 0)), right[:, :-1], right[:, -1], targets.T @ weights, float(weights.sum()))
 
     @classmethod
     def summed(cls, problem: SummedProblem, dtype: type[np.floating[Any]]) -> NormalEquations:
@@ -130,7 +173,8 @@ class NormalEquations:
             if size * size <= before * _PRECISION * float(np.linalg.norm(coef)) or 2.0 * size >= before:
                 break
             before = size
-        return RidgeSolution(coef, target_mean - row_mean @ coef, row_mean, factor, self.weight)
+        leverages = partial(_sum_leverages, factor=factor, row_mean=row_mean, weight=self.weight)
+        return RidgeSolution(coef, target_mean - row_mean @ coef, "primal", leverages)
 
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
@@ -170,20 +214,28 @@ class Factor:
     """
 
     def __init__(self, gram: Array, alpha: float) -> None:
-        self._potrs, self._trtrs = lapack.get_lapack_funcs(("potrs", "trtrs"), (gram,))
+        names = "potrs", "trtrs", "trtri"
+        self._potrs, self._trtrs, self._trtri = lapack.get_lapack_funcs(names, (gram,))
         diagonal = gram.diagonal().copy()
         smallest = 8 * np.finfo(gram.dtype).eps * max(float(np.mean(diagonal)), float(np.finfo(gram.dtype).tiny))
         if gram.dtype == np.float64:
             alpha = max(alpha, len(gram) * smallest)
         for _ in range(8):
             np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
-            if factorize(gram) == 0:
+            with suitable_threads(len(gram)):
+                failed = factorize(gram)
+            if not failed:
                 self._factor, self.alpha = gram, alpha
                 return
             # The factorization wrote over the lower triangle only.
             gram = np.asfortranarray(np.triu(gram, 1) + np.triu(gram, 1).T)
             alpha = max(10 * alpha, smallest)
         raise np.linalg.LinAlgError("the Gram matrix must be finite")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is in float64."""
+        return bool(self._factor.dtype == np.float64)
 
     def solve(self, right: Array) -> Array:
         """Return (gram + alpha I)^-1 right, in float64."""
@@ -195,16 +247,28 @@ class Factor:
         solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True, trans=1)
         return np.asarray(solution, dtype=np.float64)
 
+    @property
+    def lower(self) -> Array:
+        """L itself, zero above its diagonal."""
+        return np.tril(self._factor)
 
-@dataclass(frozen=True)
-class RidgeSolution:
-    """Weights (m, k) and intercept (k,) in float64; the mean row, zeros without intercept; the factor; all weight."""
+    def lower_solve(self, right: Array) -> Array:
+        """Return L^-1 right, in float64: its columns have the squared lengths x' (L L')^-1 x."""
+        with suitable_threads(len(self._factor)):
+            solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True)
+        return np.asarray(solution, dtype=np.float64)
 
-    coef: Array
-    intercept: Array
-    row_mean: Array
-    factor: Factor
-    weight: float
+    def inverse_diagonal(self) -> Array:
+        """Return the diagonal of (gram + alpha I)^-1, in float64, at the cost of another factorization."""
+        with suitable_threads(len(self._factor)):
+            half, _ = self._trtri(self._factor, lower=True)
+        found = np.empty(len(half))
+        for start in range(0, len(half), _COLUMNS_AT_ONCE):
+            part = slice(start, start + _COLUMNS_AT_ONCE)
+            # Above the diagonal is what was there before.
+            corner, below = np.tril(half[part, part]), half[start + _COLUMNS_AT_ONCE :, part]
+            found[part] = np.sum(corner**2, axis=0, dtype=np.float64) + np.einsum("ij,ij->j", below, below)
+        return found
 
 
 def factorize(matrix: NDArray[Any]) -> int:
@@ -253,178 +317,87 @@ def _pull(part: Problem, coef: Array, intercept: Array) -> ErrorSum:
     return ErrorSum(part.train.rmatmul(residual * part.weights[:, None]))
 
 
-def squared_error(part: Problem, coef: Array, intercept: Array) -> ErrorSum:
-    """Return sum_i s_i |t_i - f_i|^2."""
-    residual = part.targets - part.predict.matmul(coef) - intercept
-    return ErrorSum(float(part.weights @ np.sum(residual**2, axis=1)))
+def _sum_leverages(
+    rows: Problem, places: Array, exact: bool, *, factor: Factor, row_mean: Array, weight: float
+) -> Leverages:
+    """Return leverages 1/S + z_i' A^-1 x_i, A the factor's matrix of centered rows.
 
-
-@dataclass
-class LossSums:
-    """sum_i s_i loss_i over some rows, and its gradient in weights (m, k) and intercept (k,)."""
-
-    value: float
-    coef: Array
-    intercept: Array
-
-    def merge(self, part: LossSums) -> None:
-        """Add the sums of other rows."""
-        self.value += part.value
-        self.coef += part.coef
-        self.intercept += part.intercept
-
-
-def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossSums:
-    """Return the loss of some rows with its gradient; both products with the rows are in the type of coef."""
-    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
-    value, slope = loss.value_and_gradient(scores, part.targets, part.weights)
-    gradient = part.train.rmatmul(np.ascontiguousarray(slope, dtype=coef.dtype))
-    return LossSums(value, gradient.astype(np.float64, copy=False), slope.sum(axis=0))
-
-
-@dataclass(frozen=True)
-class Objective:
-    """|w|^2 / (2 C S) + (1/S) sum_i s_i loss(D_i w + b, y_i), S the sum of weights; b is not penalized.
-
-    It is a function of w / `unit` and b. The unit is 1, or sqrt(C S) where that is tiny: in w the penalty would then be
-    1 / (C S) times as steep as the loss is in b, and in w / unit it is |w / unit|^2 / 2 however small C is.
-    `dtype` is the type of the two products with the design; everything else is float64.
+    They are products of x_i' A^-1/2 and z_i' A^-1/2; for their mean these are multiplied with a few vectors of signs.
     """
-
-    problem: SummedProblem
-    loss: Loss
-    C: float
-    dtype: type[np.floating[Any]] = np.float64
-
-    @cached_property
-    def total(self) -> float:
-        """The sum of weights."""
-        return self.problem.total_weight
-
-    @cached_property
-    def unit(self) -> float:
-        """What the weights are measured in."""
-        unit = math.sqrt(self.C) * math.sqrt(self.total)
-        return unit if unit < _TINY_UNIT else 1.0
-
-    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient at the stacked weights over unit and intercept, ((m + 1) k,)."""
-        m = self.problem.shape[1]
-        parameters = theta.reshape(m + 1, self.problem.n_targets)
-        coef, intercept = parameters[:m] * self.unit, parameters[m]
-        sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
-        gradient = np.vstack([sums.coef, sums.intercept if self.problem.fit_intercept else np.zeros_like(intercept)])
-        gradient /= self.total
-        strength = 1.0 if self.unit < 1.0 else 1.0 / self.C / self.total
-        gradient[:m] = self.unit * gradient[:m] + strength * parameters[:m]
-        penalty = 0.5 * strength * float(np.vdot(parameters[:m], parameters[:m]))
-        return sums.value / self.total + penalty, gradient.ravel()
+    base = 1.0 / weight if rows.fit_intercept else 0.0
+    if exact:
+        x = z = factor.lower_solve((rows.train.dense() - row_mean).T)
+        if rows.predict is not rows.train:
+            z = factor.lower_solve((rows.predict.dense() - row_mean).T)
+        return Leverages(base + np.sum(x * x, axis=0), base + np.sum(x * z, axis=0), 0.0)
+    half = factor.half_solve(random_signs(len(row_mean), LEVERAGE_PROBES))
+    half = np.ascontiguousarray(half, dtype=product_dtype(*rows.shape))
+    x = z = rows.train.matmul(half).astype(np.float64, copy=False) - row_mean @ half
+    if rows.predict is not rows.train:
+        z = rows.predict.matmul(half).astype(np.float64, copy=False) - row_mean @ half
+    return Leverages.mean(base, *(rows.weights @ (x * side) / rows.total_weight for side in (x, z)))
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Weights (m, k), intercept (k,), iterations taken, and whether the gradient fell below the tolerance."""
-
-    coef: Array
-    intercept: Array
-    n_iter: int
-    converged: bool
+def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
+    """Return the type for sums over n x m code entries."""
+    return np.float64 if n * m < _SMALL_PROBLEM else np.float32
 
 
-def minimize(
-    objective: Objective,
-    *,
-    start: Array | None,
-    max_iter: int,
-    tolerance: float,
-    goal: float | None = None,
-    each_iteration: Callable[[Array], None] | None = None,
-) -> Solution:
-    """Return the minimizer: it has converged when no entry of the gradient exceeds the tolerance.
+def random_signs(n: int, k: int) -> Array:
+    """Return signs (n, k) that depend on nothing else: weights and repeated rows get the same ones."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], size=(n, k))
 
-    With a goal below the tolerance it goes on to the goal, as far as max_iter steps and rounding allow.
-    `each_iteration` stops it by raising StopIteration.
+
+@contextmanager
+def suitable_threads(order: int) -> Iterator[None]:
+    """Let BLAS use one thread for matrices up to some order: a second one gains little, and waits where others work."""
+    with linear_algebra().limit(limits=1) if order <= _ONE_THREAD_ORDER else nullcontext():
+        yield
+
+
+@cache
+def linear_algebra() -> ThreadpoolController:
+    """Return the linear algebra libraries of this process; looking for them takes some milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def choose_form(owner: str, problem: SummedProblem, dtype: type[np.floating[Any]], n_columns: int) -> Form:
+    """Return the form of least cost among those that memory allows, for so many columns of weights.
+
+    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
+    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
+    on every machine, so that the choice is.
     """
-    m, k = objective.problem.shape[1], objective.problem.n_targets
-    units = np.r_[np.full(m * k, objective.unit), np.ones(k)]
-    theta = np.zeros((m + 1) * k) if start is None else start.ravel() / units
-    goal = tolerance if goal is None else goal
-    # Vector updates of scipy are too short to split: threads wait for each other on busy machines. Packed products have
-    # threads of their own; full features are multiplied by BLAS and keep its threads.
-    with threadpool_limits(1, user_api="blas") if objective.problem.is_packed else nullcontext():
-        result = scipy_minimize(
-            objective.value_and_gradient,
-            theta,
-            jac=True,
-            method="L-BFGS-B",
-            callback=None if each_iteration is None else lambda intermediate: each_iteration(intermediate * units),
-            options={"maxiter": max_iter, "gtol": goal, "ftol": 64 * np.finfo(float).eps * goal, "maxls": 50},
-        )
-    theta, gradient = result.x, result.jac
-    if result.status != 1 and result.nit < max_iter:
-        theta, gradient = _polished(objective, theta, gradient, result.hess_inv, goal)
-    parameters = (theta * units).reshape(m + 1, k)
-    converged = bool(np.max(np.abs(gradient), initial=0.0) <= tolerance)
-    return Solution(parameters[:m].copy(), parameters[m].copy(), max(1, int(result.nit)), converged)
+    (n, m), pair = problem.shape, problem.pair_cost
+    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
+    product = float(n) * m * n_columns
+    costs: dict[Form, float] = {
+        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
+        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
+        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
+    }
+    needs: dict[Form, float] = {
+        "primal": 2.0 * m * m * size,
+        "dual": n * n * (8.0 + size) + 16.0 * m * n_columns,
+        "iterative": landmarks**2 * size + 8.0 * n_columns * (6.0 * m + 3.0 * n),
+    }
+    if not is_dual_possible(problem):
+        del costs["dual"]
+    available = available_memory()
+    fitting = [form for form in costs if available is None or needs[form] <= available]
+    if not fitting:
+        least = min(costs, key=needs.__getitem__)
+        what = f"a fit of {n:,} rows by {m:,} features in its {least} form, which takes least,"
+        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
+        return least
+    return min(fitting, key=costs.__getitem__)
 
 
-def _polished(
-    objective: Objective, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
-) -> tuple[Array, Array]:
-    """Return a point where the gradient is smaller, and that gradient: quasi-Newton steps that look at nothing else.
-
-    Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
-    """
-    size = float(np.max(np.abs(gradient), initial=0.0))
-    for _ in range(_MOST_POLISHING):
-        if size <= goal:
-            break
-        moved = theta - inverse_hessian @ gradient
-        _, found = objective.value_and_gradient(moved)
-        if not np.max(np.abs(found)) < 0.9 * size:
-            break
-        theta, gradient, size = moved, found, float(np.max(np.abs(found)))
-    return theta, gradient
+def is_dual_possible(problem: SummedProblem) -> bool:
+    """Whether all rows are in memory, or few enough to be brought there."""
+    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
 
 
-def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
-    """Return sum_i s_i loss_i."""
-    scores = part.predict.matmul(coef) + intercept
-    return ErrorSum(loss.value_and_gradient(scores, part.targets, part.weights)[0])
-
-
-class MinibatchSteps:
-    """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far; `parameters` (m + 1, k) end in b.
-
-    A step moves each weight by at most the rate; 8 / sqrt(m) keeps the scores of a first step near the scale of the
-    targets whatever the number of features.
-    """
-
-    def __init__(self, n_features: int, n_targets: int) -> None:
-        self.parameters = np.zeros((n_features + 1, n_targets))
-        self._rate = min(_LARGEST_RATE, 8.0 / np.sqrt(n_features))
-        self._squares = np.full_like(self.parameters, 1e-10)
-        self._weight = 0.0
-        self._n_rows = 0
-
-    def add(self, problem: Problem, loss: Loss, C: float) -> None:
-        """Take one step a batch of 64 rows, in order."""
-        for start in range(0, len(problem.targets), _BATCH):
-            batch = problem.take(slice(start, start + _BATCH))
-            total = float(batch.weights.sum())
-            if total > 0.0:
-                self._weight += total
-                self._n_rows += len(batch.targets)
-                self._step(batch, total, loss, C)
-
-    def _step(self, batch: Problem, total: float, loss: Loss, C: float) -> None:
-        coef, intercept = self.parameters[:-1], self.parameters[-1]
-        # In units of an average batch: one with fewer rows, or lighter ones, moves the weights less.
-        unit = _BATCH * self._weight / self._n_rows
-        scores = batch.train.matmul(np.ascontiguousarray(coef)) + intercept
-        _, slope = loss.value_and_gradient(scores, batch.targets, batch.weights / unit)
-        gradient = np.empty_like(self.parameters)
-        gradient[:-1] = batch.train.rmatmul(slope) + coef * (total / unit / (C * self._weight))
-        gradient[-1] = slope.sum(axis=0) if batch.fit_intercept else 0.0
-        self._squares += gradient**2
-        self.parameters -= self._rate * gradient / np.sqrt(self._squares)
+def n_landmarks(n: int) -> int:
+    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
+    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)

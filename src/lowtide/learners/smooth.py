@@ -1,0 +1,255 @@
+"""Smooth losses: minimized by L-BFGS over sums of the rows' parts, or in small steps as rows come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize as scipy_minimize
+
+from lowtide.learners.dual import Conditioner
+from lowtide.learners.losses import Loss
+from lowtide.learners.problem import Problem, SummedProblem
+from lowtide.learners.ridge import ErrorSum, linear_algebra
+
+Array = NDArray[Any]
+# Told after every iteration: it may ask for the stacked weights and intercept, ((m + 1) k,).
+Report = Callable[[Callable[[], Array]], None]
+
+# Below this sqrt(C S) weights are measured in it.
+_TINY_UNIT = 1e-5
+# Steps after a line search has ended, for rounding or at its goal.
+_MOST_POLISHING = 30
+# Rows of a small step, and the longest.
+_BATCH = 64
+_LARGEST_RATE = 0.5
+
+
+@dataclass
+class LossSums:
+    """sum_i s_i loss_i over some rows, and its gradient in weights (m, k) and intercept (k,)."""
+
+    value: float
+    coef: Array
+    intercept: Array
+
+    def merge(self, part: LossSums) -> None:
+        """Add the sums of other rows."""
+        self.value += part.value
+        self.coef += part.coef
+        self.intercept += part.intercept
+
+
+def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossSums:
+    """Return the loss of some rows with its gradient; both products with the rows are in the type of coef."""
+    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+    value, slope = loss.value_and_gradient(scores, part.targets, part.weights)
+    gradient = part.train.rmatmul(np.ascontiguousarray(slope, dtype=coef.dtype))
+    return LossSums(value, gradient.astype(np.float64, copy=False), slope.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """|w|^2 / (2 C S) + (1/S) sum_i s_i loss(D_i w + b, y_i), S the sum of weights; b is not penalized.
+
+    It is a function of w / `unit` and b. The unit is 1, or sqrt(C S) where that is tiny: in w the penalty would then be
+    1 / (C S) times as steep as the loss is in b, and in w / unit it is |w / unit|^2 / 2 however small C is.
+    `dtype` is the type of the two products with the design; everything else is float64.
+    """
+
+    problem: SummedProblem
+    loss: Loss
+    C: float
+    dtype: type[np.floating[Any]] = np.float64
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of weights."""
+        return self.problem.total_weight
+
+    @cached_property
+    def unit(self) -> float:
+        """What the weights are measured in."""
+        unit = math.sqrt(self.C) * math.sqrt(self.total)
+        return unit if unit < _TINY_UNIT else 1.0
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient at the stacked weights over unit and intercept, ((m + 1) k,)."""
+        m = self.problem.shape[1]
+        parameters = theta.reshape(m + 1, self.problem.n_targets)
+        coef, intercept = parameters[:m] * self.unit, parameters[m]
+        sums = self.problem.sum(loss_sums, np.ascontiguousarray(coef, dtype=self.dtype), intercept, self.loss)
+        gradient = np.vstack([sums.coef, sums.intercept if self.problem.fit_intercept else np.zeros_like(intercept)])
+        gradient /= self.total
+        strength = 1.0 if self.unit < 1.0 else 1.0 / self.C / self.total
+        gradient[:m] = self.unit * gradient[:m] + strength * parameters[:m]
+        penalty = 0.5 * strength * float(np.vdot(parameters[:m], parameters[:m]))
+        return sums.value / self.total + penalty, gradient.ravel()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights (m, k), intercept (k,), iterations taken, and whether the gradient fell below the tolerance."""
+
+    coef: Array
+    intercept: Array
+    n_iter: int
+    converged: bool
+
+
+@dataclass
+class Conditioned:
+    """An objective as a function of P^1/2 w and of b + mean row . w, in which L-BFGS needs fewer steps.
+
+    `steepest` is the largest entry of its gradient in w and b themselves, where it was last asked for.
+    """
+
+    objective: Objective
+    conditioner: Conditioner
+    steepest: float = math.inf
+
+    def outer(self, theta: Array) -> Array:
+        """Return stacked weights over unit and intercept, ((m + 1) k,), as the objective takes them."""
+        inner = self._columns(theta)
+        coef = self.conditioner.halved(inner[:-1])
+        return np.vstack([coef / self.objective.unit, inner[-1] - self.conditioner.row_mean @ coef]).ravel()
+
+    def inner(self, theta: Array) -> Array:
+        """Return the variables of what the objective takes."""
+        outer = self._columns(theta)
+        coef = outer[:-1] * self.objective.unit
+        return np.vstack([self.conditioner.doubled(coef), outer[-1] + self.conditioner.row_mean @ coef]).ravel()
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient in these variables."""
+        value, slope = self.objective.value_and_gradient(self.outer(theta))
+        self.steepest = float(np.max(np.abs(slope), initial=0.0))
+        gradient = self._columns(slope)
+        coef = gradient[:-1] / self.objective.unit - np.outer(self.conditioner.row_mean, gradient[-1])
+        return value, np.vstack([self.conditioner.halved(coef), gradient[-1]]).ravel()
+
+    def _columns(self, theta: Array) -> Array:
+        return theta.reshape(-1, self.objective.problem.n_targets)
+
+
+def minimize(
+    objective: Objective,
+    *,
+    start: Array | None,
+    max_iter: int,
+    tolerance: float,
+    goal: float | None = None,
+    each_iteration: Report | None = None,
+    conditioner: Conditioner | None = None,
+) -> Solution:
+    """Return the minimizer: it has converged when no entry of the gradient exceeds the tolerance.
+
+    With a goal below the tolerance it goes on to the goal, as far as max_iter steps and rounding allow.
+    `each_iteration` stops it by raising StopIteration. A conditioner makes steps fewer.
+    """
+    m, k = objective.problem.shape[1], objective.problem.n_targets
+    units = np.r_[np.full(m * k, objective.unit), np.ones(k)]
+    theta = np.zeros((m + 1) * k) if start is None else start.ravel() / units
+    goal = tolerance if goal is None else goal
+    inner = None if conditioner is None else Conditioned(objective, conditioner)
+
+    def after(now: Array) -> None:
+        if each_iteration is not None:
+            each_iteration(lambda: (now if inner is None else inner.outer(now)) * units)
+        if inner is not None and inner.steepest <= goal:
+            raise StopIteration
+
+    # Vector updates of scipy are too short to split: threads wait for each other on busy machines. Packed products have
+    # threads of their own; full features are multiplied by BLAS and keep its threads.
+    with linear_algebra().limit(limits=1) if objective.problem.is_packed else nullcontext():
+        result = scipy_minimize(
+            (objective if inner is None else inner).value_and_gradient,
+            theta if inner is None else inner.inner(theta),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after,
+            options={
+                "maxiter": max_iter,
+                "gtol": goal if inner is None else 0.0,
+                "ftol": 64 * np.finfo(float).eps * goal,
+                "maxls": 50,
+            },
+        )
+    theta, n_iter = result.x if inner is None else inner.outer(result.x), max(1, int(result.nit))
+    if inner is not None:
+        steepest = inner.steepest
+    else:
+        gradient = result.jac
+        if result.status != 1 and result.nit < max_iter:
+            theta, gradient = _polished(objective, theta, gradient, result.hess_inv, goal)
+        steepest = float(np.max(np.abs(gradient), initial=0.0))
+    parameters = (theta * units).reshape(m + 1, k)
+    return Solution(parameters[:m].copy(), parameters[m].copy(), n_iter, steepest <= tolerance)
+
+
+def _polished(
+    objective: Objective, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
+) -> tuple[Array, Array]:
+    """Return a point where the gradient is smaller, and that gradient: quasi-Newton steps that look at nothing else.
+
+    Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
+    """
+    size = float(np.max(np.abs(gradient), initial=0.0))
+    for _ in range(_MOST_POLISHING):
+        if size <= goal:
+            break
+        moved = theta - inverse_hessian @ gradient
+        _, found = objective.value_and_gradient(moved)
+        if not np.max(np.abs(found)) < 0.9 * size:
+            break
+        theta, gradient, size = moved, found, float(np.max(np.abs(found)))
+    return theta, gradient
+
+
+def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
+    """Return sum_i s_i loss_i."""
+    scores = part.predict.matmul(coef) + intercept
+    return ErrorSum(loss.value_and_gradient(scores, part.targets, part.weights)[0])
+
+
+class MinibatchSteps:
+    """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far; `parameters` (m + 1, k) end in b.
+
+    A step moves each weight by at most the rate; 8 / sqrt(m) keeps the scores of a first step near the scale of the
+    targets whatever the number of features.
+    """
+
+    def __init__(self, n_features: int, n_targets: int) -> None:
+        self.parameters = np.zeros((n_features + 1, n_targets))
+        self._rate = min(_LARGEST_RATE, 8.0 / np.sqrt(n_features))
+        self._squares = np.full_like(self.parameters, 1e-10)
+        self._weight = 0.0
+        self._n_rows = 0
+
+    def add(self, problem: Problem, loss: Loss, C: float) -> None:
+        """Take one step a batch of 64 rows, in order."""
+        for start in range(0, len(problem.targets), _BATCH):
+            batch = problem.take(slice(start, start + _BATCH))
+            total = float(batch.weights.sum())
+            if total > 0.0:
+                self._weight += total
+                self._n_rows += len(batch.targets)
+                self._step(batch, total, loss, C)
+
+    def _step(self, batch: Problem, total: float, loss: Loss, C: float) -> None:
+        coef, intercept = self.parameters[:-1], self.parameters[-1]
+        # In units of an average batch: one with fewer rows, or lighter ones, moves the weights less.
+        unit = _BATCH * self._weight / self._n_rows
+        scores = batch.train.matmul(np.ascontiguousarray(coef)) + intercept
+        _, slope = loss.value_and_gradient(scores, batch.targets, batch.weights / unit)
+        gradient = np.empty_like(self.parameters)
+        gradient[:-1] = batch.train.rmatmul(slope) + coef * (total / unit / (C * self._weight))
+        gradient[-1] = slope.sum(axis=0) if batch.fit_intercept else 0.0
+        self._squares += gradient**2
+        self.parameters -= self._rate * gradient / np.sqrt(self._squares)
