@@ -79,7 +79,7 @@ def check_memory(owner: str, need: float, what: str, remedy: str) -> None:
         return
     available = available_memory()
     if available is not None and need > available:
-        raise MemoryNeedError(f"{owner}: {what} needs {_size(need)}, and {_size(available)} are left. {remedy}")
+        raise MemoryNeedError(f"{owner}: {what} take {_size(need)}, and {_size(available)} are left. {remedy}")
 
 
 def _left_in_groups(root: str, path: str, limit: str, usage: str, cache: str) -> list[int]:

@@ -42,6 +42,8 @@ from lowtide.spec import Registry
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
+# Phases that are looked at, at the most, for one that float32 cannot hold.
+_LOOKED_AT = 1 << 22
 
 
 class DrawnFourier(DrawnEncoder):
@@ -352,7 +354,8 @@ class RandomFeatures(Encoder):
             n_features=rows.shape[1],
             seed=seed,
         )
-        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, 64), projection))
+        few = max(1, min(64, _LOOKED_AT // projection.n_frequencies))
+        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, few), projection))
         return self
 
     def _resolve_kernel(

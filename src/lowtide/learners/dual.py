@@ -320,7 +320,7 @@ class IterativeSystem:
             "alpha": alpha,
             "weight": sums.weight,
         }
-        leverages = partial(_trace_leverages, **probed)
+        leverages = partial(_trace_leverages, alpha=alpha, **probed)
         intercept = target_mean - row_mean @ coef
         return RidgeSolution(coef, intercept, "iterative", leverages, n_iter, converged)
 

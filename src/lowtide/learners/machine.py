@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -193,10 +194,11 @@ class KernelMachine(CallbackSupport, Learner):
         """Refuse rows whose codes would not fit in memory, before anything is drawn or encoded."""
         given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
         features: Any = self._default_features() if given is None else given
-        n_components, bits = (getattr(features, name, None) for name in ("n_components", "bits"))
-        if self.train_on == "full" or not all(isinstance(each, (int, np.integer)) for each in (n_components, bits)):
+        n_components, bits = getattr(features, "n_components", None), getattr(features, "bits", None)
+        if self.train_on == "full" or not isinstance(n_components, Integral) or not isinstance(bits, Integral):
             return
-        what = f"codes of {n_rows:,} rows by {n_components:,} components of {bits} bits"
+        n_components, bits = int(n_components), int(bits)
+        what = f"the codes of {n_rows:,} rows by {n_components:,} components of {bits} bit{'s' * (bits > 1)}"
         remedy = "Lower n_components, or encode into a CodeStore and fit on that: it is read block by block."
         check_memory(type(self).__name__, float(n_rows) * n_components * bits / 8 + 16.0 * n_components, what, remedy)
 

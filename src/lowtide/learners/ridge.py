@@ -387,7 +387,7 @@ def choose_form(owner: str, problem: SummedProblem, dtype: type[np.floating[Any]
     fitting = [form for form in costs if available is None or needs[form] <= available]
     if not fitting:
         least = min(costs, key=needs.__getitem__)
-        what = f"a fit of {n:,} rows by {m:,} features in its {least} form, which takes least,"
+        what = f"matrices of the {least} form, which takes least, for {n:,} rows by {m:,} features"
         check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
         return least
     return min(fitting, key=costs.__getitem__)

@@ -162,7 +162,7 @@ class RidgeFit:
 
 def check_sums(owner: str, m: int) -> None:
     """Refuse to gather sums of m x m for which there is no room: those so far, a part's, and the factor."""
-    what = f"a matrix of {m:,} x {m:,} features, which rows in blocks are added to,"
+    what = f"matrices of {m:,} x {m:,} features, which rows in blocks are added to,"
     remedy = "Lower n_components, or fit on all rows at once, as Codes or a store: that needs no such matrix."
     check_memory(owner, 3.0 * 8.0 * m * m, what, remedy)
 
@@ -295,7 +295,10 @@ def _minimized(
     n_weights = (problem.shape[1] + 1) * problem.n_targets
     remedy = "Lower n_components, or take loss='squared'."
     check_memory(
-        "KernelClassifier", 8.0 * _REMEMBERED * n_weights, f"what L-BFGS remembers of {n_weights:,} weights", remedy
+        "KernelClassifier",
+        8.0 * _REMEMBERED * n_weights,
+        f"the steps that L-BFGS remembers, of {n_weights:,} weights,",
+        remedy,
     )
     goal = min(tolerance, _SMALL_TOLERANCE) if dtype is np.float64 else tolerance
     steps: dict[str, Any] = {"max_iter": max_iter, "goal": goal, "each_iteration": each_iteration}
