@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lowtide.learners.calibration import best_threshold, fit_calibration
 
-__all__ = ["Choice", "brier_losses", "choose_strength", "paired_gain", "squared_losses"]
+__all__ = ["Choice", "choose_strength", "class_losses", "paired_gain", "squared_losses"]
 
 Array = NDArray[Any]
 
@@ -24,10 +24,12 @@ _FACTOR = 10.0**0.25
 _STEP = 2
 # Four decades on either side of the first.
 _FARTHEST = 16
-# How many standard errors a gain must be above zero. Twice as many, and half, choose about as well.
-_CERTAINTY = 1.0
-# Loss that is not worth a candidate: more rows find ever smaller gains certain on flat ground.
+# How many standard errors a gain must be above zero. One follows noise where losses are flat, three move too seldom.
+_CERTAINTY = 2.0
+# The part of the loss that is not worth a candidate: with more rows ever smaller gains on flat ground are certain.
 _WORTH = 1e-3
+# Sums of equal losses differ by less, in whatever order.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Choice:
     strength : float
         The penalty alpha of the chosen candidate.
     losses : dict of float to float
-        Mean left-out loss of every candidate that was tried, by its alpha, in the order of trial.
+        Mean of the first left-out loss of every candidate that was tried, by its alpha, in the order of trial.
     """
 
     strength: float
@@ -55,18 +57,18 @@ def squared_losses(scores: Array, targets: Array) -> Array:
 
     Returns
     -------
-    ndarray (n,)
+    ndarray (n, 1)
     """
-    losses: Array = np.sum((targets - scores) ** 2, axis=1)
+    losses: Array = np.sum((targets - scores) ** 2, axis=1, keepdims=True)
     return losses
 
 
-def brier_losses(scores: Array, labels: Array, weights: Array) -> Array:
-    """Return the Brier score of every row, sum_c (p_c - [c is its class])^2: what classes are judged by.
+def class_losses(scores: Array, labels: Array, weights: Array) -> Array:
+    """Return the Brier score of every row, sum_c (p_c - [c is its class])^2, and 1 where it is wrong, else 0.
 
-    Probabilities are those that a model with these scores would give: divided where `best_threshold` says, and through
-    the curve of `fit_calibration`. The squared error of scores also asks for scores of 1 that need not be larger, and
-    the log loss hangs on the few rows that are wrong and certain; the Brier score is at most 2 and least at the truth.
+    Probabilities and predictions are those that a model with these scores would give: divided where `best_threshold`
+    says, and through the curve of `fit_calibration`. The squared error of scores would punish those beyond 1, and the
+    log loss hangs on the few rows that are wrong and certain; the Brier score is at most 2, and least at the truth.
 
     Parameters
     ----------
@@ -78,21 +80,21 @@ def brier_losses(scores: Array, labels: Array, weights: Array) -> Array:
 
     Returns
     -------
-    ndarray (n,)
+    ndarray (n, 2)
 
     Examples
     --------
     >>> import numpy as np
     >>> labels = np.tile([0, 1], 500)
     >>> scores = np.where(labels == 1, 1.0, -1.0)[:, None]
-    >>> bool(np.all(brier_losses(scores, labels, np.ones(1000)) < 1e-4))
+    >>> bool(np.all(class_losses(scores, labels, np.ones(1000)) < 1e-4))
     True
     """
     moved = scores - best_threshold(scores, labels, weights)
     wrong = fit_calibration(moved, labels, weights).probabilities(moved)
+    is_wrong = np.argmax(wrong, axis=1) != labels
     wrong[np.arange(len(labels)), labels] -= 1.0
-    losses: Array = np.sum(wrong**2, axis=1)
-    return losses
+    return np.stack([np.sum(wrong**2, axis=1), is_wrong], axis=1)
 
 
 def paired_gain(losses: Array, others: Array, weights: Array) -> tuple[float, float]:
@@ -128,8 +130,8 @@ def choose_strength(
     """Walk from a first penalty to one whose left-out losses are clearly less, and stay where none is.
 
     Steps are half decades: to stronger penalties while each is clearly better than the one before, or else to weaker
-    ones; then a quarter of a decade to either side. Clearly better is by more than one standard error of the mean
-    difference over rows, and by more than a thousandth of the loss. Three to seven candidates are usual.
+    ones; then a quarter of a decade to either side. Clearly better is by more than two standard errors of the mean
+    difference over rows and a thousandth of the loss, and in no other loss worse. Four to seven candidates are usual.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def choose_strength(
         Takes a penalty alpha and returns scores (n, k) of rows, each as if it had been left out; always of the same
         rows.
     judge : callable
-        Takes such scores and returns losses (n,).
+        Takes such scores and returns losses (n, q). The first decides; the mean of none of the others may grow.
     weights : ndarray (n,)
         How many rows each one stands for.
     first : float, above 0
@@ -158,7 +160,7 @@ def choose_strength(
 
     >>> import numpy as np
     >>> noise = np.random.default_rng(0).normal(1.0, 0.1, (1000, 1))
-    >>> found = choose_strength(lambda alpha: noise + np.log10(alpha / 20.0) ** 2, np.ravel, np.ones(1000), 0.5)
+    >>> found = choose_strength(lambda a: noise + np.log10(a / 20.0) ** 2, lambda scores: scores, np.ones(1000), 0.5)
     >>> round(found.strength, 1), len(found.losses)
     (15.8, 7)
     """
@@ -187,15 +189,17 @@ class _Search:
         return self.losses[i]
 
     def mean(self, i: int) -> float:
-        """Return the mean loss; of no rows it is 0."""
-        return float(self.weights @ self.at(i)) / (float(self.weights.sum()) or 1.0)
+        """Return the mean of the first loss; of no rows it is 0."""
+        return float(self.weights @ self.at(i)[:, 0]) / (float(self.weights.sum()) or 1.0)
 
     def is_better(self, i: int, here: int) -> bool:
         """Whether one candidate is clearly better than another."""
         if abs(i) > _FARTHEST:
             return False
-        gain, error = paired_gain(self.at(here), self.at(i), self.weights)
-        return gain > max(_CERTAINTY * error, _WORTH * self.mean(here))
+        gains = [paired_gain(old, new, self.weights) for old, new in zip(self.at(here).T, self.at(i).T)]
+        gain, error = gains[0]
+        is_clear = gain > max(_CERTAINTY * error, _WORTH * self.mean(here))
+        return is_clear and all(other > -_ROUNDING for other, _ in gains[1:])
 
     def walk(self, i: int, step: int) -> int:
         """Return where steps in one direction come to rest."""
