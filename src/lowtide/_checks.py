@@ -87,7 +87,7 @@ def _left_in_groups(root: str, path: str, limit: str, usage: str, cache: str) ->
     left, folder = [], PurePosixPath(path)
     for group in (folder, *folder.parents):
         # Inside a container the path may be one of the host's, and its own group is at the root.
-        base = f"{root}/{str(group).lstrip('/')}"
+        base = root + ("" if group == group.parent else str(group))
         most, used = (next(iter(_lines(f"{base}/{name}")), "max").strip() for name in (limit, usage))
         if most.isdigit() and used.isdigit() and int(most) < _NO_LIMIT:
             spare = [int(line.split()[1]) for line in _lines(f"{base}/memory.stat") if line.startswith(f"{cache} ")]

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from lowtide import KernelClassifier, KernelRegressor
-from lowtide.learners import training
+from lowtide.learners import ridge
 
 CASES = [(k, weighted, intercept) for k in (2, 3) for weighted in (False, True) for intercept in (True, False)]
 
@@ -122,7 +122,7 @@ def test_squared_hinge_agrees_with_linear_svc(k):
 
 @pytest.mark.parametrize("side", ["codes", "full"])
 def test_float32_factor_is_refined(side, monkeypatch):
-    monkeypatch.setattr(training, "_SMALL_PROBLEM", 1)
+    monkeypatch.setattr(ridge, "_SMALL_PROBLEM", 1)
     X, y = classes(n=400)
     model = KernelClassifier(n_components=64, C=1.0, train_on=side, predict_on=side, random_state=0).fit(X, y)
     D = decoded(model, X, side)

@@ -1,9 +1,9 @@
-"""C="auto" and alpha="auto": the choice is the best of its grid, read on the side that predicts."""
+"""C="auto" and alpha="auto": left-out losses decide, read on the side that predicts."""
 
 import numpy as np
 import pytest
 from learners.samples import classes, curve, decoded, encoder, signs, weights
-from reference.learner_objectives import held_out_errors, leave_one_out_errors
+from reference.learner_objectives import ridge
 from sklearn.datasets import load_digits
 
 from lowtide import KernelClassifier, KernelRegressor
@@ -11,8 +11,9 @@ from lowtide.learners import training
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
-from lowtide.learners.ridge import NormalEquations
-from lowtide.learners.training import held_out_alpha, leave_one_out_alpha, lowest
+from lowtide.learners.smooth import Objective, minimize
+from lowtide.learners.strength import choose_strength, class_losses, squared_losses
+from lowtide.learners.training import lowest
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
 
@@ -26,74 +27,61 @@ def problem_on(X, T, s, sides, fit_intercept=True, n_components=16):
     return Problem(designs[train], designs[predict], T, s, fit_intercept), dense[train], dense[predict]
 
 
-def equations_of(problem):
-    return NormalEquations.of(problem)
-
-
-def grid(D, s):
-    """Half decades around the mean diagonal of the Gram matrix, as documented."""
-    return np.mean(s @ D**2) * 10.0 ** np.arange(-6.0, 1.5, 0.5)
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("sides", SIDES, ids="-".join)
-def test_leave_one_out_choice_is_the_best_by_brute_force(sides, weighted, fit_intercept):
-    X, y = classes(n=40, k=3)
-    s = weights(len(X)) if weighted else None
-    problem, D, Z = problem_on(X, signs(y), s, sides, fit_intercept)
-    alphas = grid(D, problem.weights)
-    errors = leave_one_out_errors(D, Z, problem.targets, problem.weights, alphas, fit_intercept)
-    chosen = leave_one_out_alpha(equations_of(problem), problem)
-    np.testing.assert_allclose(chosen, alphas[np.argmin(errors)], rtol=1e-9)
-
-
-def test_leave_one_out_does_not_depend_on_blocks(monkeypatch):
-    X, y = curve(n=50)
-    problem, _, _ = problem_on(X, y[:, None], None, ("codes", "full"))
-    whole = leave_one_out_alpha(equations_of(problem), problem)
-    monkeypatch.setattr(training, "_BLOCK_VALUES", 7 * 16)
-    assert leave_one_out_alpha(equations_of(problem), problem) == whole
+def left_out_by_hand(D, Z, T, s, alpha, fit_intercept=True):
+    """Scores on the side Z, each from a fit on all other rows of D."""
+    out = np.empty_like(T)
+    for i in range(len(D)):
+        rest = np.arange(len(D)) != i
+        w, b = ridge(D[rest], T[rest], s[rest], alpha, fit_intercept)
+        out[i] = Z[i] @ w + b
+    return out
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sides", SIDES, ids="-".join)
-def test_held_out_choice_is_the_best_by_brute_force_on_half_of_the_columns(sides, weighted):
-    X, y = classes(n=120, k=3)
+@pytest.mark.parametrize("n_components", [16, 96])
+def test_auto_chooses_as_left_out_fits_do(sides, weighted, n_components):
+    X, y = classes(n=60, k=3)
     s = weights(len(X)) if weighted else None
-    problem, D, Z = problem_on(X, signs(y), s, sides)
-    held = np.sort(np.random.default_rng(5).choice(120, size=12, replace=False))
-    half = [0, 1, 4, 5, 8, 9, 12, 13]
-    alphas = grid(D, problem.weights)
-    errors = held_out_errors(
-        np.sqrt(2) * D[:, half], np.sqrt(2) * Z[:, half], problem.targets, problem.weights, held, alphas
+    train_on, predict_on = sides
+    how = {"train_on": train_on, "predict_on": predict_on, "gamma": 0.1, "n_components": n_components}
+    model = KernelClassifier(C="auto", random_state=0, **how).fit(X, y, sample_weight=s)
+    D, Z = decoded(model, X, train_on), decoded(model, X, predict_on)
+    share = np.ones(60) if s is None else s / s.mean()
+    choice = choose_strength(
+        lambda alpha: left_out_by_hand(D, Z, signs(y), np.ones(60) if s is None else s, alpha),
+        lambda scores: class_losses(scores, y, np.ones(60) if s is None else s),
+        share,
+        0.5,
     )
-    assert sum(np.diff(np.sign(np.diff(errors))) > 0) <= 1  # one valley, or the walk may end in the lesser one
-    chosen = held_out_alpha(equations_of(problem), problem, np.random.default_rng(5))
-    np.testing.assert_allclose(chosen, alphas[np.argmin(errors)], rtol=1e-9)
+    assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
 
 
-def test_held_out_choice_is_near_the_best_on_all_columns():
-    X, y = load_digits(return_X_y=True)
-    problem, D, Z = problem_on(X / 16, signs(y), None, ("codes", "codes"), n_components=512)
-    held = np.sort(np.random.default_rng(5).choice(len(X), size=len(X) // 10, replace=False))
-    alphas = grid(D, problem.weights)
-    errors = held_out_errors(D, Z, problem.targets, problem.weights, held, alphas)
-    chosen = held_out_alpha(equations_of(problem), problem, np.random.default_rng(5))
-    assert abs(np.argmin(errors) - np.argmin(np.abs(alphas - chosen))) <= 1
+def test_auto_of_a_regressor_chooses_as_left_out_fits_do():
+    X, y = curve(n=60)
+    how = {"n_components": 16, "alpha": "auto", "train_on": "full", "predict_on": "codes", "random_state": 0}
+    model = KernelRegressor(**how).fit(X, y)
+    D, Z = decoded(model, X, "full"), decoded(model, X, "codes")
+    choice = choose_strength(
+        lambda alpha: left_out_by_hand(D, Z, y[:, None], np.ones(60), alpha),
+        lambda scores: squared_losses(scores, y[:, None]),
+        np.ones(60),
+        1.0,
+    )
+    assert model.alpha_ == pytest.approx(choice.strength, rel=1e-9)
 
 
-def test_held_out_choice_leaves_the_sums_alone():
+@pytest.mark.parametrize("n_components", [16, 256])
+def test_repeated_rows_choose_as_weighted_ones(n_components):
     X, y = classes(n=60)
-    problem, _, _ = problem_on(X, signs(y), weights(len(X)), ("codes", "codes"))
-    equations, before = equations_of(problem), equations_of(problem)
-    held_out_alpha(equations, problem, np.random.default_rng(0))
-    for name in ("gram", "cross", "row_sum", "target_sum", "weight"):
-        np.testing.assert_array_equal(getattr(equations, name), getattr(before, name))
+    count = 1 + np.arange(60) % 3
+    model = KernelClassifier(n_components=n_components, C="auto", gamma=0.1, random_state=0)
+    weighted = model.fit(X, y, sample_weight=count).C_
+    assert weighted == pytest.approx(model.fit(np.repeat(X, count, axis=0), np.repeat(y, count)).C_, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_held_out_choice_needs_no_rows_to_spare(n):
+def test_a_choice_needs_no_rows_to_spare(n):
     X, y = curve(n=n)
     model = KernelRegressor(n_components=256, alpha="auto", random_state=0).fit(X, y)
     assert np.all(np.isfinite(model.predict(X)))
@@ -121,17 +109,6 @@ def test_auto_is_the_plain_fit_at_the_chosen_strength(n_components):
     assert plain.C_ == auto.C_
 
 
-def test_leave_one_out_is_used_for_few_features_and_a_tenth_for_many(monkeypatch):
-    used = []
-    for name in ("leave_one_out_alpha", "held_out_alpha"):
-        real = getattr(training, name)
-        monkeypatch.setattr(training, name, lambda *a, real=real, name=name: used.append(name) or real(*a))
-    X, y = curve(n=100)
-    for n_components in (32, 256):
-        KernelRegressor(n_components=n_components, alpha="auto", random_state=0).fit(X, y)
-    assert used == ["leave_one_out_alpha", "held_out_alpha"]
-
-
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_smooth_choice_is_the_best_of_two_folds(loss):
     X, y = classes(n=80, k=3)
@@ -144,10 +121,8 @@ def test_smooth_choice_is_the_best_of_two_folds(loss):
     def error(C):
         total = 0.0
         for held, rest in (halves, halves[::-1]):
-            fitted = training.fit_smooth(
-                problem.take(np.sort(rest)), loss, 2 * C, None, start=None, max_iter=1000, tolerance=1e-4,
-                each_iteration=None,
-            )[0]  # fmt: skip
+            objective = Objective(problem.take(np.sort(rest)), loss, 2 * C)
+            fitted = minimize(objective, start=None, max_iter=1000, tolerance=1e-4, goal=1e-10)
             seen = problem.take(np.sort(held))
             scores = seen.predict.matmul(fitted.coef) + fitted.intercept
             total += loss.value_and_gradient(scores, seen.targets, seen.weights)[0]
@@ -188,14 +163,4 @@ def test_codes_at_prediction_call_for_stronger_regularization_than_the_full_side
             for seed in range(8)
         ]
         strengths[side] = -np.mean(np.log10(choices))
-    assert strengths["codes"] > strengths["full"] + 0.5
-
-
-def test_auto_reads_the_predicting_side():
-    X, y = curve(n=60)
-    model = KernelRegressor(n_components=16, alpha="auto", train_on="full", predict_on="codes", random_state=0)
-    model.fit(X, y)
-    D, Z = decoded(model, X, "full"), decoded(model, X, "codes")
-    alphas = grid(D, np.ones(len(X)))
-    errors = leave_one_out_errors(D, Z, y[:, None], np.ones(len(X)), alphas)
-    np.testing.assert_allclose(model.alpha_, alphas[np.argmin(errors)], rtol=1e-6)
+    assert strengths["codes"] > strengths["full"] + 0.25

@@ -67,26 +67,3 @@ class Objective:
         found = minimize(self.value, start, jac=self.gradient, hess=self.hessian, method="trust-exact", options=options)
         W = found.x.reshape(self.penalized.shape)
         return W[:-1], W[-1]
-
-
-def leave_one_out_errors(D, Z, T, s, alphas, fit_intercept=True):
-    """Weighted squared error of each row, read on the side Z, from a fit on all other rows of D; one sum an alpha."""
-    errors = []
-    for alpha in alphas:
-        total = 0.0
-        for i in range(len(D)):
-            rest = np.arange(len(D)) != i
-            w, b = ridge(D[rest], T[rest], s[rest], alpha, fit_intercept)
-            total += s[i] * np.sum((T[i] - Z[i] @ w - b) ** 2)
-        errors.append(total)
-    return np.array(errors)
-
-
-def held_out_errors(D, Z, T, s, held, alphas, fit_intercept=True):
-    """Weighted squared error of the held rows, read on the side Z, from a fit on the rest of D; one an alpha."""
-    rest = np.setdiff1d(np.arange(len(D)), held)
-    errors = []
-    for alpha in alphas:
-        w, b = ridge(D[rest], T[rest], s[rest], alpha, fit_intercept)
-        errors.append(s[held] @ np.sum((T[held] - Z[held] @ w - b) ** 2, axis=1))
-    return np.array(errors)

@@ -28,7 +28,7 @@ from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
 from lowtide.learners.rules import ArgMax
 from lowtide.learners.smooth import MinibatchSteps
-from lowtide.learners.strength import brier_losses
+from lowtide.learners.strength import class_losses
 from lowtide.learners.training import (
     FORMS,
     RidgeFit,
@@ -309,7 +309,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if loss.has_normal_equations:
             rows = CalibrationRows.with_more(None, problem)
-            fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _brier)
+            fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
             solution, alpha = fit(problem, "auto" if self.C == "auto" else 0.5 / self.C, lambda: rows)
             self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
             self.decision_ = self._ridge_decision(solution, rows, sides, found.classes)
@@ -490,6 +490,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return float(super().score(X, y, sample_weight))
 
 
-def _brier(scores: Array, rows: Problem) -> Array:
+def _class_losses(scores: Array, rows: Problem) -> Array:
     """Return what left-out scores of classes are judged by."""
-    return brier_losses(scores, rows.labels, rows.weights)
+    return class_losses(scores, rows.labels, rows.weights)

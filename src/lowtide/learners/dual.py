@@ -313,13 +313,7 @@ class IterativeSystem:
         both = np.column_stack([right, signs])
         found, n_iter, converged = self._descend(product, preconditioner, both, right.shape[1])
         coef, solved = found[:, : right.shape[1]], found[:, right.shape[1] :]
-        probed: dict[str, Any] = {
-            "signs": signs,
-            "solved": solved,
-            "mean": row_mean,
-            "alpha": alpha,
-            "weight": sums.weight,
-        }
+        probed: dict[str, Any] = {"signs": signs, "solved": solved, "mean": row_mean, "weight": sums.weight}
         leverages = partial(_trace_leverages, alpha=alpha, **probed)
         intercept = target_mean - row_mean @ coef
         return RidgeSolution(coef, intercept, "iterative", leverages, n_iter, converged)

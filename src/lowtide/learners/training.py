@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import available_memory, check_memory, fail
 from lowtide.learners.calibration import CalibrationRows
@@ -119,7 +121,11 @@ class RidgeFit:
         else:
             kept = sample()
             landmarks = kept.rows.take(slice(n_landmarks(problem.shape[0])))
-            solve = IterativeSystem(problem, landmarks, kind, self.tolerance, self.max_iter).solve
+            steps = IterativeSystem(problem, landmarks, kind, self.tolerance, self.max_iter)
+
+            def solve(alpha: float) -> RidgeSolution:
+                return self._told(steps.solve(alpha))
+
             if alpha == "auto":
                 # Rows enough for the choice have a kernel matrix that is soon factorized, on all columns.
                 few = kept.first(_CHOICE_ROWS)
@@ -137,6 +143,15 @@ class RidgeFit:
             remedy = "Take 'iterative', or load the rows as Codes."
             raise fail(self.owner, "solver must not be 'dual' for many rows that are not in memory", "dual", remedy)
         return cast(Form, self.solver)
+
+    def _told(self, solution: RidgeSolution) -> RidgeSolution:
+        """Return the solution, and warn when it is not one yet."""
+        if not solution.is_converged:
+            where = f"max_iter={self.max_iter}" if solution.n_iter >= self.max_iter else "what rounding allows"
+            change = "Raise max_iter, tol or the regularization."
+            text = f"Conjugate gradients stopped at {where} before the error fell below tol={self.tolerance}. {change}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=7)  # the caller of fit, past scikit-learn's wrapper
+        return solution
 
     def _chosen(
         self, tried: Callable[[float], RidgeSolution], solve: Callable[[float], RidgeSolution], kept: CalibrationRows
@@ -425,7 +440,7 @@ def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array
     def solve(right: Array) -> Array:
         return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
 
-    traces = _traces(problem, many, means, solve, random_signs(len(coef), repeats * coef.shape[1]))
+    traces = _traces(problem, np.sqrt(many) * random_signs(len(many), many.shape[1]), means, solve)
     own, other = (trace.reshape(repeats, -1) for trace in traces)
     count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
     # Each row stands for 1 / share of them.
@@ -439,16 +454,17 @@ def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
     return np.maximum(alpha, ratio)
 
 
-def _traces(
-    problem: Problem, weight: Array, mean: Array, solve: Callable[[Array], Array], signs: Array
-) -> tuple[Array, Array]:
-    """Return estimates of tr A^-1 X'SX, and of tr A^-1 Z'SX with the predicting side Z, one a column of signs."""
+def _traces(problem: Problem, probes: Array, mean: Array, solve: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Return estimates of tr A^-1 X'SX, and of tr A^-1 X'SZ with the predicting side Z, one a column of probes.
+
+    Probes are S^1/2 times signs: e' S^1/2 X A^-1 X' S^1/2 e is the first trace on average.
+    """
     train = _Centered(problem.train, mean)
-    weighted = weight * train.matmul(signs)
-    own = np.sum(signs * solve(train.rmatmul(weighted)), axis=0)
+    solved = solve(train.rmatmul(probes))
+    own = np.sum(probes * train.matmul(solved), axis=0)
     if problem.predict is problem.train:
         return own, own
-    return own, np.sum(signs * solve(_Centered(problem.predict, mean).rmatmul(weighted)), axis=0)
+    return own, np.sum(probes * _Centered(problem.predict, mean).matmul(solved), axis=0)
 
 
 def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
