@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
@@ -10,20 +11,24 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
+from threadpoolctl import threadpool_limits
 
 import lowtide as lt
 from benchmarks.datasets import load
 from benchmarks.peers.duel import Duel
 
-__all__ = ["DUELS", "GAMMA", "mnist", "our_model", "peer_model"]
+__all__ = ["DUELS", "GAMMA", "LARGE", "mnist", "our_model", "peer_model"]
 
 COMPONENTS, GAMMA = 4096, 0.02
 ITERATIONS = 20
 # Rows of the fits whose peers would take minutes with all.
 SOME = 10_000
+# Rows of the fits with more components than rows, and components of the fit where both are many.
+FEW, LARGE = 3000, 65_536
 Side = Callable[[], object]
 
 
@@ -113,6 +118,42 @@ def _fit_exact(what: str) -> tuple[Side, Side]:
     return partial(ours.predict, X_test), partial(theirs.predict, X_test)
 
 
+def _at_best_threads(fit: Side) -> Side:
+    """Run with as many threads of BLAS as are fastest: one, or all."""
+    seconds = {}
+    for limit in (1, None):
+        with threadpool_limits(limit, user_api="blas"):
+            start = time.perf_counter()
+            fit()
+            seconds[limit] = time.perf_counter() - start
+    best = min(seconds, key=seconds.__getitem__)
+
+    def run() -> object:
+        with threadpool_limits(best, user_api="blas"):
+            return fit()
+
+    return run
+
+
+def _fit_wide(n_components: int, peer: str) -> tuple[Side, Side]:
+    """Few rows of many components, against exact kernels of the same rows."""
+    X, _, y, _ = mnist()
+    X, y = X[:FEW], y[:FEW]
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=n_components, random_state=0)
+    if peer == "svc":
+        theirs = partial(SVC(gamma=GAMMA).fit, X, y)
+    else:
+        targets = np.where(y[:, None] == np.unique(y), 1.0, -1.0).astype(np.float32)
+        theirs = partial(KernelRidge(alpha=0.5, kernel="rbf", gamma=GAMMA).fit, X, targets)
+    return partial(ours.fit, X, y), _at_best_threads(theirs)
+
+
+def _fit_large() -> tuple[Side, Side]:
+    X, _, y, _ = mnist()
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=LARGE, random_state=0)
+    return partial(ours.fit, X, y), partial(SVC(gamma=GAMMA).fit, X, y)
+
+
 DUELS = [
     Duel(
         "fit-squared",
@@ -147,6 +188,27 @@ DUELS = [
             ("logistic", 30_000, 1024),
             ("squared_hinge", 30_000, 1024),
         )
+    ),
+    *(
+        Duel(
+            f"fit-wide-{m // 1024}k-{peer}",
+            f"squared, {FEW:,} digits, m={m}",
+            name,
+            partial(_fit_wide, m, peer),
+            must=must,
+            repeats=3,
+        )
+        for m, must in ((16_384, 1.0), (65_536, 1 / 3))
+        for peer, name in (("svc", 'SVC(kernel="rbf")'), ("ridge", 'KernelRidge(kernel="rbf")'))
+    ),
+    Duel(
+        "fit-large",
+        f"squared, MNIST 60,000, m={LARGE}, 1 bit",
+        'SVC(kernel="rbf")',
+        _fit_large,
+        must=5,
+        repeats=1,
+        warm=False,
     ),
     Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, must=15, goal=30),
     Duel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-__all__ = ["blocks_peak_mb", "encoding_peak_mb", "fit_peaks_mb", "store_peak_mb"]
+__all__ = ["blocks_peak_mb", "encoding_peak_mb", "fit_peaks_mb", "large_fit", "store_peak_mb", "wide_peak_mb"]
 
 _MEASURE = """
 import pathlib
@@ -49,6 +49,32 @@ forget_the_peak_so_far()
 before = status("VmRSS")
 model.fit(X, y)
 print(status("VmHWM") - before)
+"""
+)
+
+
+_LARGE = (
+    _MEASURE
+    + """
+import sys
+import lowtide as lt
+from benchmarks.peers import learning
+
+X, X_test, y, y_test = learning.mnist()
+model = lt.KernelClassifier(gamma=learning.GAMMA, n_components=learning.LARGE, random_state=0).fit(X, y)
+print(status("VmHWM"), 100 * model.score(X_test, y_test))
+"""
+)
+
+_WIDE = (
+    _MEASURE
+    + """
+import numpy as np
+import lowtide as lt
+
+X = np.random.default_rng(0).standard_normal((100, 64), dtype=np.float32)
+model = lt.KernelClassifier(gamma=1 / 64, n_components=10_000_000, random_state=0).fit(X, X[:, 0] > 0)
+print(status("VmHWM"))
 """
 )
 
@@ -117,6 +143,22 @@ def fit_peaks_mb() -> tuple[float, float]:
     return _run(_FIT, "lowtide"), _run(_FIT, "peer")
 
 
+def large_fit() -> tuple[float, float]:
+    """Return the peak of a process that fits MNIST with 65,536 one-bit components, in MB, and its test accuracy."""
+    peak, accuracy = _figures(_LARGE)
+    return peak, accuracy
+
+
+def wide_peak_mb() -> float:
+    """Return the peak of a process that fits 100 rows of ten million one-bit components."""
+    return _run(_WIDE)
+
+
 def _run(script: str, *arguments: str) -> float:
+    (figure,) = _figures(script, *arguments)
+    return figure
+
+
+def _figures(script: str, *arguments: str) -> list[float]:
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    return [float(each) for each in done.stdout.split()]
