@@ -15,7 +15,6 @@ from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan
 from lowtide.learners.losses import Logistic, SquaredHinge
 from lowtide.learners.ridge import NormalEquations, choose_form
 from lowtide.learners.smooth import Objective, minimize
-from lowtide.learners.training import left_out_ridge_scores
 
 FORMS = ("primal", "dual", "iterative")
 
@@ -76,7 +75,7 @@ def test_left_out_scores_are_those_of_fits_without_the_row(sides, fit_intercept,
     primal = NormalEquations.of(problem).solve(0.5, fit_intercept=fit_intercept)
     dual = DualSystem.of(problem, exact=True).solve(0.5, exact=True)
     for solution in (primal, dual):
-        found = left_out_ridge_scores(problem, np.arange(40), solution, problem.weights)
+        found = solution.left_out(problem, np.arange(40), problem.weights)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
@@ -168,7 +167,7 @@ def test_conditioned_steps_are_fewer_and_lead_to_the_same_minimum(monkeypatch):
     assert plain.converged
     assert conditioned.converged
     assert conditioned.n_iter < 0.7 * plain.n_iter
-    # The penalty curves by 1 / (C S) at least, so a gradient of 1e-7 leaves the weights 1e-7 C S off, in each of the two.
+    # The penalty curves by 1 / (C S) at least, so a gradient of 1e-7 leaves each of the two 1e-7 C S off.
     off = 2 * 1e-7 * 10.0 * problem.total_weight
     np.testing.assert_allclose(conditioned.coef, plain.coef, rtol=0, atol=off)
     start = np.vstack([plain.coef, plain.intercept])

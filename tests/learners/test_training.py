@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, decoded, encoder, signs, weights
+from learners.samples import classes, curve, decoded, encoder, one_hot, signs, weights
 from reference.learner_objectives import ridge
 from sklearn.datasets import load_digits
 
@@ -12,8 +12,7 @@ from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
 from lowtide.learners.smooth import Objective, minimize
-from lowtide.learners.strength import choose_strength, class_losses, squared_losses
-from lowtide.learners.training import lowest
+from lowtide.learners.strength import choose_strength, class_losses, lowest, squared_losses
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
 
@@ -110,26 +109,26 @@ def test_auto_is_the_plain_fit_at_the_chosen_strength(n_components):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-def test_smooth_choice_is_the_best_of_two_folds(loss):
+def test_smooth_choice_is_that_of_scores_of_left_out_halves(loss):
     X, y = classes(n=80, k=3)
-    targets = (y[:, None] == np.arange(3)).astype(float) if loss == "logistic" else signs(y)
-    problem, _, _ = problem_on(X, targets, weights(len(X)), ("codes", "full"))
+    s = weights(len(X))
+    targets = one_hot(y) if loss == "logistic" else signs(y)
+    problem, _, _ = problem_on(X, targets, s, ("codes", "full"))
     loss = LOSSES.resolve(loss)
-    chosen, _ = training._choose_inverse_strength(problem, loss, np.random.default_rng(2), None, 1000, 1e-4)
-    halves = np.array_split(np.random.default_rng(2).permutation(80), 2)
+    labeled = problem.relabel(lambda labels, weight: (y, weight), loss.targets(3))
+    chosen, _ = training._choose_inverse_strength(labeled, loss, np.random.default_rng(2), None, 20_000, 1e-9)
+    halves = [np.sort(half) for half in np.array_split(np.random.default_rng(2).permutation(80), 2)]
 
-    def error(C):
-        total = 0.0
+    def left_out(penalty):
+        scores = np.empty_like(targets)
         for held, rest in (halves, halves[::-1]):
-            objective = Objective(problem.take(np.sort(rest)), loss, 2 * C)
-            fitted = minimize(objective, start=None, max_iter=1000, tolerance=1e-4, goal=1e-10)
-            seen = problem.take(np.sort(held))
-            scores = seen.predict.matmul(fitted.coef) + fitted.intercept
-            total += loss.value_and_gradient(scores, seen.targets, seen.weights)[0]
-        return total
+            objective = Objective(problem.take(rest), loss, 2.0 / penalty)
+            fitted = minimize(objective, start=None, max_iter=4000, tolerance=1e-9)
+            scores[held] = problem.take(held).predict.matmul(fitted.coef) + fitted.intercept
+        return scores
 
-    candidates = 10.0 ** np.arange(-2.0, 3.0)
-    assert chosen == candidates[np.argmin([error(C) for C in candidates])]
+    expected = choose_strength(left_out, lambda scores: class_losses(scores, y, s), s / s.mean(), 1.0)
+    assert chosen == pytest.approx(1.0 / expected.strength, rel=1e-9)
 
 
 def test_zero_weights_do_not_move_the_choice():

@@ -21,7 +21,7 @@ from lowtide.learners.decision import Decision, RightWeights, Side
 from lowtide.learners.design import Design, encoded_design, is_source
 from lowtide.learners.learner import Learner
 from lowtide.learners.rules import ArgMax
-from lowtide.learners.training import lowest
+from lowtide.learners.strength import lowest
 
 Array = NDArray[Any]
 _ROLES = ("both", "source", "target")

@@ -27,16 +27,9 @@ from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, repo
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
 from lowtide.learners.rules import ArgMax
-from lowtide.learners.smooth import MinibatchSteps
+from lowtide.learners.smooth import MinibatchSteps, left_out_scores
 from lowtide.learners.strength import class_losses
-from lowtide.learners.training import (
-    FORMS,
-    RidgeFit,
-    check_sums,
-    fit_smooth,
-    left_out_ridge_scores,
-    left_out_scores,
-)
+from lowtide.learners.training import FORMS, RidgeFit, check_sums, fit_smooth
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
@@ -334,7 +327,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Return the decision of a closed-form solution, calibrated on some of its rows."""
         assert kept is not None
         rows, unit = kept.for_scores(solution.coef.shape[1])
-        scores = left_out_ridge_scores(rows, kept.places[: len(rows.labels)], solution, unit)
+        scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
         return self._calibrated(solution.coef, solution.intercept, scores, rows, sides, classes)
 
     def _smooth_decision(

@@ -35,6 +35,10 @@ _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
 _SMALL_PROBLEM = 1 << 24
 # Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
 LEVERAGE_PROBES = 16
+# Up to so many rows leverages are exact; up to the second where there are as many features. One less a leverage is not
+# trusted below the last.
+_EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
+LEAST_REST = 0.01
 # Up to this order one thread factorizes about as fast as two, and much faster than two on a busy machine.
 _ONE_THREAD_ORDER = 6000
 # Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
@@ -74,6 +78,25 @@ class RidgeSolution:
     leverages: Callable[..., Leverages]
     n_iter: int = 1
     is_converged: bool = True
+
+    def left_out(self, rows: Problem, places: Array, unit: float | Array = 1.0) -> Array:
+        """Return scores (n, k) on the side that predicts, each as if its row had been left out.
+
+        f_i - g_i e_i / (1 - h_i), e_i the residual, h_i and g_i the leverages s (1/S + x_i' A^-1 x_i) and
+        s (1/S + z_i' A^-1 x_i) of a row of weight s with the sides x and z, A = X'SX + alpha I of centered rows. They
+        are exact for few rows, and for more where there are features enough to nearly pass through them. Else only
+        their means are taken, which is generalized cross-validation.
+
+        `rows` may be some of those that the solution is of, at these places among them, and `unit` is the weight s of
+        one, or of each.
+        """
+        exact = len(places) <= max(_EXACT_ROWS, min(rows.shape[1], _MOST_EXACT_ROWS))
+        own, other, doubt = self.leverages(rows, places, exact)
+        # 1 - h is not trusted below two of its standard errors.
+        rest = np.maximum(1.0 - unit * own, np.maximum(2.0 * unit * doubt, LEAST_REST))
+        seen = rows.train.matmul(self.coef) + self.intercept
+        scores = seen if rows.predict is rows.train else rows.predict.matmul(self.coef) + self.intercept
+        return np.asarray(scores - (unit * other / rest)[:, None] * (rows.targets - seen))
 
 
 @dataclass

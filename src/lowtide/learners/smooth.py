@@ -1,4 +1,4 @@
-"""Smooth losses: minimized by L-BFGS over sums of the rows' parts, or in small steps as rows come."""
+"""Smooth losses: minimized by L-BFGS over sums of parts, or in small steps; and what rows left out would score."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
+from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.ridge import ErrorSum, linear_algebra
+from lowtide.learners.ridge import linear_algebra
 
 Array = NDArray[Any]
 # Told after every iteration: it may ask for the stacked weights and intercept, ((m + 1) k,).
@@ -29,6 +30,10 @@ _MOST_POLISHING = 30
 # Rows of a small step, and the longest.
 _BATCH = 64
 _LARGEST_RATE = 0.5
+# Random vectors that traces are read from, and conjugate gradients that are good enough for these.
+_PROBES = 8
+_CG_STEPS = 25
+_CG_PRECISION = 1e-3
 
 
 @dataclass
@@ -212,12 +217,6 @@ def _polished(
     return theta, gradient
 
 
-def held_out_loss(part: Problem, coef: Array, intercept: Array, loss: Loss) -> ErrorSum:
-    """Return sum_i s_i loss_i."""
-    scores = part.predict.matmul(coef) + intercept
-    return ErrorSum(loss.value_and_gradient(scores, part.targets, part.weights)[0])
-
-
 class MinibatchSteps:
     """AdaGrad on |w|^2 / (2 C S) + (1/S) sum_i s_i loss_i, S the weight seen so far; `parameters` (m + 1, k) end in b.
 
@@ -253,3 +252,103 @@ class MinibatchSteps:
         gradient[-1] = slope.sum(axis=0) if batch.fit_intercept else 0.0
         self._squares += gradient**2
         self.parameters -= self._rate * gradient / np.sqrt(self._squares)
+
+
+def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
+    """Return scores (n, k) of a smooth loss, each as if its row had been left out.
+
+    Near its minimum the loss of a row is that of ridge regression, with the weight q = loss''/2 and the residual
+    -loss'/loss'' in each column, so f_i - g e_i / (1 - h) as in `RidgeSolution.left_out` holds with these; rows without
+    curvature, beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and
+    h and g are means over all rows and columns, which a few probes give well.
+
+    `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
+    """
+    seen = problem.train.matmul(coef) + intercept
+    curvature = loss.curvature(seen, problem.targets)
+    slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
+    residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
+    return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
+
+
+@dataclass(frozen=True)
+class _Centered:
+    """A design less a mean row: one mean (m, 1), or a mean a column of the operand; float32 will do for traces."""
+
+    design: Design
+    mean: Array
+
+    def matmul(self, P: Array) -> Array:
+        dtype = product_dtype(*self.design.shape)
+        return self.design.matmul(np.ascontiguousarray(P, dtype=dtype)) - np.sum(self.mean * P, axis=0)
+
+    def rmatmul(self, R: Array) -> Array:
+        dtype = product_dtype(*self.design.shape)
+        return self.design.rmatmul(np.ascontiguousarray(R, dtype=dtype)) - self.mean * R.sum(axis=0)
+
+
+def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array, C: float, share: float) -> float:
+    """Return g / (1 - h) of rows with the curvature of a loss, means over those that have some."""
+    weight = problem.weights[:, None] * (0.5 * curvature)
+    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
+    pull = _Centered(problem.train, mean).rmatmul(weight * residual)
+    repeats = max(2, -(-_PROBES // coef.shape[1]))
+    alphas, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
+    rows = _Centered(problem.train, means)
+
+    def solve(right: Array) -> Array:
+        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
+
+    traces = _traces(problem, np.sqrt(many) * random_signs(len(many), many.shape[1]), means, solve)
+    own, other = (trace.reshape(repeats, -1) for trace in traces)
+    count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
+    # Each row stands for 1 / share of them.
+    return _shift(own, other, problem.fit_intercept, max(count, 1.0) / share)
+
+
+def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
+    """Return alpha of each column: X'S e = alpha w at the minimum, and like a larger one where L-BFGS was stopped."""
+    force, size = np.linalg.norm(pull, axis=0), np.linalg.norm(coef, axis=0)
+    ratio = np.divide(force, size, out=np.full_like(force, alpha), where=size > 0)
+    return np.maximum(alpha, ratio)
+
+
+def _traces(problem: Problem, probes: Array, mean: Array, solve: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Return estimates of tr A^-1 X'SX, and of tr A^-1 X'SZ with the predicting side Z, one a column of probes.
+
+    Probes are S^1/2 times signs: e' S^1/2 X A^-1 X' S^1/2 e is the first trace on average.
+    """
+    train = _Centered(problem.train, mean)
+    solved = solve(train.rmatmul(probes))
+    own = np.sum(probes * train.matmul(solved), axis=0)
+    if problem.predict is problem.train:
+        return own, own
+    return own, np.sum(probes * _Centered(problem.predict, mean).matmul(solved), axis=0)
+
+
+def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
+    """Return g / (1 - h) from traces (repeats, columns); 1 - h is not trusted below two of its standard errors."""
+    base = own.shape[1] if fit_intercept else 0
+    h, g = ((base + float(trace.mean(axis=0).sum())) / count for trace in (own, other))
+    error = float(np.sqrt(np.sum(np.var(own, axis=0, ddof=1)) / len(own))) / count
+    return g / max(1.0 - h, 2.0 * error, LEAST_REST)
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
+    """Return an approximate solution of every column, good for a trace."""
+    solution, residual = np.zeros_like(right), right.copy()
+    direction, square = residual.copy(), np.sum(residual**2, axis=0)
+    enough = _CG_PRECISION**2 * square
+    for _ in range(_CG_STEPS):
+        if np.all(square <= enough):
+            break
+        image = product(direction)
+        curvature = np.sum(direction * image, axis=0)
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
+        solution += step * direction
+        residual -= step * image
+        previous, square = square, np.sum(residual**2, axis=0)
+        direction = residual + np.divide(square, previous, out=np.zeros_like(square), where=previous > 0) * direction
+    return solution

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lowtide.learners.calibration import best_threshold, fit_calibration
 
-__all__ = ["Choice", "choose_strength", "class_losses", "paired_gain", "squared_losses"]
+__all__ = ["Choice", "choose_strength", "class_losses", "lowest", "paired_gain", "squared_losses"]
 
 Array = NDArray[Any]
 
@@ -206,3 +206,25 @@ class _Search:
         while self.is_better(i + step, i):
             i += step
         return i
+
+
+def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[int, ...] = (1,)) -> int:
+    """Return where an error with one valley is least among 0..size-1, walking downhill from `start`.
+
+    Strides are walked one after the other, each from where the one before came to rest, first in its own direction.
+    """
+    known: dict[int, float] = {}
+
+    def at(i: int) -> float:
+        if not 0 <= i < size:
+            return np.inf
+        if i not in known:
+            known[i] = error(i)
+        return known[i]
+
+    i = start
+    for stride in strides:
+        step = stride if at(i + stride) < at(i) else -stride
+        while at(i + step) < at(i):
+            i += step
+    return i

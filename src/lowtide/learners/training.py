@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import available_memory, check_memory, fail
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner, DualSystem, IterativeSystem, Landmarks, RowSpan, weight_sums
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
@@ -25,13 +24,12 @@ from lowtide.learners.ridge import (
     is_dual_possible,
     n_landmarks,
     product_dtype,
-    random_signs,
     suitable_threads,
 )
-from lowtide.learners.smooth import Objective, Report, Solution, held_out_loss, minimize
-from lowtide.learners.strength import choose_strength
+from lowtide.learners.smooth import Objective, Report, Solution, minimize
+from lowtide.learners.strength import choose_strength, class_losses
 
-__all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth", "left_out_ridge_scores", "left_out_scores", "lowest"]
+__all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth"]
 
 Array = NDArray[Any]
 FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
@@ -41,8 +39,8 @@ Judge = Callable[[Array, Problem], Array]
 _SMALL_TOLERANCE = 1e-10
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
-_CANDIDATES = 10.0 ** np.arange(-2.0, 3.0)
-_FOLDS = 2
+# Rows of a half that the other is judged by.
+_MOST_HELD = 20_000
 # What to expect of L-BFGS, and what it does to vectors in a step; what an entry of floats costs in a product over one
 # of codes, which are less to be read.
 _LBFGS_STEPS, _LBFGS_VECTORS = 60.0, 20.0
@@ -54,15 +52,10 @@ _CONDITIONING_ROWS = 1024
 _MANY_PRODUCTS = 1 << 27
 # A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
 _SHORT, _ROUGH = 5, 3.0
-# Up to so many rows leverages are exact. As many choose how strongly to regularize: twice as many choose no better.
-_EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
+# Rows that choose how strongly to regularize, by exact leverages: twice as many choose no better.
+_JUDGED_ROWS = 2048
 # Rows that the strength of a fit by conjugate gradients is chosen on, by their own kernel matrix.
 _CHOICE_ROWS = 4096
-# Random vectors that traces are read from, and conjugate gradients that are good enough for these.
-_PROBES = 8
-_CG_STEPS = 25
-_CG_PRECISION = 1e-3
-_LEAST_REST = 0.01
 # Mean weights up to this, and down to one over it, may be counts of rows.
 _USUAL_WEIGHT = 100.0
 
@@ -160,7 +153,7 @@ class RidgeFit:
 
         A row is left out with all its weight, and equal rows together: repeated ones choose as one of their weight.
         """
-        few = kept.first(_EXACT_ROWS)
+        few = kept.first(_JUDGED_ROWS)
         judged, size = few.rows, few.rows.total_weight / float(few.counts.sum())
         # The scale of weights near 1 is left to those who count rows by them; of others it is that of the penalty too.
         first = self.first * (1.0 if _USUAL_WEIGHT > size > 1.0 / _USUAL_WEIGHT else size)
@@ -168,7 +161,7 @@ class RidgeFit:
 
         def left_out(alpha: float) -> Array:
             last[:] = [(alpha, tried(alpha))]
-            return left_out_ridge_scores(judged, few.places, last[0][1], judged.weights)
+            return last[0][1].left_out(judged, few.places, judged.weights)
 
         share = judged.weights * (len(judged.weights) / judged.total_weight)
         alpha = choose_strength(left_out, lambda scores: self.judge(scores, judged), share, first).strength
@@ -321,173 +314,63 @@ def _minimized(
     return minimize(objective, start=start, tolerance=tolerance, conditioner=conditioner, **steps)
 
 
+@dataclass
+class _Scored:
+    """Scores of some rows with their labels and weights."""
+
+    scores: Array
+    labels: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, part: Problem, coef: Array, intercept: Array) -> _Scored:
+        """Return those of rows in memory, on the side that predicts."""
+        return cls(part.predict.matmul(coef) + intercept, part.labels, part.weights)
+
+    def merge(self, part: _Scored) -> None:
+        """Add other rows."""
+        for name in ("scores", "labels", "weights"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(part, name)]))
+
+
 def _choose_inverse_strength(
     problem: SummedProblem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
 ) -> tuple[float, Array]:
-    """Cross-validate C on codes that are there already, with short fits; of many rows one half tests the other only.
+    """Return the C of clearly least loss of left-out halves, and weights to start from; of many rows of one half only.
 
-    Each fit starts where the one before ended, and the folds' solutions at the chosen C are a start for the whole.
+    Fits are short. Each starts where the one before ended, and the halves' solutions at the chosen C, or the last that
+    was tried, are a start for the whole.
     """
     order = rng.permutation(problem.shape[0])
-    folds = [np.sort(part) for part in np.array_split(order, _FOLDS)]
-    used = folds if product_dtype(*problem.shape) is np.float64 else folds[:1]
-    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(held)) for held in used]
+    halves = [np.sort(part) for part in np.array_split(order, 2)]
+    used = halves if product_dtype(*problem.shape) is np.float64 else halves[:1]
+    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(_some(held, rng))) for held in used]
     steps = max(10, max_iter // _SHORT)
     last = [start] * len(parts)
-    middles: dict[int, Array] = {}
+    found: dict[float, Array] = {}
+    seen: list[_Scored] = []
 
-    def error(i: int) -> float:
-        total = 0.0
-        for fold, (train, held) in enumerate(parts):
+    def left_out(penalty: float) -> Array:
+        seen.clear()
+        for half, (train, held) in enumerate(parts):
             # The same weight of the data as in the whole fit.
-            objective = Objective(train, loss, _CANDIDATES[i] * _FOLDS / (_FOLDS - 1), product_dtype(*train.shape))
-            found = minimize(objective, start=last[fold], max_iter=steps, tolerance=_ROUGH * tolerance)
-            total += float(held.sum(held_out_loss, found.coef, found.intercept, loss).total)
-            last[fold] = end = np.vstack([found.coef, found.intercept])
-            middles[i] = middles.get(i, 0.0) + end / len(parts)
-        return total
+            objective = Objective(train, loss, 2.0 / penalty, product_dtype(*train.shape))
+            fitted = minimize(objective, start=last[half], max_iter=steps, tolerance=_ROUGH * tolerance)
+            last[half] = np.vstack([fitted.coef, fitted.intercept])
+            seen.append(held.sum(_Scored.of, fitted.coef, fitted.intercept))
+        found[penalty] = np.mean(np.array(last), axis=0)
+        return np.concatenate([each.scores for each in seen])
 
-    best = lowest(error, len(_CANDIDATES), len(_CANDIDATES) // 2)
-    return float(_CANDIDATES[best]), middles[best]
+    def judge(scores: Array) -> Array:
+        labels, weights = (np.concatenate([getattr(each, name) for each in seen]) for name in ("labels", "weights"))
+        return class_losses(scores, labels, weights)
 
-
-def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[int, ...] = (1,)) -> int:
-    """Return where an error with one valley is least among 0..size-1, walking downhill from `start`.
-
-    Strides are walked one after the other, each from where the one before came to rest, first in its own direction.
-    """
-    known: dict[int, float] = {}
-
-    def at(i: int) -> float:
-        if not 0 <= i < size:
-            return np.inf
-        if i not in known:
-            known[i] = error(i)
-        return known[i]
-
-    i = start
-    for stride in strides:
-        step = stride if at(i + stride) < at(i) else -stride
-        while at(i + step) < at(i):
-            i += step
-    return i
+    left_out(1.0)
+    weights = np.concatenate([each.weights for each in seen])
+    chosen = choose_strength(left_out, judge, weights * (len(weights) / weights.sum()), 1.0).strength
+    return 1.0 / chosen, found[chosen]
 
 
-@dataclass(frozen=True)
-class _Centered:
-    """A design less a mean row: one mean (m, 1), or a mean a column of the operand; float32 will do for traces."""
-
-    design: Design
-    mean: Array
-
-    def matmul(self, P: Array) -> Array:
-        dtype = product_dtype(*self.design.shape)
-        return self.design.matmul(np.ascontiguousarray(P, dtype=dtype)) - np.sum(self.mean * P, axis=0)
-
-    def rmatmul(self, R: Array) -> Array:
-        dtype = product_dtype(*self.design.shape)
-        return self.design.rmatmul(np.ascontiguousarray(R, dtype=dtype)) - self.mean * R.sum(axis=0)
-
-
-def left_out_ridge_scores(problem: Problem, places: Array, solution: RidgeSolution, unit: float | Array = 1.0) -> Array:
-    """Return scores (n, k) on the side that predicts, each as if its row had been left out.
-
-    f_i - g_i e_i / (1 - h_i), e_i the residual, h_i and g_i the leverages s (1/S + x_i' A^-1 x_i) and
-    s (1/S + z_i' A^-1 x_i) of a row of weight s with the sides x and z, A = X'SX + alpha I of centered rows. They are
-    exact for few rows, and for more where there are features enough to nearly pass through them. Else only their means
-    are taken, which is generalized cross-validation.
-
-    `problem` may hold some of the rows that the solution is of, at these places among them, and `unit` is the weight s
-    of one, or of each.
-    """
-    exact = len(places) <= max(_EXACT_ROWS, min(problem.shape[1], _MOST_EXACT_ROWS))
-    own, other, doubt = solution.leverages(problem, places, exact)
-    # 1 - h is not trusted below two of its standard errors.
-    rest = np.maximum(1.0 - unit * own, np.maximum(2.0 * unit * doubt, _LEAST_REST))
-    seen = problem.train.matmul(solution.coef) + solution.intercept
-    scores = seen if problem.predict is problem.train else problem.predict.matmul(solution.coef) + solution.intercept
-    return scores - (unit * other / rest)[:, None] * (problem.targets - seen)
-
-
-def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array, C: float, share: float = 1.0) -> Array:
-    """Return scores (n, k) of a smooth loss, each as if its row had been left out.
-
-    Near its minimum the loss of a row is that of ridge regression, with the weight q = loss''/2 and the residual
-    -loss'/loss'' in each column, so f_i - g e_i / (1 - h) as in `left_out_ridge_scores` holds with these; rows without
-    curvature, beyond the margin of a hinge for example, keep their scores. A^-1 is applied by conjugate gradients, and
-    h and g are means over all rows and columns, which a few probes give well.
-
-    `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
-    """
-    seen = problem.train.matmul(coef) + intercept
-    curvature = loss.curvature(seen, problem.targets)
-    slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
-    residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
-    scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
-    return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
-
-
-def _mean_shift(problem: Problem, curvature: Array, residual: Array, coef: Array, C: float, share: float) -> float:
-    """Return g / (1 - h) of rows with the curvature of a loss, means over those that have some."""
-    weight = problem.weights[:, None] * (0.5 * curvature)
-    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
-    mean = problem.train.rmatmul(weight) / total if problem.fit_intercept else np.zeros_like(coef)
-    pull = _Centered(problem.train, mean).rmatmul(weight * residual)
-    repeats = max(2, -(-_PROBES // coef.shape[1]))
-    alphas, many, means = (np.tile(a, repeats) for a in (_penalty(pull, coef, share / (2.0 * C)), weight, mean))
-    rows = _Centered(problem.train, means)
-
-    def solve(right: Array) -> Array:
-        return _conjugate_gradients(lambda P: rows.rmatmul(many * rows.matmul(P)) + alphas * P, right)
-
-    traces = _traces(problem, np.sqrt(many) * random_signs(len(many), many.shape[1]), means, solve)
-    own, other = (trace.reshape(repeats, -1) for trace in traces)
-    count = float(problem.weights @ np.count_nonzero(curvature, axis=1))
-    # Each row stands for 1 / share of them.
-    return _shift(own, other, problem.fit_intercept, max(count, 1.0) / share)
-
-
-def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
-    """Return alpha of each column: X'S e = alpha w at the minimum, and like a larger one where L-BFGS was stopped."""
-    force, size = np.linalg.norm(pull, axis=0), np.linalg.norm(coef, axis=0)
-    ratio = np.divide(force, size, out=np.full_like(force, alpha), where=size > 0)
-    return np.maximum(alpha, ratio)
-
-
-def _traces(problem: Problem, probes: Array, mean: Array, solve: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """Return estimates of tr A^-1 X'SX, and of tr A^-1 X'SZ with the predicting side Z, one a column of probes.
-
-    Probes are S^1/2 times signs: e' S^1/2 X A^-1 X' S^1/2 e is the first trace on average.
-    """
-    train = _Centered(problem.train, mean)
-    solved = solve(train.rmatmul(probes))
-    own = np.sum(probes * train.matmul(solved), axis=0)
-    if problem.predict is problem.train:
-        return own, own
-    return own, np.sum(probes * _Centered(problem.predict, mean).matmul(solved), axis=0)
-
-
-def _shift(own: Array, other: Array, fit_intercept: bool, count: float) -> float:
-    """Return g / (1 - h) from traces (repeats, columns); 1 - h is not trusted below two of its standard errors."""
-    base = own.shape[1] if fit_intercept else 0
-    h, g = ((base + float(trace.mean(axis=0).sum())) / count for trace in (own, other))
-    error = float(np.sqrt(np.sum(np.var(own, axis=0, ddof=1)) / len(own))) / count
-    return g / max(1.0 - h, 2.0 * error, _LEAST_REST)
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
-    """Return an approximate solution of every column, good for a trace."""
-    solution, residual = np.zeros_like(right), right.copy()
-    direction, square = residual.copy(), np.sum(residual**2, axis=0)
-    enough = _CG_PRECISION**2 * square
-    for _ in range(_CG_STEPS):
-        if np.all(square <= enough):
-            break
-        image = product(direction)
-        curvature = np.sum(direction * image, axis=0)
-        step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
-        solution += step * direction
-        residual -= step * image
-        previous, square = square, np.sum(residual**2, axis=0)
-        direction = residual + np.divide(square, previous, out=np.zeros_like(square), where=previous > 0) * direction
-    return solution
+def _some(rows: Array, rng: np.random.Generator) -> Array:
+    """Return rows in order, at most as many as a choice needs."""
+    return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))
