@@ -11,7 +11,7 @@ import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.learners import LOSSES, Loss, source_problem
 from lowtide.learners.calibration import Calibration
-from lowtide.learners.training import left_out_scores
+from lowtide.learners.smooth import left_out_scores
 
 
 @dataclass

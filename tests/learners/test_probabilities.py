@@ -21,7 +21,7 @@ from lowtide.learners.design import CodedDesign
 from lowtide.learners.losses import SquaredHinge
 from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import NormalEquations
-from lowtide.learners.training import left_out_scores
+from lowtide.learners.smooth import left_out_scores
 
 LOSSES = ["squared", "logistic", "squared_hinge"]
 DIGITS = load_digits(return_X_y=True)

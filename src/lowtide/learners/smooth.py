@@ -17,7 +17,7 @@ from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.ridge import linear_algebra
+from lowtide.learners.ridge import LEAST_REST, linear_algebra, product_dtype, random_signs
 
 Array = NDArray[Any]
 # Told after every iteration: it may ask for the stacked weights and intercept, ((m + 1) k,).
