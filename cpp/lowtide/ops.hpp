@@ -47,10 +47,11 @@ struct Ops {
   TablesFn<double> code_tables_f64;
   ProductFn<float> code_product_f32;
   ProductFn<double> code_product_f64;
-  CountsFn code_counts;
+  DotOp code_dot;
+  OnesFn code_ones;
   GramOp code_gram;
   TernaryOps ternary;
-  TritSumsFn trit_sums;
+  DotOp trit_dot;
   TritGramOp trit_gram;
   ScanOp code_scan;
   PanelProductFn panel_product;

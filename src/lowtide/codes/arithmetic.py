@@ -287,7 +287,7 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
 
 def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns."""
-    out = np.empty((len(codes.rows), len(other.rows)), dtype=float_dtype("Codes.dot", dtype))
+    out = empty_result((len(codes.rows), len(other.rows)), float_dtype("Codes.dot", dtype))
     mine, others = codes.trit_value, other.trit_value
     unscaled = codes.scale is None and other.scale is None
     if unscaled and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
