@@ -36,6 +36,7 @@ void fill_scalar(Ops& table) {
   table.trit_dot = scalar::trit_dot;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
+  table.panel_fill = scalar::panel_fill;
   table.panel_product = scalar::panel_product;
   table.digit_product = scalar::digit_product;
   table.crc32c = scalar::crc32c;
@@ -69,6 +70,7 @@ void fill_avx2(Ops& table) {
   table.trit_dot = avx2::trit_dot;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
+  table.panel_fill = avx2::panel_fill;
   table.panel_product = avx2::panel_product;
   table.crc32c = avx2::crc32c;
 }
@@ -94,6 +96,7 @@ void fill_avx512(Ops& table) {
   table.trit_dot = avx512::trit_dot;
   table.trit_gram = avx512::trit_gram;
   table.code_scan = avx512::code_scan;
+  table.panel_fill = avx512::panel_fill;
   table.panel_product = avx512::panel_product;
 }
 #endif
@@ -173,6 +176,7 @@ constexpr Entry entries[] = {
     ENTRY(trit_dot),
     ENTRY(trit_gram),
     ENTRY(code_scan),
+    ENTRY(panel_fill),
     ENTRY(panel_product),
     ENTRY(digit_product),
     ENTRY(crc32c),

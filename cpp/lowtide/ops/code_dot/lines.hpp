@@ -51,9 +51,14 @@ struct Lines : Blocks<V::words> {
     const std::size_t n_lines = lines_of(tile.n_words);
     const auto *left = static_cast<const std::uint64_t*>(tile.left),
                *right = static_cast<const std::uint64_t*>(tile.right);
-    for (std::size_t i = 0; i < tile.n_left; i += kBlock)
-      for (std::size_t j = tile.upper ? i : 0; j < tile.n_right; j += kBlock)
-        count_block(left + row_of(n_lines, i), right + row_of(n_lines, j), n_lines, tile.sums + i * kDotRows + j);
+    // Blocks that share one of the right side in L1 before the next takes its place.
+    constexpr std::size_t group = 2 * kBlock;
+    for (std::size_t top = 0; top < tile.n_left; top += group) {
+      const std::size_t end = tile.n_left - top < group ? tile.n_left : top + group;
+      for (std::size_t j = tile.upper ? top : 0; j < tile.n_right; j += kBlock)
+        for (std::size_t i = top; i < end; i += kBlock)
+          count_block(left + row_of(n_lines, i), right + row_of(n_lines, j), n_lines, tile.sums + i * kDotRows + j);
+    }
   }
 
  private:
