@@ -309,7 +309,8 @@ def test_results_do_not_depend_on_the_thread_count():
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            outs = [np.empty(shape, np.float32) for shape in ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)])]
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)])
+            outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
