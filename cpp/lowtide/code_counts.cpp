@@ -72,21 +72,24 @@ std::vector<double> ones_of_rows(const CodeMatrix& codes) {
   return ones;
 }
 
-// Values of a tile of counts.
+// Values of a tile of counts. Of locals, and nothing that could be written to by `to`: so the loops are vector code.
 template <typename T>
-void write_values(const Contingency& table, double n, const double* ones_a, const double* ones_b, const RowTile& tile,
+void write_values(const Contingency& shared, double n, const double* ones_a, const double* ones_b, const RowTile& tile,
                   std::size_t stride, T* out) {
+  const Contingency table = shared;
   const bool symmetric = table.is_symmetric();
   for (std::size_t x = 0; x < tile.n_i; ++x) {
-    const std::int32_t* both = tile.sums + x * kDotRows;
+    const std::int32_t* __restrict both = tile.sums + x * kDotRows;
+    const double* __restrict others = ones_b + tile.j;
+    T* __restrict to = out + (tile.i + x) * stride + tile.j;
     const double ones = ones_a[tile.i + x];
-    T* to = out + (tile.i + x) * stride + tile.j;
+    const std::size_t n_j = tile.n_j;
     if (symmetric) {
-      for (std::size_t y = 0; y < tile.n_j; ++y)
-        to[y] = static_cast<T>(table.at_distance(n, ones + ones_b[tile.j + y] - 2 * static_cast<double>(both[y])));
+      for (std::size_t y = 0; y < n_j; ++y)
+        to[y] = static_cast<T>(table.at_distance(n, ones + others[y] - 2 * static_cast<double>(both[y])));
     } else {
-      for (std::size_t y = 0; y < tile.n_j; ++y)
-        to[y] = static_cast<T>(table.value(n, ones, ones_b[tile.j + y], both[y]));
+      for (std::size_t y = 0; y < n_j; ++y)
+        to[y] = static_cast<T>(table.value(n, ones, others[y], static_cast<double>(both[y])));
     }
   }
 }
