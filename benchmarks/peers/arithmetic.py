@@ -47,6 +47,23 @@ def _gram_of_4_bits() -> tuple[Side, Side]:
     return codes.gram, lambda: Z.T @ Z
 
 
+def _dot(bits: int, n_components: int, n_rows: int) -> tuple[Side, Side]:
+    """Rows with other rows, and for the peer the same rows decoded."""
+    X = np.random.default_rng(0).standard_normal((2 * n_rows, 64), dtype=np.float32)
+    encoder = lt.RandomFeatures(gamma=1 / 64, n_components=n_components, bits=bits, random_state=0).fit(X[:100])
+    left, right = encoder.encode(X[:n_rows]), encoder.encode(X[n_rows:])
+    Z, Y = np.asarray(left), np.asarray(right)
+    return lambda: left.dot(right), lambda: Z @ Y.T
+
+
+def _own_dot(n_components: int, n_rows: int) -> tuple[Side, Side]:
+    """Rows with themselves, which both sides make from one triangle."""
+    X = np.random.default_rng(0).standard_normal((n_rows, 64), dtype=np.float32)
+    codes = lt.RandomFeatures(gamma=1 / 64, n_components=n_components, random_state=0).fit(X[:100]).encode(X)
+    Z = np.asarray(codes)
+    return lambda: codes.dot(codes), lambda: Z @ Z.T
+
+
 DUELS = [
     Duel("gram", "C.gram(), 1 bit, 60,000 x 4096", "float32 Z.T @ Z", _gram, must=6, goal=10, repeats=2),
     Duel(
@@ -56,6 +73,23 @@ DUELS = [
         _gram_of_4_bits,
         must=1.1,
         goal=1.5,
+        repeats=3,
+    ),
+    Duel("dot-1-bit", "C.dot(O), 1 bit, 4000 x 4096 each", "float32 Z @ Y.T", partial(_dot, 1, 4096, 4000), must=4),
+    Duel(
+        "dot-1-bit-wide",
+        "C.dot(C), 1 bit, 3000 x 65,536",
+        "float32 Z @ Z.T",
+        partial(_own_dot, 65_536, 3000),
+        must=4,
+        repeats=3,
+    ),
+    Duel(
+        "dot-4-bits",
+        "C.dot(O), 4 bits, 4000 x 4096 each",
+        "float32 Z @ Y.T",
+        partial(_dot, 4, 4096, 4000),
+        goal=1,
         repeats=3,
     ),
     Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),

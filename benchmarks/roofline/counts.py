@@ -70,12 +70,11 @@ class Counts:
         return 2 * dim * (math.log2(dim) - 1) + dim + (dim - keep) + keep * math.log2(keep)
 
     def common_ones(self, pairs: float) -> Work:
-        """Return the work of `pairs` pairs of bits in `dot`: and, count, add of 512 bits, or of 64 by popcnt."""
-        return {"popcount": pairs} | ({"vector": pairs * 3 / 512} if self.wide else {})
+        """Return the work of `pairs` pairs of bits in `dot` and `gram`.
 
-    def gram_ones(self, pairs: float) -> Work:
-        """Return the same for `gram`; AVX2 looks four rows of 32 pairs up at once."""
-        return self.common_ones(pairs) if self.wide else {"vector": pairs * 2 / 128}
+        And, count, add of 512 bits; AVX2 looks four bits of 32 pairs up at once.
+        """
+        return {"popcount": pairs, "vector": pairs * 3 / 512} if self.wide else {"vector": pairs * 2 / 128}
 
     def gram_levels(self, pairs: float) -> Work:
         """Return the work of pairs of decoded levels: a multiply-add, or six products of digits in tiles of bytes."""

@@ -57,7 +57,7 @@ def _gram_bits(counts: Counts, codes: lt.Codes) -> Op:
         n * m,
         codes.nbytes,
         4.0 * m * m,
-        counts.gram_ones(_pairs(n, m)),
+        counts.common_ones(_pairs(n, m)),
         codes.gram,
     )
 
@@ -134,7 +134,7 @@ def _dot(counts: Counts, codes: lt.Codes, n: int) -> Op:
         "C.dot(O), 1 bit",
         f"{n:,} x {m} each",
         "an entry of the result",
-        "m pairs of bits, counted 512 at a time (AVX2: 64); 4 bytes written",
+        "m pairs of bits, counted 512 at a time (AVX2: 128, by a look-up); 4 bytes written",
         n * n,
         first.nbytes + second.nbytes,
         4.0 * n * n,

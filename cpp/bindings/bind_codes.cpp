@@ -9,6 +9,7 @@
 #include "lowtide/contingency.hpp"
 #include "lowtide/digit_gram.hpp"
 #include "lowtide/ops.hpp"
+#include "lowtide/panel_dot.hpp"
 #include "lowtide/panel_gram.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -132,6 +133,18 @@ void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t 
   code_dot(a, b, out.data());
 }
 
+void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, CodeRows other, std::size_t other_levels,
+              unsigned other_bits, Book other_book, const Weight& weight, Matrix<float> out) {
+  const CodeMatrix a = code_matrix(rows, n_levels, bits, book);
+  const CodeMatrix b = code_matrix(other, other_levels, other_bits, other_book);
+  require(a.n_levels * a.width == b.n_levels * b.width, "both sides must have as many decoded columns");
+  check_shape(out, a.n_rows, b.n_rows, "out must be (rows of the one, rows of the other)");
+  require(!weight || weight->shape(0) == a.n_levels * a.width, "weight must have an entry a decoded column");
+  if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  panel_dot(a, b, weight ? weight->data() : nullptr, out.data());
+}
+
 void check_best(const CodeMatrix& codes, std::size_t n_queries, const Matrix<std::int64_t>& indices,
                 const Matrix<float>& scores) {
   require(indices.shape(1) >= 1 && indices.shape(1) <= codes.n_rows, "k must be from 1 to the number of rows");
@@ -184,6 +197,9 @@ void bind_codes(nb::module_& m) {
   bind_products<double>(m);
   m.def("panel_gram", &wide_gram, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
+  m.def("panel_dot", &wide_dot, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "other"_a.noconvert(), "other_levels"_a, "other_bits"_a, "other_book"_a.noconvert(),
+        "weight"_a.noconvert().none(), "out"_a.noconvert());
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),

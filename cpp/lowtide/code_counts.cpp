@@ -8,6 +8,7 @@
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
+#include "lowtide/row_products.hpp"
 #include "lowtide/tile_pairs.hpp"
 
 namespace lowtide {
@@ -65,15 +66,32 @@ void write_tile(const CodeMatrix& codes, TilePair pair, const std::uint32_t* cou
 std::vector<double> ones_of_rows(const CodeMatrix& codes) {
   const std::size_t row_words = words_per_row(codes.n_levels, 1);
   std::vector<double> ones(codes.n_rows);
-  parallel_for(codes.n_rows, 1024, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      std::uint32_t count = 0;
-      const std::uint64_t* row = codes.rows + i * row_words;
-      ops().code_counts(row, 1, row, 1, row_words, &count, 1);
-      ones[i] = count;
-    }
+  parallel_for(codes.n_rows, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) ones[i] = ops().code_ones(codes.rows + i * row_words, row_words);
   });
   return ones;
+}
+
+// Values of a tile of counts. Of locals, and nothing that could be written to by `to`: so the loops are vector code.
+template <typename T>
+void write_values(const Contingency& shared, double n, const double* ones_a, const double* ones_b, const RowTile& tile,
+                  std::size_t stride, T* out) {
+  const Contingency table = shared;
+  const bool symmetric = table.is_symmetric();
+  for (std::size_t x = 0; x < tile.n_i; ++x) {
+    const std::int32_t* __restrict both = tile.sums + x * kDotRows;
+    const double* __restrict others = ones_b + tile.j;
+    T* __restrict to = out + (tile.i + x) * stride + tile.j;
+    const double ones = ones_a[tile.i + x];
+    const std::size_t n_j = tile.n_j;
+    if (symmetric) {
+      for (std::size_t y = 0; y < n_j; ++y)
+        to[y] = static_cast<T>(table.at_distance(n, ones + others[y] - 2 * static_cast<double>(both[y])));
+    } else {
+      for (std::size_t y = 0; y < n_j; ++y)
+        to[y] = static_cast<T>(table.value(n, ones, others[y], static_cast<double>(both[y])));
+    }
+  }
 }
 
 }  // namespace
@@ -95,29 +113,17 @@ void code_gram(const CodeMatrix& codes, T* out) {
 
 template <typename T>
 void code_dot(const CodeMatrix& a, const CodeMatrix& b, T* out) {
-  constexpr std::size_t kRowsA = 16, kRowsB = 256;
   const std::size_t words = words_per_row(a.n_levels, 1);
   const auto n = static_cast<double>(a.n_levels);
-  const auto ones_a = ones_of_rows(a), ones_b = ones_of_rows(b);
   const Contingency table = row_contingency(a, b);
-  const bool symmetric = table.is_symmetric();
-  parallel_for(a.n_rows, kRowsA, [&](std::size_t begin, std::size_t end) {
-    std::vector<std::uint32_t> counts(kRowsA * kRowsB);
-    for (std::size_t i = begin; i < end; i += kRowsA) {
-      const std::size_t i_end = std::min(end, i + kRowsA);
-      for (std::size_t j = 0; j < b.n_rows; j += kRowsB) {
-        const std::size_t j_end = std::min(b.n_rows, j + kRowsB);
-        std::fill(counts.begin(), counts.end(), 0);
-        ops().code_counts(a.rows + i * words, i_end - i, b.rows + j * words, j_end - j, words, counts.data(), kRowsB);
-        for (std::size_t x = i; x < i_end; ++x)
-          for (std::size_t y = j; y < j_end; ++y) {
-            const double both = counts[(x - i) * kRowsB + y - j];
-            out[x * b.n_rows + y] = static_cast<T>(symmetric ? table.at_distance(n, ones_a[x] + ones_b[y] - 2 * both)
-                                                             : table.value(n, ones_a[x], ones_b[y], both));
-          }
-      }
-    }
-  });
+  const bool mirrored = a.rows == b.rows && a.n_rows == b.n_rows && table.weight[0][1] == table.weight[1][0];
+  const auto left = ones_of_rows(a), other = mirrored ? std::vector<double>() : ones_of_rows(b);
+  const double *ones_a = left.data(), *ones_b = mirrored ? left.data() : other.data();
+  row_products(ops().code_dot, {a.rows, a.n_rows, words}, {b.rows, b.n_rows, words}, mirrored,
+               [&](const RowTile& tile) {
+                 write_values(table, n, ones_a, ones_b, tile, b.n_rows, out);
+                 if (mirrored) mirror_tile(b.n_rows, tile.i, tile.i + tile.n_i, tile.j, tile.j + tile.n_j, out);
+               });
 }
 
 template void code_gram(const CodeMatrix&, float*);

@@ -15,6 +15,7 @@ template <typename T>
 void code_gram(const CodeMatrix& codes, T* out);
 
 // out (a.n_rows, b.n_rows) = A B', bits 1, equal n_levels and width; the codebooks may differ. Padding bits must be 0.
+// Of rows with themselves only the upper triangle is counted. Buffers: at most 5 MB a thread.
 template <typename T>
 void code_dot(const CodeMatrix& a, const CodeMatrix& b, T* out);
 

@@ -11,9 +11,10 @@ namespace lowtide {
 struct Contingency {
   double weight[2][2];
 
+  // Of a table with equal weights off its diagonal the same, to the bit, when the sides change places.
   double value(double n, double ones_a, double ones_b, double both) const {
-    return weight[1][1] * both + weight[1][0] * (ones_a - both) + weight[0][1] * (ones_b - both) +
-           weight[0][0] * (n - ones_a - ones_b + both);
+    return weight[1][1] * both + (weight[1][0] * (ones_a - both) + weight[0][1] * (ones_b - both)) +
+           weight[0][0] * (n - (ones_a + ones_b) + both);
   }
 
   // Whether only the number of different bits matters.

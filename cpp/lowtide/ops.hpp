@@ -18,6 +18,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/panel_fill/panel_fill.hpp"
 #include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
@@ -47,12 +48,14 @@ struct Ops {
   TablesFn<double> code_tables_f64;
   ProductFn<float> code_product_f32;
   ProductFn<double> code_product_f64;
-  CountsFn code_counts;
+  DotOp code_dot;
+  OnesFn code_ones;
   GramOp code_gram;
   TernaryOps ternary;
-  TritSumsFn trit_sums;
+  DotOp trit_dot;
   TritGramOp trit_gram;
   ScanOp code_scan;
+  PanelFillOp panel_fill;
   PanelProductFn panel_product;
   DigitOp digit_product;
   Crc32cFn crc32c;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "lowtide/buffer.hpp"
 #include "lowtide/feature_tiles.hpp"
 #include "lowtide/ops.hpp"
+#include "lowtide/panel_book.hpp"
 #include "lowtide/parallel.hpp"
 
 namespace lowtide {
@@ -14,7 +14,7 @@ namespace {
 
 static_assert(FeatureTiles::panel == panel_width);
 
-constexpr std::size_t run_rows = 128, rows_at_once = 8;
+constexpr std::size_t run_rows = 128;
 // Between the panels of a run: a line more than they need, since at a power of two they would share a few cache sets.
 constexpr std::size_t panel_stride = (run_rows + 1) * panel_width;
 // A tile of sums and the panels of its two sides share the second-level cache.
@@ -27,9 +27,10 @@ class TileSums {
       : codes_(codes),
         weight_(weight),
         tiles_(tiles),
+        book_(codes),
+        levels_(make_buffer<std::uint8_t>(tiles.size())),
         left_(make_buffer<float>(tiles.size() / panel_width * panel_stride)),
         right_(make_buffer<float>(tiles.size() / panel_width * panel_stride)),
-        values_(make_buffer<float>(rows_at_once * tiles.size())),
         sums_(make_buffer<float>(tiles.size() * sums_stride)) {}
 
   void run(TilePair pair, float* out) {
@@ -45,24 +46,18 @@ class TileSums {
   }
 
  private:
-  // A few rows at a time: one alone would touch a page of every panel for a single line.
+  // Levels past the last one repeat it: their sums are not read.
   void decode(std::size_t tile, std::size_t begin, std::size_t count, const float* weight, float* to) {
-    for (std::size_t k = 0; k < count; k += rows_at_once) {
-      const std::size_t some = std::min(rows_at_once, count - k);
-      for (std::size_t i = 0; i < some; ++i) decode_row(tile, begin + k + i, weight, values_.get() + i * tiles_.size());
-      for (std::size_t c = 0; c < tiles_.panels(tile); ++c)
-        for (std::size_t i = 0; i < some; ++i)
-          std::memcpy(to + c * panel_stride + (k + i) * panel_width,
-                      values_.get() + i * tiles_.size() + c * panel_width, panel_width * sizeof(float));
+    const std::size_t n = tiles_.columns(tile) / codes_.width, n_panels = tiles_.panels(tile);
+    const std::size_t filled = n_panels * panel_width / codes_.width;
+    for (std::size_t k = 0; k < count; ++k, to += panel_width) {
+      ops().unpack(tiles_.words(tile, begin + k), n, codes_.bits, levels_.get());
+      std::fill(levels_.get() + n, levels_.get() + filled, levels_[n - 1]);
+      book_.op().rows(levels_.get(), filled, book_.book(), to, panel_stride);
+      if (weight == nullptr) continue;
+      for (std::size_t c = 0; c < n_panels; ++c)
+        for (std::size_t l = 0; l < panel_width; ++l) to[c * panel_stride + l] *= weight[begin + k];
     }
-  }
-
-  void decode_row(std::size_t tile, std::size_t row, const float* weight, float* values) const {
-    const std::size_t n = tiles_.columns(tile);
-    ops().decode_f32(tiles_.words(tile, row), n / codes_.width, codes_.bits, codes_.book, codes_.width, values);
-    if (weight != nullptr)
-      for (std::size_t j = 0; j < n; ++j) values[j] *= weight[row];
-    std::fill(values + n, values + tiles_.panels(tile) * panel_width, 0.0f);
   }
 
   void multiply(TilePair pair, std::size_t count, const float* left) {
@@ -88,7 +83,9 @@ class TileSums {
   const CodeMatrix& codes_;
   const float* weight_;
   const FeatureTiles& tiles_;
-  Buffer<float> left_, right_, values_, sums_;
+  FilledBook book_;
+  Buffer<std::uint8_t> levels_;
+  Buffer<float> left_, right_, sums_;
 };
 
 }  // namespace

@@ -29,12 +29,14 @@ void fill_scalar(Ops& table) {
   table.code_tables_f64 = scalar::code_tables;
   table.code_product_f32 = scalar::code_product;
   table.code_product_f64 = scalar::code_product;
-  table.code_counts = scalar::code_counts;
+  table.code_dot = scalar::code_dot;
+  table.code_ones = scalar::code_ones;
   table.code_gram = scalar::code_gram;
   table.ternary = scalar::ternary;
-  table.trit_sums = scalar::trit_sums;
+  table.trit_dot = scalar::trit_dot;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
+  table.panel_fill = scalar::panel_fill;
   table.panel_product = scalar::panel_product;
   table.digit_product = scalar::digit_product;
   table.crc32c = scalar::crc32c;
@@ -61,12 +63,14 @@ void fill_avx2(Ops& table) {
   table.code_tables_f64 = avx2::code_tables;
   table.code_product_f32 = avx2::code_product;
   table.code_product_f64 = avx2::code_product;
-  table.code_counts = avx2::code_counts;
+  table.code_dot = avx2::code_dot;
+  table.code_ones = avx2::code_ones;
   table.code_gram = avx2::code_gram;
   table.ternary = avx2::ternary;
-  table.trit_sums = avx2::trit_sums;
+  table.trit_dot = avx2::trit_dot;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
+  table.panel_fill = avx2::panel_fill;
   table.panel_product = avx2::panel_product;
   table.crc32c = avx2::crc32c;
 }
@@ -86,12 +90,13 @@ void fill_avx512(Ops& table) {
   table.code_tables_f64 = avx512::code_tables;
   table.code_product_f32 = avx512::code_product;
   table.code_product_f64 = avx512::code_product;
-  table.code_counts = avx512::code_counts;
+  table.code_dot = avx512::code_dot;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
-  table.trit_sums = avx512::trit_sums;
+  table.trit_dot = avx512::trit_dot;
   table.trit_gram = avx512::trit_gram;
   table.code_scan = avx512::code_scan;
+  table.panel_fill = avx512::panel_fill;
   table.panel_product = avx512::panel_product;
 }
 #endif
@@ -164,12 +169,14 @@ constexpr Entry entries[] = {
     ENTRY(code_tables_f64),
     ENTRY(code_product_f32),
     ENTRY(code_product_f64),
-    ENTRY(code_counts),
+    ENTRY(code_dot),
+    ENTRY(code_ones),
     ENTRY(code_gram),
     ENTRY(ternary),
-    ENTRY(trit_sums),
+    ENTRY(trit_dot),
     ENTRY(trit_gram),
     ENTRY(code_scan),
+    ENTRY(panel_fill),
     ENTRY(panel_product),
     ENTRY(digit_product),
     ENTRY(crc32c),

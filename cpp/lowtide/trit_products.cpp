@@ -7,46 +7,13 @@
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
+#include "lowtide/row_products.hpp"
 #include "lowtide/tile_pairs.hpp"
 
 namespace lowtide {
 namespace {
 
 constexpr std::size_t tile_sums = kGramTile * kGramTile;
-
-// The even bits of a word side by side.
-std::uint64_t even_bits(std::uint64_t x) {
-  x &= 0x5555555555555555u;
-  x = (x | x >> 1) & 0x3333333333333333u;
-  x = (x | x >> 2) & 0x0F0F0F0F0F0F0F0Fu;
-  x = (x | x >> 4) & 0x00FF00FF00FF00FFu;
-  x = (x | x >> 8) & 0x0000FFFF0000FFFFu;
-  return (x | x >> 16) & 0x00000000FFFFFFFFu;
-}
-
-// Writes word w of both planes of a row.
-void write_planes(std::uint64_t pluses, std::uint64_t minuses, std::size_t w, std::uint64_t* planes) {
-  std::uint64_t* group = planes + w / kTritGroup * 2 * kTritGroup + w % kTritGroup;
-  group[0] = pluses ^ minuses;
-  group[kTritGroup] = minuses;
-}
-
-// Rows as planes, trit_words(n_levels) words each.
-Buffer<std::uint64_t> planes_of_rows(const TritMatrix& trits) {
-  const std::size_t row_words = words_per_row(trits.n_levels, 2), words = trit_words(trits.n_levels);
-  auto planes = make_buffer<std::uint64_t>(trits.n_rows * words);
-  parallel_for(trits.n_rows, 256, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::uint64_t* row = trits.rows + i * row_words;
-      for (std::size_t w = 0; w < words / 2; ++w) {
-        const std::uint64_t low = 2 * w < row_words ? row[2 * w] : 0, high = 2 * w + 1 < row_words ? row[2 * w + 1] : 0;
-        write_planes(even_bits(low) | even_bits(high) << 32, even_bits(low >> 1) | even_bits(high >> 1) << 32, w,
-                     planes.get() + i * words);
-      }
-    }
-  });
-  return planes;
-}
 
 // Sums of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
 std::vector<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<TilePair>& pairs) {
@@ -94,26 +61,18 @@ void trit_gram(const TritMatrix& trits, T* out) {
 
 template <typename T>
 void trit_dot(const TritMatrix& a, const TritMatrix& b, T* out) {
-  constexpr std::size_t rows_a = 16, rows_b = 256;
-  const std::size_t words = trit_words(a.n_levels), n_groups = trit_groups(a.n_levels);
-  const auto left = planes_of_rows(a);
-  const auto other = a.rows == b.rows && a.n_rows == b.n_rows ? nullptr : planes_of_rows(b);
-  const std::uint64_t* right = other ? other.get() : left.get();
+  const std::size_t words = words_per_row(a.n_levels, 2);
+  const bool mirrored = a.rows == b.rows && a.n_rows == b.n_rows;
   const double scale = a.value * b.value;
-  parallel_for(a.n_rows, rows_a, [&](std::size_t begin, std::size_t end) {
-    std::vector<std::int32_t> sums(rows_a * rows_b);
-    for (std::size_t i = begin; i < end; i += rows_a) {
-      const std::size_t i_end = std::min(end, i + rows_a);
-      for (std::size_t j = 0; j < b.n_rows; j += rows_b) {
-        const std::size_t j_end = std::min(b.n_rows, j + rows_b);
-        std::fill(sums.begin(), sums.end(), 0);
-        ops().trit_sums(left.get() + i * words, i_end - i, right + j * words, j_end - j, n_groups, sums.data(), rows_b);
-        for (std::size_t x = i; x < i_end; ++x)
-          for (std::size_t y = j; y < j_end; ++y)
-            out[x * b.n_rows + y] = static_cast<T>(scale * sums[(x - i) * rows_b + y - j]);
-      }
-    }
-  });
+  row_products(ops().trit_dot, {a.rows, a.n_rows, words}, {b.rows, b.n_rows, words}, mirrored,
+               [&](const RowTile& tile) {
+                 for (std::size_t x = 0; x < tile.n_i; ++x) {
+                   T* to = out + (tile.i + x) * b.n_rows + tile.j;
+                   for (std::size_t y = 0; y < tile.n_j; ++y)
+                     to[y] = static_cast<T>(scale * tile.sums[x * kDotRows + y]);
+                 }
+                 if (mirrored) mirror_tile(b.n_rows, tile.i, tile.i + tile.n_i, tile.j, tile.j + tile.n_j, out);
+               });
 }
 
 template void trit_gram(const TritMatrix&, float*);

@@ -19,7 +19,8 @@ struct TritMatrix {
 template <typename T>
 void trit_gram(const TritMatrix& trits, T* out);
 
-// out (a.n_rows, b.n_rows) = A B', equal n_levels. Buffers: the bits of both rearranged.
+// out (a.n_rows, b.n_rows) = A B', equal n_levels. Of rows with themselves only the upper triangle is summed. Buffers:
+// at most 5 MB a thread.
 template <typename T>
 void trit_dot(const TritMatrix& a, const TritMatrix& b, T* out);
 

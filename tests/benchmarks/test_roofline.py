@@ -66,7 +66,6 @@ def test_work_names_only_limits_that_are_measured(isa: str) -> None:
     works = [
         counts.hadamard(64, 64),
         counts.common_ones(8),
-        counts.gram_ones(8),
         counts.gram_trits(8),
         counts.gram_levels(8),
         counts.look_ups(8, 1),

@@ -175,6 +175,14 @@ def test_results_of_other_types_are_refused(dtype):
             call(dtype=dtype)
 
 
+@each_type
+@each_case
+def test_dot_with_itself_has_the_bits_of_that_with_a_copy(case, dtype):
+    C = draw_codes(*case)
+    copy = Codes(C.packed.copy(), bits=C.bits, codebook=C.codebook, n_levels=C.n_levels, fingerprint=C.fingerprint)
+    np.testing.assert_array_equal(C.dot(C, dtype=dtype), C.dot(copy, dtype=dtype))
+
+
 def test_dot_with_codes_of_another_encoder_names_both():
     C, other = draw_codes(2, 9, 1), draw_codes(2, 9, 1, fingerprint=b"f" * 16)
     with pytest.raises(FingerprintMismatchError, match=f"{C.fingerprint.hex()} and {other.fingerprint.hex()}"):

@@ -43,6 +43,15 @@ def test_arithmetic_of_scaled_codes_is_that_of_the_decoded(bits, width, n):
     np.testing.assert_allclose(C.dot(other, dtype=np.float64), D @ np.asarray(other, dtype=np.float64).T, atol=1e-10)
 
 
+@pytest.mark.parametrize(("bits", "width", "n"), CASES)
+def test_dot_of_scaled_codes_in_float32_stays_within_its_roundings(bits, width, n):
+    C, other = codes(bits, width, n), codes(bits, width, 12, seed=5)
+    D, right = np.asarray(C, dtype=np.float64), np.asarray(other, dtype=np.float64).T
+    # A rounding a term of the sum; one of the joint scale, one of its product with a value.
+    bound = (C.shape[1] + 2) * np.finfo(np.float32).eps * (np.abs(D) @ np.abs(right))
+    assert (np.abs(C.dot(other) - D @ right) <= bound).all()
+
+
 def test_factors_survive_rows_pickle_and_concatenation():
     C = codes(1, 1, 9)
     for same in (C[2:5], C[[2, 3, 4]], pickle.loads(pickle.dumps(C))[2:5], concatenate([C[2:3], C[3:5]])):

@@ -235,6 +235,73 @@ def test_code_dot_of_many_rows_is_exact():
     np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, book).T)
 
 
+# Rows of one tile, several tiles and strips, a last one in part; a run of words and several.
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("book", [[[-1.0], [1.0]], [[0.3], [1.7]]], ids=["symmetric", "any"])
+@pytest.mark.parametrize(("n", "n_levels"), [(0, 3), (1, 1), (130, 65), (300, 20000), (1100, 200)])
+def test_code_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n, n_levels, book, dtype):
+    _, rows, _, _ = draw(n, n_levels, 1, 1)
+    book, own, other = np.array(book, np.float32), *(np.full((n, n), np.nan, dtype) for _ in range(2))
+    _core.code_dot(frozen(rows), book, frozen(rows), book, n_levels, own)
+    _core.code_dot(rows, book, rows.copy(), book, n_levels, other)
+    np.testing.assert_array_equal(own, other)
+    np.testing.assert_array_equal(own, own.T)
+
+
+def test_code_dot_of_rows_with_themselves_under_two_codebooks_is_not_mirrored():
+    levels, rows, _, _ = draw(140, 70, 1, 1)
+    book, other, out = np.array([[-1], [1]], np.float32), np.array([[0], [5]], np.float32), np.empty((140, 140))
+    _core.code_dot(rows, book, rows, other, 70, out)
+    np.testing.assert_array_equal(out, reference.decoded(levels, book) @ reference.decoded(levels, other).T)
+
+
+# Bits of either side; rows of one strip and of several, panels and runs in part, one row, none.
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n", "n_other", "n_features", "left", "right"),
+    [
+        (70, 50, 300, (4, 1), (4, 1)),
+        (500, 20, 514, (2, 2), (4, 1)),
+        (33, 97, 258, (3, 1), (1, 2)),
+        (5, 2000, 17, (8, 1), (1, 1)),
+        (1, 1, 2, (8, 2), (3, 2)),
+        (0, 3, 4, (4, 1), (2, 1)),
+        (3, 0, 4, (4, 1), (2, 1)),
+    ],
+)
+def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted):
+    sides, decoded = [], []
+    for seed, (rows_of_side, (bits, width)) in enumerate([(n, left), (n_other, right)]):
+        levels, rows, _, rng = draw(rows_of_side, n_features // width, bits, width, seed)
+        book = rng.integers(-9, 10, (2**bits, width)).astype(np.float32)
+        sides += [frozen(rows), n_features // width, bits, book]
+        decoded.append(reference.decoded(levels, book).astype(np.int64))
+    weight = rng.integers(-3, 4, n_features).astype(np.float32) if weighted else None
+    out = np.full((n, n_other), np.nan, np.float32)
+    _core.panel_dot(*sides, weight, out)
+    scaled = decoded[0] if weight is None else decoded[0] * weight.astype(np.int64)
+    np.testing.assert_array_equal(out, scaled @ decoded[1].T)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 8])
+def test_panel_dot_stays_within_the_bound_of_float32_sums(bits):
+    levels, rows, book, _ = draw(40, 1000, bits, 1)
+    out = np.empty((40, 40), np.float32)
+    _core.panel_dot(rows, 1000, bits, book, rows.copy(), 1000, bits, book, None, out)
+    D = reference.decoded(levels, book)
+    assert (np.abs(out - reference.product(D, D.T)) <= reference.product_bound(D, D.T, 1000)).all()
+
+
+@pytest.mark.parametrize("n", [1, 61, 1000])
+def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n):
+    _, rows, book, _ = draw(n, 300, 4, 1)
+    own, other = (np.full((n, n), np.nan, np.float32) for _ in range(2))
+    _core.panel_dot(rows, 300, 4, book, rows, 300, 4, book, None, own)
+    _core.panel_dot(rows, 300, 4, book, rows.copy(), 300, 4, book, None, other)
+    np.testing.assert_array_equal(own, other)
+    np.testing.assert_array_equal(own, own.T)
+
+
 def test_results_do_not_depend_on_the_thread_count():
     _, rows, book, rng = draw(5000, 300, 1, 1)
     W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
@@ -242,12 +309,15 @@ def test_results_do_not_depend_on_the_thread_count():
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            outs = [np.empty(shape, np.float32) for shape in ((5000, 3), (300, 3), *3 * [(300, 300)])]
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)])
+            outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
             _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, outs[3])
             _core.panel_gram(rows, 300, 1, book, None, True, outs[4])
+            _core.code_dot(rows, book, rows[:30], book, 300, outs[5])
+            _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, outs[6])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

@@ -1,4 +1,4 @@
-// Levels to packed rows and back: pack, unpack, decode, code_transpose.
+// Levels to packed rows and back: pack, unpack, decode, code_transpose; levels to panels: panel_fill.
 #include "cases.hpp"
 #include "inputs.hpp"
 #include "lowtide/layout.hpp"
@@ -47,6 +47,22 @@ void add_transpose(Cases& cases, unsigned bits) {
                    }});
 }
 
+void add_fill(Cases& cases, const char* name, bool columns) {
+  constexpr std::size_t n_levels = 256;
+  cases.push_back({name, n_levels * panel_width, "feature", [=](const Ops& ops) {
+                     const auto levels = integers<std::uint8_t>(n_levels * panel_width, 16, 5);
+                     const auto panel = zeros<float>(n_levels * panel_width);
+                     const Array<PanelBook> book = zeros<PanelBook>(1);
+                     book[0].width = 1;
+                     return [=, &ops] {
+                       if (columns)
+                         ops.panel_fill.columns(levels.get(), n_levels, n_levels, book[0], panel.get());
+                       else
+                         ops.panel_fill.rows(levels.get(), n_levels * panel_width, book[0], panel.get(), panel_width);
+                     };
+                   }});
+}
+
 }  // namespace
 
 void add_layouts(Cases& cases) {
@@ -57,6 +73,8 @@ void add_layouts(Cases& cases) {
     add_decode<float>(cases, with_bits("decode_f32 pairs,", bits), &Ops::decode_f32, bits, 2);
   for (unsigned bits : {1u, 4u}) add_decode<double>(cases, with_bits("decode_f64", bits), &Ops::decode_f64, bits, 1);
   for (unsigned bits : {1u, 2u, 4u}) add_transpose(cases, bits);
+  add_fill(cases, "panel_fill columns", true);
+  add_fill(cases, "panel_fill rows", false);
 }
 
 }  // namespace lowtide::opcount

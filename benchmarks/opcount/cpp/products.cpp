@@ -1,5 +1,6 @@
-// Packed rows times a dense matrix: code_tables, code_product; and times packed rows: code_counts.
+// Packed rows times a dense matrix: code_tables, code_product; and times packed rows: code_dot.
 #include "cases.hpp"
+#include "dots.hpp"
 #include "inputs.hpp"
 
 namespace lowtide::opcount {
@@ -36,12 +37,13 @@ void add_product(Cases& cases, const std::string& type, TablesFn<T> Ops::* table
                    }});
 }
 
-void add_counts(Cases& cases) {
-  constexpr std::size_t n_a = 16, n_b = 16;
-  cases.push_back({"code_counts", n_a * n_b * n_words, "pair of words", [](const Ops& ops) {
-                     const auto a = words(n_a * n_words, 4), b = words(n_b * n_words, 5);
-                     const auto counts = zeros<std::uint32_t>(n_a * n_b);
-                     return [=, &ops] { ops.code_counts(a.get(), n_a, b.get(), n_b, n_words, counts.get(), n_b); };
+void add_dot(Cases& cases) {
+  constexpr std::size_t pairs = kDotRows * kDotRows * dot_words;
+  cases.push_back({"code_dot", pairs, "pair of words", [](const Ops& ops) { return product_of_panels(ops.code_dot); }});
+  cases.push_back({"code_ones", n_words, "word", [](const Ops& ops) {
+                     const auto row = words(n_words, 6);
+                     const auto ones = zeros<std::uint32_t>(1);
+                     return [=, &ops] { ones[0] = ops.code_ones(row.get(), n_words); };
                    }});
 }
 
@@ -52,7 +54,7 @@ void add_products(Cases& cases) {
     add_product<float>(cases, "f32", &Ops::code_tables_f32, &Ops::code_product_f32, n_columns);
     add_product<double>(cases, "f64", &Ops::code_tables_f64, &Ops::code_product_f64, n_columns);
   }
-  add_counts(cases);
+  add_dot(cases);
 }
 
 }  // namespace lowtide::opcount

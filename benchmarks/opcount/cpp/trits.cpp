@@ -1,5 +1,6 @@
-// Ternary projections and products of trits: ternary, trit_sums.
+// Ternary projections and products of trits: ternary, trit_dot.
 #include "cases.hpp"
+#include "dots.hpp"
 #include "inputs.hpp"
 
 namespace lowtide::opcount {
@@ -40,14 +41,8 @@ void add_ternary(Cases& cases, const std::string& name, TernaryOp<T> TernaryOps:
 }
 
 void add_products_of_trits(Cases& cases) {
-  constexpr std::size_t n_a = 16, n_b = 16, n_trits = 4096;
-  cases.push_back({"trit_sums", n_a * n_b * n_trits, "product", [](const Ops& ops) {
-                     const auto a = words(n_a * trit_words(n_trits), 6), b = words(n_b * trit_words(n_trits), 7);
-                     const auto sums = zeros<std::int32_t>(n_a * n_b);
-                     return [=, &ops] {
-                       ops.trit_sums(a.get(), n_a, b.get(), n_b, trit_groups(n_trits), sums.get(), n_b);
-                     };
-                   }});
+  constexpr std::size_t pairs = kDotRows * kDotRows * 32 * dot_words;
+  cases.push_back({"trit_dot", pairs, "product", [](const Ops& ops) { return product_of_panels(ops.trit_dot); }});
 }
 
 }  // namespace

@@ -140,6 +140,20 @@ def code_dot(
     n_levels: int,
     out: NDArray[np.floating[Any]],
 ) -> None: ...
+
+# With `weight` on the decoded columns of the one side.
+def panel_dot(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    other: NDArray[np.uint8],
+    other_levels: int,
+    other_bits: int,
+    other_book: NDArray[np.float32],
+    weight: NDArray[np.float32] | None,
+    out: NDArray[np.float32],
+) -> None: ...
 def trit_gram(rows: NDArray[np.uint8], n_levels: int, value: float, out: NDArray[np.floating[Any]]) -> None: ...
 def trit_dot(
     rows: NDArray[np.uint8],

@@ -286,20 +286,34 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
 
 
 def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
-    """Return D O' of two code matrices with equally many decoded columns."""
-    out = np.empty((len(codes.rows), len(other.rows)), dtype=float_dtype("Codes.dot", dtype))
+    """Return D O' of two code matrices with equally many decoded columns.
+
+    One-bit codes and trits are counted; others are decoded in cache for float32, block by block for float64. Of a
+    matrix with itself the upper triangle is made and copied.
+    """
+    out = empty_result((len(codes.rows), len(other.rows)), float_dtype("Codes.dot", dtype))
     mine, others = codes.trit_value, other.trit_value
     unscaled = codes.scale is None and other.scale is None
     if unscaled and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
     elif unscaled and mine is not None and others is not None:
         _core.trit_dot(codes.rows, mine, other.rows, others, codes.n_levels, out)
+    elif out.dtype == np.float32:
+        sides = (*codes[:4], *other[:4])
+        _core.panel_dot(*sides, _joint_scale(codes.scale, other.scale), out)
     else:
         for rows, left in decoded_blocks(codes, out.dtype):
             for columns, right in decoded_blocks(other, out.dtype):
                 np.matmul(left, right.T, out=out[rows, columns])
         return out
     return _scaled(out, codes.row_scale, other.row_scale)
+
+
+def _joint_scale(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+    """Return the product of two scales of columns, where None stands for ones."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one * other
 
 
 def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

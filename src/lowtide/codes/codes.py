@@ -277,7 +277,8 @@ class Codes:
 
         Notes
         -----
-        One bit against one bit and trits against trits are counted; anything else decodes a block of either at a time.
+        One bit against one bit and trits against trits are counted; anything else is decoded in cache, or for float64
+        a block of either at a time. Of a matrix with itself one triangle is made and copied.
 
         Examples
         --------

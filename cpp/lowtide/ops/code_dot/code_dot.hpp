@@ -1,29 +1,49 @@
-// code_dot: counts of common one bits of packed 1-bit rows, counts[i][j] += popcount(a_i AND b_j). Exact.
+// code_dot: counts of common one bits of packed 1-bit rows, sums[i][j] += popcount(a_i AND b_j); code_ones: those of
+// one row. Exact.
 //
-// a: n_a rows, b: n_b rows, both of n_words words and that far apart, with zero padding bits (padding that is set in
-// both rows would be counted). counts: uint32, rows `stride` apart. Overflow limit: a count stays below 2^32, so at
-// most 2^32 - 1 bits a row in all calls that add to the same counts. Tail: the last words are loaded under a mask or
-// one by one; blocks of rows that are not full repeat their last row and do not store it.
+// Works on panels of up to kDotRows rows over a run of up to run_words words each, in the level's own order, made once
+// and read by several products:
+//   panel_bytes(n_words)                       how much there is to allocate, a multiple of 64
+//   prepare(rows, n_rows, stride, n_words)     writes a panel; rows are `stride` words apart, n_rows from 1 to kDotRows
+//   multiply(tile)                             adds the products of two panels to sums, int32, rows kDotRows apart
+// Padding bits must be zero: those that are set in both rows would be counted. Overflow limit: fewer than 2^31 bits a
+// row in all calls that add to the same sums. Tail: words of a run are filled up with zeros; entries of sums past n_left
+// or n_right are anything. With `upper` (both panels of the same rows) entries left of the diagonal are anything too.
 #pragma once
 
 #include "lowtide/layout.hpp"
 
 namespace lowtide {
 
-using CountsFn = void (*)(const std::uint64_t* a, std::size_t n_a, const std::uint64_t* b, std::size_t n_b,
-                          std::size_t n_words, std::uint32_t* counts, std::size_t stride);
+constexpr std::size_t kDotRows = 128;
+
+// Panels start at a multiple of 64 bytes.
+struct DotTile {
+  const void *left, *right;
+  std::size_t n_words, n_left, n_right;
+  bool upper;
+  std::int32_t* sums;
+};
+
+struct DotOp {
+  std::size_t run_words;
+  std::size_t (*panel_bytes)(std::size_t n_words);
+  void (*prepare)(const std::uint64_t* rows, std::size_t n_rows, std::size_t stride, std::size_t n_words, void* panel);
+  void (*multiply)(const DotTile& tile);
+};
+
+using OnesFn = std::uint32_t (*)(const std::uint64_t* row, std::size_t n_words);
 
 namespace scalar {
-void code_counts(const std::uint64_t* a, std::size_t n_a, const std::uint64_t* b, std::size_t n_b, std::size_t n_words,
-                 std::uint32_t* counts, std::size_t stride);
-}
+extern const DotOp code_dot;
+std::uint32_t code_ones(const std::uint64_t* row, std::size_t n_words);
+}  // namespace scalar
 namespace avx2 {
-void code_counts(const std::uint64_t* a, std::size_t n_a, const std::uint64_t* b, std::size_t n_b, std::size_t n_words,
-                 std::uint32_t* counts, std::size_t stride);
-}
+extern const DotOp code_dot;
+std::uint32_t code_ones(const std::uint64_t* row, std::size_t n_words);
+}  // namespace avx2
 namespace avx512 {
-void code_counts(const std::uint64_t* a, std::size_t n_a, const std::uint64_t* b, std::size_t n_b, std::size_t n_words,
-                 std::uint32_t* counts, std::size_t stride);
+extern const DotOp code_dot;
 }
 
 }  // namespace lowtide

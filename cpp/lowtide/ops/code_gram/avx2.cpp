@@ -4,7 +4,8 @@
 // Operand: [tile][group of 4 rows][128 levels], a byte each. Binds: the three vector ports; blocks of 2 x 128 levels
 // keep 8 byte sums in registers. A byte sum grows by 4 a group: emptied into 16-bit sums every 60 groups, those into
 // the counts after at most kGramRows rows. Rows past the end are zero rows.
-#include "lowtide/ops/code_gram/nibbles.hpp"
+#include "lowtide/ops/code_dot/nibbles_avx2.hpp"
+#include "lowtide/ops/code_gram/code_gram.hpp"
 
 namespace lowtide::avx2 {
 namespace {
@@ -49,10 +50,13 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
 }
 
 void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* counts) {
-  Tables tables;
+  nibbles::Tables tables;
   for (unsigned a = 0; a < 16; ++a)
     for (unsigned v = 0; v < 16; ++v) tables.entry[a][v] = static_cast<std::uint8_t>(_mm_popcnt_u32(a & v));
-  count_tile(tables, static_cast<const std::uint8_t*>(operand), groups_of(n_rows), s, t, std::uint32_t{0}, counts);
+  const auto* bytes = static_cast<const std::uint8_t*>(operand);
+  const std::size_t groups = groups_of(n_rows);
+  NibbleTiles::sum_tile(tables, bytes + s * groups * kGramTile, bytes + t * groups * kGramTile, groups, kGramTile,
+                        kGramTile, false, std::uint32_t{0}, counts);
 }
 
 }  // namespace

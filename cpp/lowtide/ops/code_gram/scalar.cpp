@@ -1,4 +1,4 @@
-// The operand is the transposed bits, a row a level: counts are those of code_dot.
+// The operand is the transposed bits, a row a level: panels of code_dot as they are.
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/ops/code_gram/code_gram.hpp"
 #include "lowtide/ops/code_transpose/code_transpose.hpp"
@@ -23,8 +23,8 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
 void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* counts) {
   const std::size_t words = words_per_row(n_rows, 1);
   const auto* columns = static_cast<const std::uint64_t*>(operand);
-  code_counts(columns + s * kGramTile * words, kGramTile, columns + t * kGramTile * words, kGramTile, words, counts,
-              kGramTile);
+  code_dot.multiply({columns + s * kGramTile * words, columns + t * kGramTile * words, words, kGramTile, kGramTile,
+                     false, reinterpret_cast<std::int32_t*>(counts)});
 }
 
 }  // namespace

@@ -1,66 +1,58 @@
-// vpandq, vpternlogq, vpopcntq twice and vpaddq twice on blocks of 4 x 2 rows: 16 counters in registers. Binds: the two
-// vector ports that these instructions share, 512 trits of a pair in 3 cycles. Long rows are cut into runs of 64 groups
-// so that the b rows of a tile stay in L2. Blocks that are not full repeat their last row.
+// vpandq, vpternlogq, vpopcntq twice and vpaddq twice on blocks of 4 x 2 rows: 16 counters in registers. Binds: the
+// vector pipes that these instructions share, 512 trits of a pair in 3 cycles. The counters are summed across together.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
 
-#include "lowtide/ops/trit_dot/trit_dot.hpp"
+#include "lowtide/ops/trit_dot/planes.hpp"
 
 namespace lowtide::avx512 {
 namespace {
 
-constexpr std::size_t kRun = 64;
-constexpr int kRowsA = 4, kRowsB = 2;
-constexpr int kFirstAndDiffer = 0x60;  // x AND (y XOR z) as a truth table of vpternlogq
+struct V {
+  using Reg = __m512i;
+  static constexpr std::size_t words = 8;
+  static Reg zero() { return _mm512_setzero_si512(); }
+  static Reg load(const std::uint64_t* p) { return _mm512_loadu_si512(p); }
+  static void store(std::uint64_t* p, Reg a) { _mm512_storeu_si512(p, a); }
+  static Reg shifted_up(Reg a) { return _mm512_slli_epi64(a, 1); }
+  static Reg shifted_down(Reg a) { return _mm512_srli_epi64(a, 1); }
+  static Reg differ(Reg a, Reg b) { return _mm512_xor_si512(a, b); }
+  static Reg both(Reg a, Reg b) { return _mm512_and_si512(a, b); }
+  // Even bits of a, odd bits of b.
+  static Reg even_odd(Reg a, Reg b) {
+    return _mm512_ternarylogic_epi64(_mm512_set1_epi64(0x5555555555555555), a, b, 0xCA);
+  }
+  // x AND (y XOR z).
+  static Reg where_differ(Reg x, Reg y, Reg z) { return _mm512_ternarylogic_epi64(x, y, z, 0x60); }
+  static Reg add_ones(Reg total, Reg bits) { return _mm512_add_epi64(total, _mm512_popcnt_epi64(bits)); }
 
-inline void sum_block(const std::uint64_t* const (&x)[kRowsA], const std::uint64_t* const (&y)[kRowsB],
-                      std::size_t n_words, __m512i (&common)[kRowsA][kRowsB], __m512i (&opposite)[kRowsA][kRowsB]) {
-  for (std::size_t w = 0; w < n_words; w += 2 * kTritGroup) {
-    __m512i nonzero[kRowsB], minus[kRowsB];
-#pragma GCC unroll 2
-    for (int q = 0; q < kRowsB; ++q) {
-      nonzero[q] = _mm512_load_si512(y[q] + w);
-      minus[q] = _mm512_load_si512(y[q] + w + kTritGroup);
-    }
-#pragma GCC unroll 4
-    for (int p = 0; p < kRowsA; ++p) {
-      const __m512i own = _mm512_load_si512(x[p] + w), own_minus = _mm512_load_si512(x[p] + w + kTritGroup);
-#pragma GCC unroll 2
-      for (int q = 0; q < kRowsB; ++q) {
-        const __m512i both = _mm512_and_si512(own, nonzero[q]);
-        const __m512i differ = _mm512_ternarylogic_epi64(both, own_minus, minus[q], kFirstAndDiffer);
-        common[p][q] = _mm512_add_epi64(common[p][q], _mm512_popcnt_epi64(both));
-        opposite[p][q] = _mm512_add_epi64(opposite[p][q], _mm512_popcnt_epi64(differ));
-      }
+  // Sums of neighbors, of x in even and of y in odd places.
+  static Reg fold(Reg x, Reg y) { return _mm512_add_epi64(_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)); }
+  // Sums of neighboring pairs, of x in the lower and of y in the upper half.
+  static Reg fold_pairs(Reg x, Reg y) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(x, y, 0x88), _mm512_shuffle_i64x2(x, y, 0xdd));
+  }
+  static Reg fold_rows(const Reg (&c)[4][2]) {
+    return fold_pairs(fold_pairs(fold(c[0][0], c[0][1]), fold(c[1][0], c[1][1])),
+                      fold_pairs(fold(c[2][0], c[2][1]), fold(c[3][0], c[3][1])));
+  }
+  static void add_sums(const Reg (&common)[4][2], const Reg (&opposite)[4][2], std::int32_t* sums, std::size_t stride) {
+    const Reg twice = _mm512_slli_epi64(fold_rows(opposite), 1);
+    alignas(32) std::int32_t more[8];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(more),
+                       _mm512_cvtepi64_epi32(_mm512_sub_epi64(fold_rows(common), twice)));
+    for (std::size_t p = 0; p < 4; ++p) {
+      sums[p * stride] += more[2 * p];
+      sums[p * stride + 1] += more[2 * p + 1];
     }
   }
-}
+};
+
+using Panels = trit_planes::Planes<V>;
 
 }  // namespace
 
-void trit_sums(const std::uint64_t* a, std::size_t n_a, const std::uint64_t* b, std::size_t n_b, std::size_t n_groups,
-               std::int32_t* sums, std::size_t stride) {
-  const std::size_t words = 2 * kTritGroup * n_groups;
-  for (std::size_t first = 0; first < n_groups; first += kRun) {
-    const std::size_t run = 2 * kTritGroup * (n_groups - first < kRun ? n_groups - first : kRun);
-    const std::uint64_t *left = a + 2 * kTritGroup * first, *right = b + 2 * kTritGroup * first;
-    for (std::size_t i = 0; i < n_a; i += kRowsA) {
-      const std::size_t rows_a = n_a - i < kRowsA ? n_a - i : kRowsA;
-      const std::uint64_t* x[kRowsA];
-      for (std::size_t p = 0; p < kRowsA; ++p) x[p] = left + (i + (p < rows_a ? p : rows_a - 1)) * words;
-      for (std::size_t j = 0; j < n_b; j += kRowsB) {
-        const std::size_t rows_b = n_b - j < kRowsB ? n_b - j : kRowsB;
-        const std::uint64_t* y[kRowsB];
-        for (std::size_t q = 0; q < kRowsB; ++q) y[q] = right + (j + (q < rows_b ? q : rows_b - 1)) * words;
-        __m512i common[kRowsA][kRowsB] = {}, opposite[kRowsA][kRowsB] = {};
-        sum_block(x, y, run, common, opposite);
-        for (std::size_t p = 0; p < rows_a; ++p)
-          for (std::size_t q = 0; q < rows_b; ++q)
-            sums[(i + p) * stride + j + q] += static_cast<std::int32_t>(_mm512_reduce_add_epi64(common[p][q]) -
-                                                                        2 * _mm512_reduce_add_epi64(opposite[p][q]));
-      }
-    }
-  }
-}
+// A panel of 256 words takes 256 KB: the right one of a product stays in L2.
+const DotOp trit_dot = {256, Panels::panel_bytes, Panels::prepare, Panels::multiply};
 
 }  // namespace lowtide::avx512

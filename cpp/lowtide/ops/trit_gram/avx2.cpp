@@ -1,7 +1,8 @@
 // Two rows at a time: the two trits of level k in those rows are a nibble, and the product of nibbles j and k, plus 2
 // so that it is not negative, is a byte of one of sixteen tables, as in code_gram. Two instructions, vpshufb and
 // vpaddb, do 64 pairs of trits; popcnt does 32 a cycle. The 2s are taken off at the end. Rows past the end are zeros.
-#include "lowtide/ops/code_gram/nibbles.hpp"
+#include "lowtide/ops/code_dot/nibbles_avx2.hpp"
+#include "lowtide/ops/trit_dot/trit_tables.hpp"
 #include "lowtide/ops/trit_gram/trit_gram.hpp"
 
 namespace lowtide::avx2 {
@@ -49,14 +50,10 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
 }
 
 void tile(const void* operand, std::size_t n_rows, std::size_t s, std::size_t t, std::int32_t* sums) {
-  constexpr int trit[4] = {0, 1, -1, 0};
-  Tables tables;
-  for (unsigned a = 0; a < 16; ++a)
-    for (unsigned v = 0; v < 16; ++v)
-      tables.entry[a][v] = static_cast<std::uint8_t>(2 + trit[a & 3] * trit[v & 3] + trit[a >> 2] * trit[v >> 2]);
   const std::size_t pairs = pairs_of(n_rows);
-  count_tile(tables, static_cast<const std::uint8_t*>(operand), pairs, s, t, -2 * static_cast<std::int32_t>(pairs),
-             sums);
+  const auto* bytes = static_cast<const std::uint8_t*>(operand);
+  NibbleTiles::sum_tile(trit_tables(), bytes + s * pairs * kGramTile, bytes + t * pairs * kGramTile, pairs, kGramTile,
+                        kGramTile, false, -2 * static_cast<std::int32_t>(pairs), sums);
 }
 
 }  // namespace

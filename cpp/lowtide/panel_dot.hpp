@@ -1,0 +1,14 @@
+// Products of code matrices of any widths with each other, from decoded panels that never leave the caches.
+#pragma once
+
+#include "lowtide/code_products.hpp"
+
+namespace lowtide {
+
+// out (a.n_rows, b.n_rows) = A diag(weight) B', with equally many decoded columns; bits and codebooks may differ. No
+// weight counts as one. Runs of 256 columns are decoded for a strip of rows of either side and multiplied by
+// ops/panel_product; the sums of the runs are added in order, so the bits do not depend on threads or instruction set.
+// Of a matrix with itself, without weight, only the upper triangle is made. Buffers: 4.5 MB a thread.
+void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, float* out);
+
+}  // namespace lowtide
