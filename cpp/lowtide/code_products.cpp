@@ -14,10 +14,12 @@ namespace {
 // Both products add up tables over the words of items: the items of D W are rows, whose words run over the features;
 // those of D' R are levels, whose words run over the rows. Words are taken in runs: the tables of a run are made, all
 // threads share them, and each thread passes its items through in tiles. Neither tables nor tiles grow with the codes.
-constexpr std::size_t kRunWords = 32;      // tables of 16 columns of float32 take 512 kB: they stay in a second cache
-constexpr std::size_t kTileWords = 16384;  // 128 kB: beside the tables
-constexpr std::size_t kMostPanels = 8;     // column panels that have tables at a time
-constexpr std::size_t kGrainRows = 64;
+constexpr std::size_t kTableBytes = 1 << 19;  // of a run and panel: they stay in a second cache
+constexpr std::size_t kTileWords = 1 << 14;   // 128 kB: beside the tables
+constexpr std::size_t kMostPanels = 8;        // column panels that have tables at a time
+// Most words of a run. A tile of levels must have 512 of them, so that the rows are read by cache lines.
+constexpr std::size_t kMostRowWords = 64, kMostColumnWords = 32;
+constexpr std::size_t kGrainItems = 64;
 constexpr std::size_t kGrainNibbles = 128;
 
 template <typename T>
@@ -72,14 +74,23 @@ std::vector<Panel> panels_of(std::size_t n_columns) {
   return panels;
 }
 
+// Words of a run, by the size of their tables. Rows are read in pieces of so many words: at least two cache lines, and
+// no more than leave a tile some hundred items.
+template <typename T>
+std::size_t run_words(std::size_t n_columns, std::size_t most) {
+  const std::size_t columns = sizeof(T) == 4 && n_columns <= 4 ? n_columns : padded_columns(n_columns);
+  return std::clamp<std::size_t>(kTableBytes / (16 * 16 * columns * sizeof(T)), 16, most);
+}
+
 // The tables of a run of words, for some panels and for each part of an item's result: one part for D W, as many as the
 // codebook is wide for D' R.
 template <typename T>
 class RunTables {
  public:
+  // Of up to n_words words.
   RunTables(std::vector<std::vector<T>> values, std::size_t n_words, std::size_t n_columns)
       : values_(std::move(values)),
-        size_(16 * 16 * std::min(kRunWords, n_words) * padded_columns(std::min(n_columns, kMaxColumns))),
+        size_(16 * 16 * n_words * padded_columns(std::min(n_columns, kMaxColumns))),
         data_(make_buffer<T>(size_ * values_.size() * std::min(kMostPanels, panels_of(n_columns).size()))) {}
 
   std::size_t n_parts() const { return values_.size(); }
@@ -102,32 +113,43 @@ class RunTables {
   Buffer<T> data_;
 };
 
-// Adds all runs. make_tile(first_item, last_item, first_word, last_word, tile, stride) lays items out;
-// operand is (n_features, n_columns), of which a word takes `per_word` rows; item i's parts are rows
-// i * n_parts .. of out.
+// What is added up: items of n_words words, each of which takes per_word rows of an operand (n_features, n_columns).
+// The result has a row for each part of an item.
+template <typename T>
+struct Sums {
+  std::size_t n_items, n_words, per_word;
+  const T* operand;
+  std::size_t n_features, n_columns;
+  T* out;
+};
+
+// Adds all runs of up to most_words words. make_tile(first_item, last_item, first_word, last_word, tile, stride) lays
+// items out; values[part] are those of a nibble.
 template <typename T, typename MakeTile>
-void add_runs(std::size_t n_items, std::size_t grain, std::size_t n_words, std::size_t per_word, RunTables<T>& tables,
-              const T* operand, std::size_t n_features, std::size_t n_columns, T* out, const MakeTile& make_tile) {
-  const std::vector<Panel> panels = panels_of(n_columns);
-  const std::size_t n_parts = tables.n_parts();
-  // For few columns words pass quickly, and larger tables are made of those given: that is to pay for itself.
-  const std::size_t most_items = n_columns == 1 ? 1024 : 512, run_words = std::min(kRunWords, kTileWords / most_items);
+void add_runs(const Sums<T>& sums, std::size_t most_words, std::vector<std::vector<T>> values,
+              const MakeTile& make_tile) {
+  const std::vector<Panel> panels = panels_of(sums.n_columns);
+  const std::size_t run = run_words<T>(panels[0].count, most_words), most_items = kTileWords / run;
   // A cache line more than needed: words a power of two apart would all share a few cache sets.
-  const std::size_t stride = most_items + 8;
+  const std::size_t stride = most_items + 8, n_columns = sums.n_columns;
+  RunTables<T> tables(std::move(values), std::min(run, sums.n_words), n_columns);
+  const std::size_t n_parts = tables.n_parts();
   for (std::size_t p = 0; p < panels.size(); p += kMostPanels) {
     const std::size_t n_panels = std::min(kMostPanels, panels.size() - p);
-    for (std::size_t first = 0; first < n_words; first += run_words) {
-      const std::size_t words = std::min(run_words, n_words - first), feature = first * per_word;
-      tables.fill(&panels[p], n_panels, words, operand + feature * n_columns, n_features - feature, n_columns);
-      parallel_for((n_items + grain - 1) / grain, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t first = 0; first < sums.n_words; first += run) {
+      const std::size_t words = std::min(run, sums.n_words - first), feature = first * sums.per_word;
+      tables.fill(&panels[p], n_panels, words, sums.operand + feature * n_columns, sums.n_features - feature,
+                  n_columns);
+      parallel_for((sums.n_items + kGrainItems - 1) / kGrainItems, 1, [&](std::size_t begin, std::size_t end) {
         const auto tile = make_buffer<std::uint64_t>(stride * words);
-        for (std::size_t top = begin * grain; top < std::min(end * grain, n_items); top += most_items) {
-          const std::size_t last = std::min({top + most_items, end * grain, n_items});
+        const std::size_t stop = std::min(end * kGrainItems, sums.n_items);
+        for (std::size_t top = begin * kGrainItems; top < stop; top += most_items) {
+          const std::size_t last = std::min(top + most_items, stop);
           make_tile(top, last, first, first + words, tile.get(), stride);
           for (std::size_t i = 0; i < n_panels; ++i)
             for (std::size_t part = 0; part < n_parts; ++part)
               product_op<T>()(tile.get(), last - top, stride, 0, words, tables.at(i, part), panels[p + i].count,
-                              out + (top * n_parts + part) * n_columns + panels[p + i].first, n_parts * n_columns);
+                              sums.out + (top * n_parts + part) * n_columns + panels[p + i].first, n_parts * n_columns);
         }
       });
     }
@@ -143,8 +165,8 @@ void code_matvec(const CodeMatrix& codes, const T* W, std::size_t n_columns, T* 
   const std::size_t n_features = codes.n_levels * codes.width, n_words = words_per_row(codes.n_levels, bits);
   if (codes.n_rows == 0 || n_columns == 0 || n_features == 0) return;
   const std::size_t row_words = words_per_row(codes.n_levels, codes.bits);
-  RunTables<T> tables({nibble_values<T>(codes, 0, codes.width)}, n_words, n_columns);
-  add_runs(codes.n_rows, kGrainRows, n_words, 64 / bits * codes.width, tables, W, n_features, n_columns, out,
+  const Sums<T> sums{codes.n_rows, n_words, 64 / bits * codes.width, W, n_features, n_columns, out};
+  add_runs(sums, kMostRowWords, {nibble_values<T>(codes, 0, codes.width)},
            [&](std::size_t first_row, std::size_t last_row, std::size_t first_word, std::size_t last_word,
                std::uint64_t* tile, std::size_t stride) {
              ops().row_tile(codes.rows + first_row * row_words, last_row - first_row, row_words, first_word, last_word,
@@ -160,8 +182,8 @@ void code_rmatvec(const CodeMatrix& codes, const T* R, std::size_t n_columns, T*
   std::vector<std::vector<T>> values;
   for (std::size_t p = 0; p < codes.width; ++p) values.push_back(nibble_values<T>(codes, p, 1));
   const std::size_t n_words = words_per_row(codes.n_rows, tile_bits(codes.bits));
-  RunTables<T> tables(std::move(values), n_words, n_columns);
-  add_runs(codes.n_levels, kGrainRows, n_words, per, tables, R, codes.n_rows, n_columns, out,
+  const Sums<T> sums{codes.n_levels, n_words, per, R, codes.n_rows, n_columns, out};
+  add_runs(sums, kMostColumnWords, std::move(values),
            [&](std::size_t first_level, std::size_t last_level, std::size_t first_word, std::size_t last_word,
                std::uint64_t* tile, std::size_t stride) {
              const std::size_t first_row = first_word * per, last_row = std::min(codes.n_rows, last_word * per);

@@ -93,7 +93,7 @@ Form<float> form_of(std::size_t n_columns, float) {
 Form<double> form_of(std::size_t n_columns, double) {
   static constexpr Form<double> forms[4] = {by_columns<Double, 1>, by_columns<Double, 2>, by_columns<Double, 3>,
                                             by_columns<Double, 4>};
-  if (n_columns == 1) return {p::fill_by_column<Double>, p::Bytes<Double>::add_product};
+  if (n_columns == 1) return {p::Bytes<Double>::fill, p::Bytes<Double>::add_product};
   return forms[(n_columns - 1) / 4];
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t kTableBytes = 16384;
 // Values of a nibble: four levels with two each at most.
 constexpr std::size_t kMaxValues = 8;
 // Rows whose sums are held at a time: the tables, which do not fit a second cache as a whole, are read once for them.
-constexpr std::size_t kRows = 512;
+constexpr std::size_t kRows = 1024;
 
 // [nibble][column][16].
 template <class V>
@@ -134,65 +134,48 @@ struct Columns {
   }
 };
 
-// One column by bytes: the tables of two nibbles make one of 256 sums, so that a word is eight loads and additions. A
-// sum of two nibbles is rounded first, in the same order where rows are too few to make larger tables for.
+// One column by bytes: the tables of two nibbles make one of 256 sums, so that a word is eight loads and additions.
+// Order of tables: [byte][256].
 template <class V>
 struct Bytes {
   using Value = typename V::Value;
-  static constexpr std::size_t few = 128;
 
-  static void widen(const Value* tables, Value* wide) {
-    for (std::size_t b = 0; b < 8; ++b)
-      for (std::size_t high = 0; high < 16; ++high) {
-        const Value one = tables[(2 * b + 1) * 16 + high];
-        for (std::size_t low = 0; low < 16; ++low) wide[b * 256 + high * 16 + low] = tables[2 * b * 16 + low] + one;
-      }
-  }
-
-  static void add_word(const std::uint64_t* words, std::size_t n_rows, const Value* wide, Value* sums) {
-    for (std::size_t i = 0; i < n_rows; ++i) {
-      const std::uint64_t word = words[i];
-      Value even = wide[word & 255], odd = wide[256 + (word >> 8 & 255)];
-#pragma GCC unroll 3
-      for (std::size_t b = 2; b < 8; b += 2) {
-        even += wide[b * 256 + (word >> (8 * b) & 255)];
-        odd += wide[(b + 1) * 256 + (word >> (8 * b + 8) & 255)];
-      }
-      sums[i] += even + odd;
+  static void fill(const Value* values, std::size_t n_values, const Value* W, std::size_t n_features,
+                   std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t, Value* tables) {
+    Value low[16], high[16];
+    for (std::size_t g = first_nibble; g < last_nibble; g += 2) {
+      fill_by_column<V>(values, n_values, W + g * n_values * stride, left(n_features, g * n_values), stride, 0, 1, 1,
+                        low);
+      fill_by_column<V>(values, n_values, W + (g + 1) * n_values * stride, left(n_features, (g + 1) * n_values), stride,
+                        0, 1, 1, high);
+      for (std::size_t v = 0; v < 256; ++v) tables[g * 128 + v] = low[v % 16] + high[v / 16];
     }
   }
 
-  static void add_few(const std::uint64_t* words, std::size_t n_rows, const Value* tables, Value* sums) {
+  static std::size_t left(std::size_t n, std::size_t used) { return n < used ? 0 : n - used; }
+
+  static void add_word(const std::uint64_t* words, std::size_t n_rows, const Value* table, Value* sums) {
     for (std::size_t i = 0; i < n_rows; ++i) {
       const std::uint64_t word = words[i];
-      Value total[2];
-#pragma GCC unroll 8
-      for (std::size_t b = 0; b < 8; ++b) {
-        const Value low = tables[2 * b * 16 + (word >> (8 * b) & 15)];
-        const Value found = low + tables[(2 * b + 1) * 16 + (word >> (8 * b + 4) & 15)];
-        total[b % 2] = b < 2 ? found : total[b % 2] + found;
+      Value even = table[word & 255], odd = table[256 + (word >> 8 & 255)];
+#pragma GCC unroll 3
+      for (std::size_t b = 2; b < 8; b += 2) {
+        even += table[b * 256 + (word >> (8 * b) & 255)];
+        odd += table[(b + 1) * 256 + (word >> (8 * b + 8) & 255)];
       }
-      sums[i] += total[0] + total[1];
+      sums[i] += even + odd;
     }
   }
 
   static void add_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride,
                           std::size_t first_word, std::size_t last_word, const Value* tables, std::size_t, Value* out,
                           std::size_t out_stride) {
-    constexpr std::size_t rows = 2 * kRows;
-    alignas(64) Value sums[rows], wide[8 * 256];
-    for (std::size_t top = 0; top < n_rows; top += rows) {
-      const std::size_t count = n_rows - top < rows ? n_rows - top : rows;
+    alignas(64) Value sums[kRows];
+    for (std::size_t top = 0; top < n_rows; top += kRows) {
+      const std::size_t count = n_rows - top < kRows ? n_rows - top : kRows;
       for (std::size_t i = 0; i < count; ++i) sums[i] = 0;
-      for (std::size_t w = first_word; w < last_word; ++w) {
-        const std::uint64_t* words = tile + (w - first_word) * tile_stride + top;
-        if (count >= few) {
-          widen(tables + w * 256, wide);
-          add_word(words, count, wide, sums);
-        } else {
-          add_few(words, count, tables + w * 256, sums);
-        }
-      }
+      for (std::size_t w = first_word; w < last_word; ++w)
+        add_word(tile + (w - first_word) * tile_stride + top, count, tables + w * 8 * 256, sums);
       for (std::size_t i = 0; i < count; ++i) out[(top + i) * out_stride] += sums[i];
     }
   }
