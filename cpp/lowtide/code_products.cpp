@@ -20,7 +20,7 @@ constexpr std::size_t kMostPanels = 8;        // column panels that have tables 
 // Most words of a run. A tile of levels must have 512 of them, so that the rows are read by cache lines.
 constexpr std::size_t kMostRowWords = 64, kMostColumnWords = 32;
 constexpr std::size_t kGrainItems = 64;
-constexpr std::size_t kGrainNibbles = 128;
+constexpr std::size_t kGrainWords = 8;  // whose tables a thread makes at least
 
 template <typename T>
 TablesFn<T> tables_op();
@@ -99,7 +99,7 @@ class RunTables {
   // operand (n_features, n_columns) starts with the run's first feature; features past the end count as zero.
   void fill(const Panel* panels, std::size_t n_panels, std::size_t n_words, const T* operand, std::size_t n_features,
             std::size_t n_columns) {
-    parallel_for(16 * n_words, kGrainNibbles, [&](std::size_t begin, std::size_t end) {
+    parallel_for(n_words, kGrainWords, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = 0; i < n_panels; ++i)
         for (std::size_t part = 0; part < n_parts(); ++part)
           tables_op<T>()(values_[part].data(), values_[part].size() / 16, operand + panels[i].first, n_features,

@@ -180,7 +180,7 @@ bool product_is_exact(Isa level, std::size_t n_rows, std::size_t n_levels, std::
   Tile tile(n_rows, words - 1);
   const Ops& table = ops_at(level);
   table.row_tile(d.rows.data(), n_rows, words, 1, words, 1, tile.words.data(), tile.stride);
-  (table.*fill)(values.data(), 4, W.data(), n_levels, n_columns, 0, nibbles, n_columns, tables.data());
+  (table.*fill)(values.data(), 4, W.data(), n_levels, n_columns, 0, words, n_columns, tables.data());
   (table.*multiply)(tile.words.data(), n_rows, tile.stride, 1, words, tables.data(), n_columns, out.data(), stride);
   bool same = true;
   for (std::size_t i = 0; i < n_rows; ++i)

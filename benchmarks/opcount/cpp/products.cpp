@@ -15,7 +15,7 @@ struct Tables {
   Array<T> values = numbers<T>(4 * 16, 1), W = numbers<T>(n_features * n_columns, 2);
   Array<T> tables = zeros<T>(16 * n_nibbles * padded_columns(n_columns));
 
-  void fill() const { op(values.get(), 4, W.get(), n_features, n_columns, 0, n_nibbles, n_columns, tables.get()); }
+  void fill() const { op(values.get(), 4, W.get(), n_features, n_columns, 0, n_words, n_columns, tables.get()); }
 };
 
 template <typename T>

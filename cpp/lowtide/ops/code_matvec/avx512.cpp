@@ -76,14 +76,14 @@ void product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_str
 }  // namespace
 
 void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, float* tables) {
-  p::fill_by_column<Single>(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
+  p::fill_by_column<Single>(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns,
+                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
                  double* tables) {
-  p::fill_by_column<Double>(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+  p::fill_by_column<Double>(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,

@@ -25,10 +25,10 @@ constexpr std::size_t kRows = 1024;
 // [nibble][column][16].
 template <class V>
 void fill_by_column(const typename V::Value* values, std::size_t n_values, const typename V::Value* W,
-                    std::size_t n_features, std::size_t stride, std::size_t first_nibble, std::size_t last_nibble,
+                    std::size_t n_features, std::size_t stride, std::size_t first_word, std::size_t last_word,
                     std::size_t n_columns, typename V::Value* tables) {
   using Value = typename V::Value;
-  for (std::size_t g = first_nibble; g < last_nibble; ++g) {
+  for (std::size_t g = 16 * first_word; g < 16 * last_word; ++g) {
     const std::size_t first = g * n_values;
     const std::size_t used = first >= n_features ? 0 : n_features - first < n_values ? n_features - first : n_values;
     for (std::size_t k = 0; k < n_columns; ++k) {
@@ -54,10 +54,10 @@ struct Columns {
 
   // Columns past n_columns are zero.
   static void fill(const Value* values, std::size_t n_values, const Value* W, std::size_t n_features,
-                   std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns,
+                   std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
                    Value* tables) {
     alignas(64) Value weights[kMaxValues * width] = {};
-    for (std::size_t g = first_nibble; g < last_nibble; ++g) {
+    for (std::size_t g = 16 * first_word; g < 16 * last_word; ++g) {
       const std::size_t first = g * n_values;
       const std::size_t used = first >= n_features ? 0 : n_features - first < n_values ? n_features - first : n_values;
       for (std::size_t q = 0; q < used; ++q)
@@ -141,18 +141,17 @@ struct Bytes {
   using Value = typename V::Value;
 
   static void fill(const Value* values, std::size_t n_values, const Value* W, std::size_t n_features,
-                   std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t, Value* tables) {
-    Value low[16], high[16];
-    for (std::size_t g = first_nibble; g < last_nibble; g += 2) {
-      fill_by_column<V>(values, n_values, W + g * n_values * stride, left(n_features, g * n_values), stride, 0, 1, 1,
-                        low);
-      fill_by_column<V>(values, n_values, W + (g + 1) * n_values * stride, left(n_features, (g + 1) * n_values), stride,
-                        0, 1, 1, high);
-      for (std::size_t v = 0; v < 256; ++v) tables[g * 128 + v] = low[v % 16] + high[v / 16];
+                   std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t, Value* tables) {
+    Value nibbles[16 * 16];
+    for (std::size_t w = first_word; w < last_word; ++w) {
+      const std::size_t first = 16 * w * n_values, left = n_features < first ? 0 : n_features - first;
+      // No further than what is left: past the end there is no place to point to.
+      fill_by_column<V>(values, n_values, left == 0 ? W : W + first * stride, left, stride, 0, 1, 1, nibbles);
+      for (std::size_t b = 0; b < 8; ++b)
+        for (std::size_t v = 0; v < 256; ++v)
+          tables[(w * 8 + b) * 256 + v] = nibbles[2 * b * 16 + v % 16] + nibbles[(2 * b + 1) * 16 + v / 16];
     }
   }
-
-  static std::size_t left(std::size_t n, std::size_t used) { return n < used ? 0 : n - used; }
 
   static void add_word(const std::uint64_t* words, std::size_t n_rows, const Value* table, Value* sums) {
     for (std::size_t i = 0; i < n_rows; ++i) {

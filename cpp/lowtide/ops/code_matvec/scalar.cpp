@@ -6,8 +6,8 @@ namespace {
 
 template <typename T>
 void fill_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables) {
-  for (std::size_t g = first_nibble; g < last_nibble; ++g) {
+                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* tables) {
+  for (std::size_t g = 16 * first_word; g < 16 * last_word; ++g) {
     T* table = tables + g * 16 * n_columns;
     for (std::size_t i = 0; i < 16 * n_columns; ++i) table[i] = 0;
     for (std::size_t q = 0; q < n_values; ++q) {
@@ -40,14 +40,14 @@ void add_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile
 }  // namespace
 
 void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, float* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
+  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns,
+                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
                  double* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
