@@ -71,30 +71,17 @@ struct Double {
   }
 };
 
-// How a number of columns is done: its tables and its product.
-template <typename T>
-struct Form {
-  TablesFn<T> tables;
-  ProductFn<T> product;
-};
-
-template <class V, int Registers>
-constexpr Form<typename V::Value> by_columns = {p::Columns<V, Registers>::fill, p::Columns<V, Registers>::add_product};
-
-template <int NColumns>
-constexpr Form<float> by_rows = {p::fill_by_column<Single>, p::Rows<SingleRows, NColumns>::add_product};
-
-Form<float> form_of(std::size_t n_columns, float) {
-  static constexpr Form<float> few[4] = {by_rows<1>, by_rows<2>, by_rows<3>, by_rows<4>};
+p::Form<float> form_of(std::size_t n_columns, float) {
+  static constexpr p::Form<float> few[4] = {p::by_rows<SingleRows, 1>, p::by_rows<SingleRows, 2>,
+                                            p::by_rows<SingleRows, 3>, p::by_rows<SingleRows, 4>};
   if (n_columns <= 4) return few[n_columns - 1];
-  return n_columns <= 8 ? by_columns<Single, 1> : by_columns<Single, 2>;
+  return n_columns <= 8 ? p::by_columns<Single, 1> : p::by_columns<Single, 2>;
 }
 
-Form<double> form_of(std::size_t n_columns, double) {
-  static constexpr Form<double> forms[4] = {by_columns<Double, 1>, by_columns<Double, 2>, by_columns<Double, 3>,
-                                            by_columns<Double, 4>};
-  if (n_columns == 1) return {p::Bytes<Double>::fill, p::Bytes<Double>::add_product};
-  return forms[(n_columns - 1) / 4];
+p::Form<double> form_of(std::size_t n_columns, double) {
+  static constexpr p::Form<double> forms[4] = {p::by_columns<Double, 1>, p::by_columns<Double, 2>,
+                                               p::by_columns<Double, 3>, p::by_columns<Double, 4>};
+  return n_columns == 1 ? p::by_bytes<Double> : forms[(n_columns - 1) / 4];
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// A table of sixteen entries is one register (float32) or two (float64), and vpermps / vpermt2pd looks sixteen or
-// eight rows up at once: rows on the lanes of lanes.hpp.
-// Binds: port 5 (the permutes), one table a cycle and 64 bits of codes a cycle.
+// Few columns have rows on the lanes: a table of sixteen entries is one register (float32) or two (float64), and vpermps
+// or vpermt2pd looks sixteen or eight rows up at once. Binds: the port that permutes, one table a cycle. From 13
+// columns of float32 on, or seven of float64, that takes longer than columns on the lanes, one or two additions from
+// memory a nibble. Binds: the loads of 64 bytes, one or two a cycle.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 namespace p = product_lanes;
 
-constexpr int row_groups(int n_columns) { return n_columns <= 6 ? 4 : n_columns <= 12 ? 2 : 1; }
+constexpr int row_groups(int n_columns) { return n_columns <= 6 ? 4 : 2; }
 
 struct Single {
   using Value = float;
@@ -28,6 +29,12 @@ struct Single {
   static Reg load(const float* q) { return _mm512_loadu_ps(q); }
   static void store(float* q, Reg a) { _mm512_storeu_ps(q, a); }
   static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg scaled(Reg a, float b) { return _mm512_mul_ps(a, _mm512_set1_ps(b)); }
+  // Adds the first n lanes to memory, or all if there are fewer.
+  static void add_to(float* q, std::size_t n, Reg a) {
+    const auto mask = static_cast<__mmask16>(n >= width ? 0xFFFF : (1u << n) - 1);
+    _mm512_mask_storeu_ps(q, mask, add(_mm512_maskz_loadu_ps(mask, q), a));
+  }
   static Table table(const float* q) { return {load(q)}; }
   static Reg look_up(const Table& t, Index nibbles) { return _mm512_permutexvar_ps(nibbles, t.entries); }
   static Index next(Index nibbles) { return _mm512_srli_epi32(nibbles, 4); }
@@ -53,49 +60,58 @@ struct Double {
   static Reg load(const double* q) { return _mm512_loadu_pd(q); }
   static void store(double* q, Reg a) { _mm512_storeu_pd(q, a); }
   static Reg add(Reg a, Reg b) { return _mm512_add_pd(a, b); }
+  static Reg scaled(Reg a, double b) { return _mm512_mul_pd(a, _mm512_set1_pd(b)); }
+  static void add_to(double* q, std::size_t n, Reg a) {
+    const auto mask = static_cast<__mmask8>(n >= width ? 0xFF : (1u << n) - 1);
+    _mm512_mask_storeu_pd(q, mask, add(_mm512_maskz_loadu_pd(mask, q), a));
+  }
   static Table table(const double* q) { return {load(q), load(q + 8)}; }
   static Reg look_up(const Table& t, Index nibbles) { return _mm512_permutex2var_pd(t.low, nibbles, t.high); }
   static Index next(Index nibbles) { return _mm512_srli_epi64(nibbles, 4); }
   static Index nibbles(const std::uint64_t* words, std::size_t) { return _mm512_loadu_si512(words); }
 };
 
-template <class S>
-void product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-             std::size_t last_word, const typename S::Value* tables, std::size_t n_columns, typename S::Value* out,
-             std::size_t out_stride) {
-  static constexpr decltype(&p::Rows<S, 1>::add_product) forms[kMaxColumns] = {
-      p::Rows<S, 1>::add_product,  p::Rows<S, 2>::add_product,  p::Rows<S, 3>::add_product,
-      p::Rows<S, 4>::add_product,  p::Rows<S, 5>::add_product,  p::Rows<S, 6>::add_product,
-      p::Rows<S, 7>::add_product,  p::Rows<S, 8>::add_product,  p::Rows<S, 9>::add_product,
-      p::Rows<S, 10>::add_product, p::Rows<S, 11>::add_product, p::Rows<S, 12>::add_product,
-      p::Rows<S, 13>::add_product, p::Rows<S, 14>::add_product, p::Rows<S, 15>::add_product,
-      p::Rows<S, 16>::add_product};
-  forms[n_columns - 1](tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
+p::Form<float> form_of(std::size_t n_columns, float) {
+  static constexpr p::Form<float> few[12] = {p::by_rows<Single, 1>,  p::by_rows<Single, 2>,  p::by_rows<Single, 3>,
+                                             p::by_rows<Single, 4>,  p::by_rows<Single, 5>,  p::by_rows<Single, 6>,
+                                             p::by_rows<Single, 7>,  p::by_rows<Single, 8>,  p::by_rows<Single, 9>,
+                                             p::by_rows<Single, 10>, p::by_rows<Single, 11>, p::by_rows<Single, 12>};
+  return n_columns <= 12 ? few[n_columns - 1] : p::by_columns<Single, 1>;
+}
+
+p::Form<double> form_of(std::size_t n_columns, double) {
+  static constexpr p::Form<double> few[6] = {p::by_rows<Double, 1>, p::by_rows<Double, 2>, p::by_rows<Double, 3>,
+                                             p::by_rows<Double, 4>, p::by_rows<Double, 5>, p::by_rows<Double, 6>};
+  if (n_columns <= 6) return few[n_columns - 1];
+  // Three registers of half the size are a quarter less to read than two.
+  if (n_columns > 8 && n_columns <= 12) return {avx2::code_tables, avx2::code_product};
+  return n_columns <= 8 ? p::by_columns<Double, 1> : p::by_columns<Double, 2>;
 }
 
 }  // namespace
 
 void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
                  std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
-  p::fill_by_column<Single>(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
+  form_of(n_columns, 0.0f).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
                  std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
                  double* tables) {
-  p::fill_by_column<Double>(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
+  form_of(n_columns, 0.0).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
                   std::size_t last_word, const float* tables, std::size_t n_columns, float* out,
                   std::size_t out_stride) {
-  product<Single>(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
+  form_of(n_columns, 0.0f)
+      .product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
 }
 
 void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
                   std::size_t last_word, const double* tables, std::size_t n_columns, double* out,
                   std::size_t out_stride) {
-  product<Double>(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
+  form_of(n_columns, 0.0).product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
 }
 
 }  // namespace lowtide::avx512

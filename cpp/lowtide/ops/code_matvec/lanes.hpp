@@ -9,7 +9,7 @@
 // One column is the same order either way.
 #pragma once
 
-#include "lowtide/layout.hpp"
+#include "lowtide/ops/code_matvec/code_matvec.hpp"
 
 namespace lowtide::product_lanes {
 
@@ -237,6 +237,22 @@ struct Rows {
     }
   }
 };
+
+// How a number of columns is done: its tables and its product.
+template <typename T>
+struct Form {
+  TablesFn<T> tables;
+  ProductFn<T> product;
+};
+
+template <class V, int Registers>
+constexpr Form<typename V::Value> by_columns = {Columns<V, Registers>::fill, Columns<V, Registers>::add_product};
+
+template <class S, int NColumns>
+constexpr Form<typename S::Value> by_rows = {fill_by_column<S>, Rows<S, NColumns>::add_product};
+
+template <class V>
+constexpr Form<typename V::Value> by_bytes = {Bytes<V>::fill, Bytes<V>::add_product};
 
 #undef LOWTIDE_INLINE
 
