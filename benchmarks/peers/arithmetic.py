@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -16,10 +16,15 @@ ROWS, COMPONENTS = 60_000, 4096
 Side = Callable[[], object]
 
 
-@cache
-def _codes_and_features() -> tuple[lt.Codes, np.ndarray]:
-    X = np.random.default_rng(0).standard_normal((ROWS, 64), dtype=np.float32)
-    codes = lt.RandomFeatures(gamma=1 / 64, n_components=COMPONENTS, random_state=0).fit(X[:100]).encode(X)
+# Wider codes on fewer rows: the float32 side stays at about a gigabyte.
+WIDE = {16_384: 16_000, 65_536: 4_000}
+
+
+@lru_cache(maxsize=1)
+def _codes_and_features(n_components: int = COMPONENTS) -> tuple[lt.Codes, np.ndarray]:
+    n_rows = WIDE.get(n_components, ROWS)
+    X = np.random.default_rng(0).standard_normal((n_rows, 64), dtype=np.float32)
+    codes = lt.RandomFeatures(gamma=1 / 64, n_components=n_components, random_state=0).fit(X[:100]).encode(X)
     return codes, np.asarray(codes)
 
 
@@ -28,16 +33,36 @@ def _gram() -> tuple[Side, Side]:
     return codes.gram, lambda: Z.T @ Z
 
 
-def _product(n_columns: int) -> tuple[Side, Side]:
-    codes, Z = _codes_and_features()
-    W = np.random.default_rng(1).standard_normal((COMPONENTS, n_columns), dtype=np.float32)
+def _product(n_columns: int, n_components: int = COMPONENTS) -> tuple[Side, Side]:
+    codes, Z = _codes_and_features(n_components)
+    W = np.random.default_rng(1).standard_normal((n_components, n_columns), dtype=np.float32)
     return lambda: codes @ W, lambda: Z @ W
 
 
-def _transposed(n_columns: int) -> tuple[Side, Side]:
-    codes, Z = _codes_and_features()
-    R = np.random.default_rng(1).standard_normal((ROWS, n_columns), dtype=np.float32)
+def _transposed(n_columns: int, n_components: int = COMPONENTS) -> tuple[Side, Side]:
+    codes, Z = _codes_and_features(n_components)
+    R = np.random.default_rng(1).standard_normal((len(Z), n_columns), dtype=np.float32)
     return lambda: codes.T @ R, lambda: Z.T @ R
+
+
+def _wide_rows(n_components: int) -> list[Duel]:
+    """Return the rows of products with wider codes: no slower a bit than narrow ones."""
+    rows = (
+        ("product-1-wide", "C @ W", "Z @ W", "one column", partial(_product, 1, n_components), 2.5, 4),
+        ("product-10-wide", "C @ W", "Z @ W", "ten columns", partial(_product, 10, n_components), 4, 6),
+        ("transposed-10-wide", "C.T @ R", "Z.T @ R", "ten columns", partial(_transposed, 10, n_components), 3, 5),
+    )
+    return [
+        Duel(
+            f"{name}-{n_components}",
+            f"{ours}, 1 bit, {columns}, {WIDE[n_components]:,} x {n_components:,}",
+            f"float32 {theirs}",
+            build,
+            must=must,
+            goal=goal,
+        )
+        for name, ours, theirs, columns, build, must, goal in rows
+    ]
 
 
 def _gram_of_4_bits() -> tuple[Side, Side]:
@@ -95,4 +120,5 @@ DUELS = [
     Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),
     Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), must=4, goal=6),
     Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), must=3, goal=5),
+    *(row for n_components in WIDE for row in _wide_rows(n_components)),
 ]

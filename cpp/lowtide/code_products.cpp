@@ -11,9 +11,16 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kRunRows = 4096;  // rows of a transposed run: their tables fit L2
-constexpr std::size_t kGrainRows = 64;
-constexpr std::size_t kGrainNibbles = 128;
+// Both products add up tables over the words of items: the items of D W are rows, whose words run over the features;
+// those of D' R are levels, whose words run over the rows. Words are taken in runs: the tables of a run are made, all
+// threads share them, and each thread passes its items through in tiles. Neither tables nor tiles grow with the codes.
+constexpr std::size_t kTableBytes = 1 << 19;  // of a run and panel: they stay in a second cache
+constexpr std::size_t kTileWords = 1 << 14;   // 128 kB: beside the tables
+constexpr std::size_t kMostPanels = 8;        // column panels that have tables at a time
+// Most words of a run. A tile of levels must have 512 of them, so that the rows are read by cache lines.
+constexpr std::size_t kMostRowWords = 64, kMostColumnWords = 32;
+constexpr std::size_t kGrainItems = 64;
+constexpr std::size_t kGrainWords = 8;  // whose tables a thread makes at least
 
 template <typename T>
 TablesFn<T> tables_op();
@@ -36,24 +43,11 @@ ProductFn<double> product_op() {
   return ops().code_product_f64;
 }
 
-// Widths whose levels never straddle a nibble are used as stored; 3-bit levels are repacked to 4.
-unsigned product_bits(unsigned bits) { return bits == 3 ? 4 : bits; }
-
-void widen_rows(const CodeMatrix& codes, std::size_t begin, std::size_t end, std::uint64_t* out) {
-  const std::size_t row_words = words_per_row(codes.n_levels, codes.bits);
-  const std::size_t out_words = words_per_row(codes.n_levels, 4);
-  std::vector<std::uint8_t> levels(codes.n_levels);
-  for (std::size_t i = begin; i < end; ++i) {
-    ops().unpack(codes.rows + i * row_words, codes.n_levels, codes.bits, levels.data());
-    ops().pack(levels.data(), codes.n_levels, 4, out + (i - begin) * out_words);
-  }
-}
-
-// values[q][v] of code_matvec.hpp for a nibble of `per` levels with `width` values each, the codebook's columns
+// values[q][v] of code_matvec.hpp for a nibble of levels with `width` values each, the codebook's columns
 // [first, first + width).
 template <typename T>
 std::vector<T> nibble_values(const CodeMatrix& codes, std::size_t first, std::size_t width) {
-  const unsigned bits = product_bits(codes.bits), per = 4 / bits, mask = (1u << bits) - 1;
+  const unsigned bits = tile_bits(codes.bits), per = 4 / bits, mask = (1u << bits) - 1;
   const unsigned entries = 1u << codes.bits;
   std::vector<T> values(per * width * 16, T{0});
   for (unsigned l = 0; l < per; ++l)
@@ -80,62 +74,86 @@ std::vector<Panel> panels_of(std::size_t n_columns) {
   return panels;
 }
 
+// Words of a run, by the size of their tables. Rows are read in pieces of so many words: at least two cache lines, and
+// no more than leave a tile some hundred items.
 template <typename T>
-void fill_tables(const std::vector<T>& values, const T* W, std::size_t n_features, std::size_t stride,
-                 std::size_t n_nibbles, std::size_t n_columns, T* tables) {
-  parallel_for(n_nibbles, kGrainNibbles, [&](std::size_t begin, std::size_t end) {
-    tables_op<T>()(values.data(), values.size() / 16, W, n_features, stride, begin, end, n_columns, tables);
-  });
+std::size_t run_words(std::size_t n_columns, std::size_t most) {
+  const std::size_t columns = sizeof(T) == 4 && n_columns <= 4 ? n_columns : padded_columns(n_columns);
+  return std::clamp<std::size_t>(kTableBytes / (16 * 16 * columns * sizeof(T)), 16, most);
 }
 
+// The tables of a run of words, for some panels and for each part of an item's result: one part for D W, as many as the
+// codebook is wide for D' R.
 template <typename T>
-Buffer<T> table_buffer(std::size_t n_nibbles, std::size_t n_columns) {
-  return make_buffer<T>(16 * n_nibbles * padded_columns(std::min(n_columns, kMaxColumns)));
-}
+class RunTables {
+ public:
+  // Of up to n_words words.
+  RunTables(std::vector<std::vector<T>> values, std::size_t n_words, std::size_t n_columns)
+      : values_(std::move(values)),
+        size_(16 * 16 * n_words * padded_columns(std::min(n_columns, kMaxColumns))),
+        data_(make_buffer<T>(size_ * values_.size() * std::min(kMostPanels, panels_of(n_columns).size()))) {}
 
-// D W for the rows [begin, end) of one panel; tables are filled.
-template <typename T>
-void multiply_rows(const CodeMatrix& codes, std::size_t begin, std::size_t end, const T* tables, std::size_t n_columns,
-                   T* out, std::size_t stride) {
-  const std::size_t words = words_per_row(codes.n_levels, product_bits(codes.bits));
-  if (codes.bits != 3) {
-    product_op<T>()(codes.rows + begin * words, end - begin, words, words, tables, n_columns, out + begin * stride,
-                    stride);
-    return;
+  std::size_t n_parts() const { return values_.size(); }
+  const T* at(std::size_t panel, std::size_t part) const { return data_.get() + (panel * n_parts() + part) * size_; }
+
+  // operand (n_features, n_columns) starts with the run's first feature; features past the end count as zero.
+  void fill(const Panel* panels, std::size_t n_panels, std::size_t n_words, const T* operand, std::size_t n_features,
+            std::size_t n_columns) {
+    parallel_for(n_words, kGrainWords, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = 0; i < n_panels; ++i)
+        for (std::size_t part = 0; part < n_parts(); ++part)
+          tables_op<T>()(values_[part].data(), values_[part].size() / 16, operand + panels[i].first, n_features,
+                         n_columns, begin, end, panels[i].count, data_.get() + (i * n_parts() + part) * size_);
+    });
   }
-  auto wide = make_buffer<std::uint64_t>(std::min<std::size_t>(256, end - begin) * words);
-  for (std::size_t i = begin; i < end; i += 256) {
-    const std::size_t last = std::min(end, i + 256);
-    widen_rows(codes, i, last, wide.get());
-    product_op<T>()(wide.get(), last - i, words, words, tables, n_columns, out + i * stride, stride);
-  }
-}
 
-// A run of rows as packed columns of `words` words, one for each level of each word, padding levels included. Columns
-// are `stride` words apart, a cache line more than they need: at a power of two they would all share a few cache sets.
-struct Columns {
-  Buffer<std::uint64_t> data, wide;
-  std::size_t words, stride;
+ private:
+  std::vector<std::vector<T>> values_;
+  std::size_t size_;
+  Buffer<T> data_;
 };
 
-constexpr std::size_t column_stride(std::size_t words) { return words + 8; }
+// What is added up: items of n_words words, each of which takes per_word rows of an operand (n_features, n_columns).
+// The result has a row for each part of an item.
+template <typename T>
+struct Sums {
+  std::size_t n_items, n_words, per_word;
+  const T* operand;
+  std::size_t n_features, n_columns;
+  T* out;
+};
 
-void transpose_run(const CodeMatrix& codes, std::size_t begin, std::size_t end, Columns& columns) {
-  const unsigned bits = product_bits(codes.bits);
-  const std::size_t row_words = words_per_row(codes.n_levels, bits), per = 64 / bits;
-  const std::uint64_t* rows = codes.rows + begin * row_words;
-  if (codes.bits == 3) {
-    parallel_for(end - begin, kGrainRows, [&](std::size_t first, std::size_t last) {
-      widen_rows(codes, begin + first, begin + last, columns.wide.get() + first * row_words);
-    });
-    rows = columns.wide.get();
+// Adds all runs of up to most_words words. make_tile(first_item, last_item, first_word, last_word, tile, stride) lays
+// items out; values[part] are those of a nibble.
+template <typename T, typename MakeTile>
+void add_runs(const Sums<T>& sums, std::size_t most_words, std::vector<std::vector<T>> values,
+              const MakeTile& make_tile) {
+  const std::vector<Panel> panels = panels_of(sums.n_columns);
+  const std::size_t run = run_words<T>(panels[0].count, most_words), most_items = kTileWords / run;
+  // A cache line more than needed: words a power of two apart would all share a few cache sets.
+  const std::size_t stride = most_items + 8, n_columns = sums.n_columns;
+  RunTables<T> tables(std::move(values), std::min(run, sums.n_words), n_columns);
+  const std::size_t n_parts = tables.n_parts();
+  for (std::size_t p = 0; p < panels.size(); p += kMostPanels) {
+    const std::size_t n_panels = std::min(kMostPanels, panels.size() - p);
+    for (std::size_t first = 0; first < sums.n_words; first += run) {
+      const std::size_t words = std::min(run, sums.n_words - first), feature = first * sums.per_word;
+      tables.fill(&panels[p], n_panels, words, sums.operand + feature * n_columns, sums.n_features - feature,
+                  n_columns);
+      parallel_for((sums.n_items + kGrainItems - 1) / kGrainItems, 1, [&](std::size_t begin, std::size_t end) {
+        const auto tile = make_buffer<std::uint64_t>(stride * words);
+        const std::size_t stop = std::min(end * kGrainItems, sums.n_items);
+        for (std::size_t top = begin * kGrainItems; top < stop; top += most_items) {
+          const std::size_t last = std::min(top + most_items, stop);
+          make_tile(top, last, first, first + words, tile.get(), stride);
+          for (std::size_t i = 0; i < n_panels; ++i)
+            for (std::size_t part = 0; part < n_parts; ++part)
+              product_op<T>()(tile.get(), last - top, stride, 0, words, tables.at(i, part), panels[p + i].count,
+                              sums.out + (top * n_parts + part) * n_columns + panels[p + i].first, n_parts * n_columns);
+        }
+      });
+    }
   }
-  columns.words = words_per_row(end - begin, bits);
-  columns.stride = column_stride(columns.words);
-  parallel_for(row_words, 8, [&](std::size_t first, std::size_t last) {
-    ops().code_transpose(rows, end - begin, row_words, first, last, bits,
-                         columns.data.get() + first * per * columns.stride, columns.stride);
-  });
 }
 
 }  // namespace
@@ -143,44 +161,35 @@ void transpose_run(const CodeMatrix& codes, std::size_t begin, std::size_t end, 
 template <typename T>
 void code_matvec(const CodeMatrix& codes, const T* W, std::size_t n_columns, T* out) {
   std::fill(out, out + codes.n_rows * n_columns, T{0});
-  const std::size_t n_features = codes.n_levels * codes.width;
-  const std::size_t n_nibbles = 16 * words_per_row(codes.n_levels, product_bits(codes.bits));
+  const unsigned bits = tile_bits(codes.bits);
+  const std::size_t n_features = codes.n_levels * codes.width, n_words = words_per_row(codes.n_levels, bits);
   if (codes.n_rows == 0 || n_columns == 0 || n_features == 0) return;
-  const auto values = nibble_values<T>(codes, 0, codes.width);
-  const auto tables = table_buffer<T>(n_nibbles, n_columns);
-  for (const Panel& panel : panels_of(n_columns)) {
-    fill_tables(values, W + panel.first, n_features, n_columns, n_nibbles, panel.count, tables.get());
-    parallel_for(codes.n_rows, kGrainRows, [&](std::size_t begin, std::size_t end) {
-      multiply_rows(codes, begin, end, tables.get(), panel.count, out + panel.first, n_columns);
-    });
-  }
+  const std::size_t row_words = words_per_row(codes.n_levels, codes.bits);
+  const Sums<T> sums{codes.n_rows, n_words, 64 / bits * codes.width, W, n_features, n_columns, out};
+  add_runs(sums, kMostRowWords, {nibble_values<T>(codes, 0, codes.width)},
+           [&](std::size_t first_row, std::size_t last_row, std::size_t first_word, std::size_t last_word,
+               std::uint64_t* tile, std::size_t stride) {
+             ops().row_tile(codes.rows + first_row * row_words, last_row - first_row, row_words, first_word, last_word,
+                            codes.bits, tile, stride);
+           });
 }
 
 template <typename T>
 void code_rmatvec(const CodeMatrix& codes, const T* R, std::size_t n_columns, T* out) {
   std::fill(out, out + codes.n_levels * codes.width * n_columns, T{0});
   if (codes.n_rows == 0 || n_columns == 0 || codes.n_levels == 0) return;
-  const unsigned bits = product_bits(codes.bits);
-  const std::size_t row_words = words_per_row(codes.n_levels, bits), width = codes.width;
-  const std::size_t run = std::min(kRunRows, codes.n_rows);
-  Columns columns{make_buffer<std::uint64_t>(row_words * (64 / bits) * column_stride(words_per_row(run, bits))),
-                  codes.bits == 3 ? make_buffer<std::uint64_t>(run * row_words) : nullptr, 0, 0};
-  const auto tables = table_buffer<T>(16 * words_per_row(run, bits), n_columns);
-  for (std::size_t begin = 0; begin < codes.n_rows; begin += run) {
-    const std::size_t end = std::min(codes.n_rows, begin + run);
-    transpose_run(codes, begin, end, columns);
-    for (const Panel& panel : panels_of(n_columns)) {
-      for (std::size_t p = 0; p < width; ++p) {
-        fill_tables(nibble_values<T>(codes, p, 1), R + begin * n_columns + panel.first, end - begin, n_columns,
-                    16 * columns.words, panel.count, tables.get());
-        parallel_for(codes.n_levels, kGrainRows, [&](std::size_t first, std::size_t last) {
-          product_op<T>()(columns.data.get() + first * columns.stride, last - first, columns.stride, columns.words,
-                          tables.get(), panel.count, out + (first * width + p) * n_columns + panel.first,
-                          width * n_columns);
-        });
-      }
-    }
-  }
+  const std::size_t per = 64 / tile_bits(codes.bits), row_words = words_per_row(codes.n_levels, codes.bits);
+  std::vector<std::vector<T>> values;
+  for (std::size_t p = 0; p < codes.width; ++p) values.push_back(nibble_values<T>(codes, p, 1));
+  const std::size_t n_words = words_per_row(codes.n_rows, tile_bits(codes.bits));
+  const Sums<T> sums{codes.n_levels, n_words, per, R, codes.n_rows, n_columns, out};
+  add_runs(sums, kMostColumnWords, std::move(values),
+           [&](std::size_t first_level, std::size_t last_level, std::size_t first_word, std::size_t last_word,
+               std::uint64_t* tile, std::size_t stride) {
+             const std::size_t first_row = first_word * per, last_row = std::min(codes.n_rows, last_word * per);
+             ops().column_tile(codes.rows + first_row * row_words, last_row - first_row, row_words, first_level / per,
+                               (last_level + per - 1) / per, codes.bits, tile, stride);
+           });
 }
 
 template void code_matvec(const CodeMatrix&, const float*, std::size_t, float*);

@@ -44,6 +44,8 @@ struct Ops {
   DecodeFn<float> decode_f32;
   DecodeFn<double> decode_f64;
   TransposeFn code_transpose;
+  TileFn row_tile;
+  TileFn column_tile;
   TablesFn<float> code_tables_f32;
   TablesFn<double> code_tables_f64;
   ProductFn<float> code_product_f32;

@@ -25,6 +25,8 @@ void fill_scalar(Ops& table) {
   table.decode_f32 = scalar::decode;
   table.decode_f64 = scalar::decode;
   table.code_transpose = scalar::code_transpose;
+  table.row_tile = scalar::row_tile;
+  table.column_tile = scalar::column_tile;
   table.code_tables_f32 = scalar::code_tables;
   table.code_tables_f64 = scalar::code_tables;
   table.code_product_f32 = scalar::code_product;
@@ -59,6 +61,8 @@ void fill_avx2(Ops& table) {
   table.decode_f32 = avx2::decode;
   table.decode_f64 = avx2::decode;
   table.code_transpose = avx2::code_transpose;
+  table.row_tile = avx2::row_tile;
+  table.column_tile = avx2::column_tile;
   table.code_tables_f32 = avx2::code_tables;
   table.code_tables_f64 = avx2::code_tables;
   table.code_product_f32 = avx2::code_product;
@@ -86,6 +90,7 @@ void fill_avx512(Ops& table) {
   table.decode_f32 = avx512::decode;
   table.decode_f64 = avx512::decode;
   table.code_transpose = avx512::code_transpose;
+  table.column_tile = avx512::column_tile;
   table.code_tables_f32 = avx512::code_tables;
   table.code_tables_f64 = avx512::code_tables;
   table.code_product_f32 = avx512::code_product;
@@ -165,6 +170,8 @@ constexpr Entry entries[] = {
     ENTRY(decode_f32),
     ENTRY(decode_f64),
     ENTRY(code_transpose),
+    ENTRY(row_tile),
+    ENTRY(column_tile),
     ENTRY(code_tables_f32),
     ENTRY(code_tables_f64),
     ENTRY(code_product_f32),

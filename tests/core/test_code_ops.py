@@ -78,14 +78,37 @@ def test_code_matvec_matches_reference(bits, width, dtype):
         assert (np.abs(out - reference.product(D, W)) <= bound).all()
 
 
-@pytest.mark.parametrize("n_columns", range(1, 36))
-def test_code_matvec_takes_any_number_of_columns(n_columns):
+# Above 128 columns tables are made for some of them at a time.
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [*range(1, 36), 64, 131])
+def test_products_take_any_number_of_columns(n_columns, dtype):
     levels, rows, book, rng = draw(19, 70, 1, 1)
-    W = rng.normal(size=(70, n_columns))
-    out = np.full((19, n_columns), np.nan)
-    _core.code_matvec(rows, 70, 1, book, W, out)
     D = reference.decoded(levels, book)
+    W, R = (rng.normal(size=(n, n_columns)).astype(dtype) for n in (70, 19))
+    out, back = np.full((19, n_columns), np.nan, dtype), np.full((70, n_columns), np.nan, dtype)
+    _core.code_matvec(rows, 70, 1, book, W, out)
+    _core.code_rmatvec(rows, 70, 1, book, R, back)
     assert (np.abs(out - reference.product(D, W)) <= reference.product_bound(D, W, roundings(2))).all()
+    assert (np.abs(back - reference.product(D.T, R)) <= reference.product_bound(D.T, R, roundings(1))).all()
+
+
+# Items pass in tiles of 256, 512 or 1024 and words in runs of 16, 32 or 64, by columns and type: one more of each than
+# the most, and the last in part.
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 10])
+@pytest.mark.parametrize(("n", "n_levels", "bits"), [(1027, 4170, 1), (4170, 1027, 1), (300, 1100, 3), (1100, 300, 4)])
+def test_products_match_reference_over_the_edges_of_tiles_and_runs(n, n_levels, bits, n_columns, dtype):
+    levels, rows, book, rng = draw(n, n_levels, bits, 1)
+    D = reference.decoded(levels, book)
+    W, R = (rng.normal(size=(size, n_columns)).astype(dtype) for size in (n_levels, n))
+    out, back = np.full((n, n_columns), np.nan, dtype), np.full((n_levels, n_columns), np.nan, dtype)
+    _core.code_matvec(frozen(rows), n_levels, bits, book, frozen(W), out)
+    _core.code_rmatvec(frozen(rows), n_levels, bits, book, frozen(R), back)
+    wide = 4 if bits == 3 else bits
+    bound = reference.product_bound(D, W, roundings(-(-n_levels * wide // 64)))
+    assert (np.abs(out - reference.product(D, W)) <= bound).all()
+    bound = reference.product_bound(D.T, R, roundings(-(-n * wide // 64)))
+    assert (np.abs(back - reference.product(D.T, R)) <= bound).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -324,9 +347,12 @@ def test_results_do_not_depend_on_the_thread_count():
     assert found[0] == found[1]
 
 
-def test_a_row_of_a_product_does_not_depend_on_the_other_rows():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 4, 10])
+def test_a_row_of_a_product_does_not_depend_on_the_other_rows(n_columns, dtype):
     _, rows, book, rng = draw(300, 200, 1, 1)
-    W, whole, one = rng.normal(size=(200, 4)), np.empty((300, 4)), np.empty((1, 4))
+    W = rng.normal(size=(200, n_columns)).astype(dtype)
+    whole, one = np.empty((300, n_columns), dtype), np.empty((1, n_columns), dtype)
     _core.code_matvec(rows, 200, 1, book, W, whole)
     for i in (0, 17, 299):
         _core.code_matvec(rows[i : i + 1], 200, 1, book, W, one)

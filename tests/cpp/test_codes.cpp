@@ -106,29 +106,103 @@ LOWTIDE_TEST(code_transpose_exchanges_rows_and_levels) {
         }
 }
 
-// Small integers: every sum is exact in float32, so the levels must agree to the bit.
+// Rows and words as a tile, and as much room as its contract names.
+struct Tile {
+  std::size_t stride;
+  std::vector<std::uint64_t> words;
+
+  Tile(std::size_t n_items, std::size_t n_words)
+      : stride(tile_items(n_items)), words(stride * n_words, 0xAAAAAAAAAAAAAAAA) {}
+};
+
+LOWTIDE_TEST(row_tile_brings_the_words_of_rows_together) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : {1u, 2u, 3u, 4u})
+      for (std::size_t n_rows : {0, 1, 4, 63, 64, 70})
+        for (std::size_t n_levels : kWidths) {
+          const Drawn d = draw(n_rows, n_levels, bits, 1);
+          const unsigned wide = tile_bits(bits);
+          const std::size_t per = 64 / wide, n_words = words_per_row(n_levels, wide), first = n_words / 3;
+          Tile tile(n_rows, n_words - first);
+          ops_at(level).row_tile(d.rows.data(), n_rows, words_per_row(n_levels, bits), first, n_words, bits,
+                                 tile.words.data(), tile.stride);
+          bool same = true;
+          Levels found(per);
+          for (std::size_t w = first; w < n_words; ++w)
+            for (std::size_t i = 0; i < n_rows; ++i) {
+              scalar::unpack(&tile.words[(w - first) * tile.stride + i], per, wide, found.data());
+              for (std::size_t l = 0; l < per; ++l) {
+                const std::size_t j = w * per + l;
+                same = same && found[l] == (j < n_levels ? d.levels[i * n_levels + j] : 0);
+              }
+            }
+          CHECK(same, where(level, bits, n_levels));
+        }
+}
+
+LOWTIDE_TEST(column_tile_brings_the_words_of_levels_together) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : {1u, 2u, 3u, 4u})
+      for (std::size_t n_rows : {1, 15, 64, 65, 200})
+        for (std::size_t n_levels : kWidths) {
+          const Drawn d = draw(n_rows, n_levels, bits, 1);
+          const unsigned wide = tile_bits(bits);
+          const std::size_t per = 64 / wide, n_words = words_per_row(n_levels, wide), first = n_words / 3;
+          const std::size_t n_items = (n_words - first) * per, column_words = words_per_row(n_rows, wide);
+          Tile tile(n_items, column_words);
+          ops_at(level).column_tile(d.rows.data(), n_rows, words_per_row(n_levels, bits), first, n_words, bits,
+                                    tile.words.data(), tile.stride);
+          bool same = true;
+          Levels found(per);
+          for (std::size_t b = 0; b < column_words; ++b)
+            for (std::size_t item = 0; item < n_items; ++item) {
+              scalar::unpack(&tile.words[b * tile.stride + item], per, wide, found.data());
+              const std::size_t j = first * per + item;
+              for (std::size_t l = 0; l < per; ++l) {
+                const std::size_t i = b * per + l;
+                same = same && found[l] == (i < n_rows && j < n_levels ? d.levels[i * n_levels + j] : 0);
+              }
+            }
+          CHECK(same, where(level, bits, n_levels));
+        }
+}
+
+// Small integers: every sum is exact, so the levels must agree to the bit. The first word is left out: tables are found
+// from the word's number, the tile from its place.
+template <typename T>
+bool product_is_exact(Isa level, std::size_t n_rows, std::size_t n_levels, std::size_t n_columns,
+                      TablesFn<T> Ops::* fill, ProductFn<T> Ops::* multiply) {
+  const Drawn d = draw(n_rows, n_levels, 1, 1);
+  const std::size_t words = words_per_row(n_levels, 1), nibbles = 16 * words, stride = n_columns + 2;
+  std::vector<T> values(4 * 16), W(n_levels * n_columns), out(n_rows * stride, T{3});
+  for (unsigned q = 0; q < 4; ++q)
+    for (unsigned v = 0; v < 16; ++v) values[q * 16 + v] = static_cast<T>(d.book[v >> q & 1]);
+  for (std::size_t i = 0; i < W.size(); ++i) W[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 5);
+  std::vector<T> tables(16 * nibbles * padded_columns(n_columns));
+  Tile tile(n_rows, words - 1);
+  const Ops& table = ops_at(level);
+  table.row_tile(d.rows.data(), n_rows, words, 1, words, 1, tile.words.data(), tile.stride);
+  (table.*fill)(values.data(), 4, W.data(), n_levels, n_columns, 0, words, n_columns, tables.data());
+  (table.*multiply)(tile.words.data(), n_rows, tile.stride, 1, words, tables.data(), n_columns, out.data(), stride);
+  bool same = true;
+  for (std::size_t i = 0; i < n_rows; ++i)
+    for (std::size_t k = 0; k < stride; ++k) {
+      double sum = 3.0;
+      for (std::size_t f = 64; f < n_levels && k < n_columns; ++f) sum += d.value(i, f) * double{W[f * n_columns + k]};
+      same = same && out[i * stride + k] == sum;
+    }
+  return same;
+}
+
 LOWTIDE_TEST(code_product_is_exact_on_integers) {
   for (Isa level : check::runnable_levels())
-    for (std::size_t n_rows : {1, 15, 16, 17, 65, 300})
+    for (std::size_t n_rows : {1, 15, 16, 17, 65, 130, 600, 1030})
       for (std::size_t n_columns = 1; n_columns <= kMaxColumns; ++n_columns) {
-        const Drawn d = draw(n_rows, 150, 1, 1);
-        const std::size_t words = words_per_row(150, 1), nibbles = 16 * words;
-        std::vector<float> values(4 * 16), W(150 * n_columns), out(n_rows * n_columns, 3.0f);
-        for (unsigned q = 0; q < 4; ++q)
-          for (unsigned v = 0; v < 16; ++v) values[q * 16 + v] = d.book[v >> q & 1];
-        for (std::size_t i = 0; i < W.size(); ++i) W[i] = static_cast<float>(static_cast<int>(i * 7 % 11) - 5);
-        std::vector<float> tables(16 * nibbles * padded_columns(n_columns));
-        const Ops& table = ops_at(level);
-        table.code_tables_f32(values.data(), 4, W.data(), 150, n_columns, 0, nibbles, n_columns, tables.data());
-        table.code_product_f32(d.rows.data(), n_rows, words, words, tables.data(), n_columns, out.data(), n_columns);
-        bool same = true;
-        for (std::size_t i = 0; i < n_rows; ++i)
-          for (std::size_t k = 0; k < n_columns; ++k) {
-            double sum = 3.0;
-            for (std::size_t f = 0; f < 150; ++f) sum += d.value(i, f) * W[f * n_columns + k];
-            same = same && out[i * n_columns + k] == sum;
-          }
-        CHECK(same, where(level, 1, n_columns));
+        const bool single =
+            product_is_exact<float>(level, n_rows, 150, n_columns, &Ops::code_tables_f32, &Ops::code_product_f32);
+        const bool wide =
+            product_is_exact<double>(level, n_rows, 150, n_columns, &Ops::code_tables_f64, &Ops::code_product_f64);
+        CHECK(single && wide, where(level, 1, n_columns) + " rows " + std::to_string(n_rows));
       }
 }
 
@@ -254,7 +328,7 @@ LOWTIDE_TEST(code_gram_tiles_count_common_ones) {
 LOWTIDE_TEST(products_of_whole_matrices_are_exact_on_integers) {
   for (unsigned bits : {1u, 2u, 3u, 4u})
     for (std::size_t width : {1, 2})
-      for (std::size_t n_rows : {1, 70, 300}) {
+      for (std::size_t n_rows : {1, 70, 300, 2100}) {
         const Drawn d = draw(n_rows, 65, bits, width);
         const std::size_t F = 65 * width, c = 18;
         std::vector<double> W(F * c), R(n_rows * c), out(n_rows * c, NAN), back(F * c, NAN);

@@ -16,7 +16,7 @@ struct Tables {
   Array<T> values = numbers<T>(4 * 16, 1), W = numbers<T>(n_features * n_columns, 2);
   Array<T> tables = zeros<T>(16 * n_nibbles * padded_columns(n_columns));
 
-  void fill() const { op(values.get(), 4, W.get(), n_features, n_columns, 0, n_nibbles, n_columns, tables.get()); }
+  void fill() const { op(values.get(), 4, W.get(), n_features, n_columns, 0, n_words, n_columns, tables.get()); }
 };
 
 template <typename T>
@@ -28,10 +28,10 @@ void add_product(Cases& cases, const std::string& type, TablesFn<T> Ops::* table
   cases.push_back({"code_product_" + variant, n_rows * n_features * n_columns, "multiply-add", [=](const Ops& ops) {
                      const Tables<T> made{ops.*tables, n_columns};
                      made.fill();
-                     const auto rows = words(n_rows * n_words, 3);
+                     const auto tile = words(n_rows * n_words, 3);
                      const auto out = zeros<T>(n_rows * n_columns);
                      return [=, &ops] {
-                       (ops.*product)(rows.get(), n_rows, n_words, n_words, made.tables.get(), n_columns, out.get(),
+                       (ops.*product)(tile.get(), n_rows, n_rows, 0, n_words, made.tables.get(), n_columns, out.get(),
                                       n_columns);
                      };
                    }});

@@ -106,10 +106,17 @@ class Logistic(Loss):
             margin = Y * F
             value = np.logaddexp(0.0, -margin)
             return float(np.sum(weight @ value)), -Y * expit(-margin) * weight[:, None]
-        normalizer = logsumexp(F, axis=1)
-        value = normalizer - np.einsum("ij,ij->i", F, Y)
-        gradient = np.exp(F - normalizer[:, None]) - Y
-        return float(weight @ value), gradient * weight[:, None]
+        # One exponential for value and gradient, in one array. Without a row's largest score none overflows.
+        peak = np.maximum.reduce(F.T)
+        gradient = F - peak[:, None]
+        value = -np.einsum("ij,ij->i", gradient, Y)
+        np.exp(gradient, out=gradient)
+        total = gradient @ np.ones(F.shape[1])
+        value += np.log(total)
+        gradient /= total[:, None]
+        gradient -= Y
+        gradient *= weight[:, None]
+        return float(weight @ value), gradient
 
     def curvature(self, F: Array, Y: Array) -> Array:
         """Return p (1 - p) of the probabilities p."""
@@ -123,8 +130,13 @@ class SquaredHinge(Loss):
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
         """Return the weighted sum and -2 y max(0, 1 - y f)."""
-        slack = np.maximum(1.0 - Y * F, 0.0)
-        return float(np.sum(weight @ slack**2)), -2.0 * Y * slack * weight[:, None]
+        slack = Y * F
+        np.subtract(1.0, slack, out=slack)
+        np.maximum(slack, 0.0, out=slack)
+        value = np.einsum("ij,ij->i", slack, slack)
+        slack *= Y
+        slack *= -2.0 * weight[:, None]
+        return float(weight @ value), slack
 
     def curvature(self, F: Array, Y: Array) -> Array:
         """Return 2 within the margin, 0 beyond."""

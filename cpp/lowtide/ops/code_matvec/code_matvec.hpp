@@ -6,14 +6,14 @@
 // values (n_values, 16): what the q-th feature of a nibble is when the nibble is v; the codebook is inside, so one op
 // serves every width and codebook. Features beyond n_features count as zero, which makes padding bits harmless.
 //
-// tables: fills nibbles [first, last); W is (n_features, stride) with n_columns <= kMaxColumns columns used. The order
-// inside `tables` is the level's own; its size is 16 * n_nibbles * padded_columns(n_columns) values.
-// product: rows are row_words words apart, the first n_words are used (16 n_words nibbles); out rows out_stride apart.
+// tables: fills those of words [first_word, last_word); W is (n_features, stride) with n_columns <= kMaxColumns columns used. The order
+// inside `tables` is the level's own; its size is 16 * 16 * n_words * padded_columns(n_columns) values.
+// product: adds words [first_word, last_word), 16 nibbles each. They come as a tile of code_transpose.hpp, word w of row
+// i at tile[(w - first_word) * tile_stride + i]; tile_items(n_rows) rows can be read. out rows are out_stride apart.
 //
 // Levels agree to rounding: sums run over at most 512 bits, then over those partial sums, so with u the unit roundoff
-// |error| <= (n_values + 128 + n_words) u sum |D||W|. A row's result does not depend on the other rows of the call.
-// Tail: rows that do not fill a vector repeat the last row and are not stored.
-// Limits: row_words <= 2^25, so that the offsets of 32 rows fit 32 bits.
+// |error| <= (n_values + 128 + n_words) u sum |D||W| over n_words words, in whichever calls they are added. A row's result does not depend on the other rows of the call.
+// Tail: a tile has whole groups of rows; those past n_rows are not stored.
 #pragma once
 
 #include "lowtide/layout.hpp"
@@ -26,16 +26,17 @@ constexpr std::size_t padded_columns(std::size_t n_columns) { return (n_columns 
 
 template <typename T>
 using TablesFn = void (*)(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
-                          std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);
+                          std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* tables);
 template <typename T>
-using ProductFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
-                           const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
+using ProductFn = void (*)(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride,
+                           std::size_t first_word, std::size_t last_word, const T* tables, std::size_t n_columns,
+                           T* out, std::size_t out_stride);
 
-#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                \
-  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride, \
-                   std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables);          \
-  void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,    \
-                    const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
+#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                  \
+  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,   \
+                   std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* tables);                \
+  void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word, \
+                    std::size_t last_word, const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
 
 namespace scalar {
 LOWTIDE_DECLARE_PRODUCT(float)

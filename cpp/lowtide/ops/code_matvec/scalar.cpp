@@ -6,8 +6,8 @@ namespace {
 
 template <typename T>
 void fill_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, T* tables) {
-  for (std::size_t g = first_nibble; g < last_nibble; ++g) {
+                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* tables) {
+  for (std::size_t g = 16 * first_word; g < 16 * last_word; ++g) {
     T* table = tables + g * 16 * n_columns;
     for (std::size_t i = 0; i < 16 * n_columns; ++i) table[i] = 0;
     for (std::size_t q = 0; q < n_values; ++q) {
@@ -21,13 +21,13 @@ void fill_tables(const T* values, std::size_t n_values, const T* W, std::size_t 
 }
 
 template <typename T>
-void add_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
-                 const T* tables, std::size_t n_columns, T* out, std::size_t out_stride) {
+void add_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
+                 std::size_t last_word, const T* tables, std::size_t n_columns, T* out, std::size_t out_stride) {
   // A word's tables stay in cache while all rows pass.
-  for (std::size_t w = 0; w < n_words; ++w) {
+  for (std::size_t w = first_word; w < last_word; ++w) {
     for (std::size_t i = 0; i < n_rows; ++i) {
       T sums[kMaxColumns] = {};
-      const std::uint64_t word = rows[i * row_words + w];
+      const std::uint64_t word = tile[(w - first_word) * tile_stride + i];
       for (std::size_t s = 0; s < 16; ++s) {
         const T* entry = tables + ((w * 16 + s) * 16 + (word >> (4 * s) & 15)) * n_columns;
         for (std::size_t k = 0; k < n_columns; ++k) sums[k] += entry[k];
@@ -40,24 +40,26 @@ void add_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_
 }  // namespace
 
 void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns, float* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
+  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
 void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_nibble, std::size_t last_nibble, std::size_t n_columns,
+                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
                  double* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_nibble, last_nibble, n_columns, tables);
+  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
 }
 
-void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
-                  const float* tables, std::size_t n_columns, float* out, std::size_t out_stride) {
-  add_product(rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
+void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
+                  std::size_t last_word, const float* tables, std::size_t n_columns, float* out,
+                  std::size_t out_stride) {
+  add_product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
 }
 
-void code_product(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t n_words,
-                  const double* tables, std::size_t n_columns, double* out, std::size_t out_stride) {
-  add_product(rows, n_rows, row_words, n_words, tables, n_columns, out, out_stride);
+void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
+                  std::size_t last_word, const double* tables, std::size_t n_columns, double* out,
+                  std::size_t out_stride) {
+  add_product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
 }
 
 }  // namespace lowtide::scalar
