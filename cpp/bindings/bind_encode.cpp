@@ -74,33 +74,49 @@ void check_borders(const Floats& borders, bool even) {
   }
 }
 
-LevelRule level_rule(const Floats& shifts, const Floats& borders, const Bytes& table, bool even, unsigned bits) {
-  const std::size_t k = borders.shape(0);
+// A table of levels by borders, as a caller gives it.
+struct LevelTable {
+  const Floats &shifts, &borders;
+  const Bytes& table;
+  bool even;
+  unsigned bits;
+};
+
+void check_table(const LevelTable& t) {
+  const std::size_t k = t.borders.shape(0);
   require(k <= max_borders, "there must be at most 511 borders");
-  require(table.shape(0) == k + 1, "table must have one entry more than borders");
-  check_aligned(borders, "borders must be aligned to its items: pass a copy");
-  check_borders(borders, even);
+  require(t.table.shape(0) == k + 1, "table must have one entry more than borders");
+  check_aligned(t.borders, "borders must be aligned to its items: pass a copy");
+  check_borders(t.borders, t.even);
+  for (std::size_t i = 0; i <= k; ++i)
+    require(t.table.data()[i] < (1u << t.bits), "table must hold levels below 2^bits");
+}
+
+LevelRule level_rule(const LevelTable& t) {
+  const std::size_t k = t.borders.shape(0);
   LevelRule rule{};
-  rule.width = static_cast<unsigned>(shifts.shape(0));
-  rule.even = even;
+  rule.width = static_cast<unsigned>(t.shifts.shape(0));
+  rule.even = t.even;
   rule.n_borders = static_cast<unsigned>(k);
   while ((1u << rule.n_steps) <= k) ++rule.n_steps;
-  rule.equal = !even && (1u << rule.n_steps) == k + 1;
-  for (std::size_t i = 0; i < rule.width; ++i) rule.shifts[i] = shifts.data()[i];
-  for (std::size_t i = 0; i <= max_borders; ++i) rule.borders[i] = i < k ? borders.data()[i] : HUGE_VALF;
+  rule.equal = !t.even && (1u << rule.n_steps) == k + 1;
+  for (std::size_t i = 0; i < rule.width; ++i) rule.shifts[i] = t.shifts.data()[i];
+  for (std::size_t i = 0; i <= max_borders; ++i) rule.borders[i] = i < k ? t.borders.data()[i] : HUGE_VALF;
   for (std::size_t i = 0; i < k; ++i)
     rule.equal = rule.equal && rule.borders[i] == static_cast<float>(i + 1) / static_cast<float>(k + 1);
-  for (std::size_t i = 0; i <= k; ++i) {
-    require(table.data()[i] < (1u << bits), "table must hold levels below 2^bits");
-    rule.table[even ? k - i : i] = table.data()[i];
-  }
+  for (std::size_t i = 0; i <= k; ++i) rule.table[t.even ? k - i : i] = t.table.data()[i];
   return rule;
 }
 
-// The rule for ops that write bits at once, where there is one.
-std::optional<BitRule> bit_rule(const LevelRule& rule, unsigned bits) {
-  if (bits != 1 || !rule.even || rule.n_borders != 1 || rule.width > 2 || rule.table[0] == rule.table[1]) return {};
-  return BitRule{rule.width, rule.table[0] == 0, {rule.shifts[0], rule.shifts[1]}, rule.borders[0]};
+// The rule for ops that write bits at once, where there is one. The one above takes longer to be made than a short row
+// to be encoded.
+std::optional<BitRule> bit_rule(const LevelTable& t) {
+  const std::size_t width = t.shifts.shape(0);
+  if (t.bits != 1 || !t.even || t.borders.shape(0) != 1 || width > 2) return {};
+  const std::uint8_t *table = t.table.data(), above = table[0], within = table[1];
+  if (above == within) return {};
+  const float *shifts = t.shifts.data(), second = width == 2 ? shifts[1] : 0.0f;
+  return BitRule{static_cast<unsigned>(width), within == 0, {shifts[0], second}, t.borders.data()[0]};
 }
 
 std::uint64_t* words_at(const CodeRowsOut& out, std::size_t row, std::size_t level, unsigned bits) {
@@ -128,15 +144,18 @@ void encode(const Input& X, const Layout& layout, const Floats& scale, const Flo
   check_offset(offset, rows);
   check_components(shifts, rows, n_levels);
   check_out(out, rows, n_levels, bits);
-  const LevelRule rule = level_rule(shifts, borders, table, even, bits);
-  const std::optional<BitRule> one_bit = bit_rule(rule, bits);
+  const LevelTable levels{shifts, borders, table, even, bits};
+  check_table(levels);
+  const unsigned width = static_cast<unsigned>(shifts.shape(0));
+  const std::optional<BitRule> one_bit = bit_rule(levels);
+  const std::optional<LevelRule> rule = one_bit ? std::nullopt : std::optional(level_rule(levels));
   nb::gil_scoped_release nogil;
   for_each_slice(rows, [&](const Slice& s) {
     const float *a = scale.data() + s.first, *b = offset.data() + s.first;
-    const std::size_t n = levels_of(s, rule.width, n_levels);
-    std::uint64_t* words = words_at(out, s.row, s.first * rule.width, bits);
+    const std::size_t n = levels_of(s, width, n_levels);
+    std::uint64_t* words = words_at(out, s.row, s.first * width, bits);
     if (one_bit) return ops().encode_bits(s.v, s.count, a, b, *one_bit, n, words);
-    ops().encode_levels(s.v, s.count, a, b, rule, s.levels);
+    ops().encode_levels(s.v, s.count, a, b, *rule, s.levels);
     ops().pack(s.levels, n, bits, words);
   });
 }

@@ -19,6 +19,7 @@
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/panel_product/panel_product.hpp"
+#include "lowtide/ops/row_product/row_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -47,6 +48,8 @@ struct Ops {
   TablesFn<double> code_tables_f64;
   ProductFn<float> code_product_f32;
   ProductFn<double> code_product_f64;
+  RowProductFn<float> row_product_f32;
+  RowProductFn<double> row_product_f64;
   CountsFn code_counts;
   GramOp code_gram;
   TernaryOps ternary;

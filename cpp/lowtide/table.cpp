@@ -29,6 +29,8 @@ void fill_scalar(Ops& table) {
   table.code_tables_f64 = scalar::code_tables;
   table.code_product_f32 = scalar::code_product;
   table.code_product_f64 = scalar::code_product;
+  table.row_product_f32 = scalar::row_product;
+  table.row_product_f64 = scalar::row_product;
   table.code_counts = scalar::code_counts;
   table.code_gram = scalar::code_gram;
   table.ternary = scalar::ternary;
@@ -61,6 +63,8 @@ void fill_avx2(Ops& table) {
   table.code_tables_f64 = avx2::code_tables;
   table.code_product_f32 = avx2::code_product;
   table.code_product_f64 = avx2::code_product;
+  table.row_product_f32 = avx2::row_product;
+  table.row_product_f64 = avx2::row_product;
   table.code_counts = avx2::code_counts;
   table.code_gram = avx2::code_gram;
   table.ternary = avx2::ternary;
@@ -86,6 +90,8 @@ void fill_avx512(Ops& table) {
   table.code_tables_f64 = avx512::code_tables;
   table.code_product_f32 = avx512::code_product;
   table.code_product_f64 = avx512::code_product;
+  table.row_product_f32 = avx512::row_product;
+  table.row_product_f64 = avx512::row_product;
   table.code_counts = avx512::code_counts;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
@@ -164,6 +170,8 @@ constexpr Entry entries[] = {
     ENTRY(code_tables_f64),
     ENTRY(code_product_f32),
     ENTRY(code_product_f64),
+    ENTRY(row_product_f32),
+    ENTRY(row_product_f64),
     ENTRY(code_counts),
     ENTRY(code_gram),
     ENTRY(ternary),

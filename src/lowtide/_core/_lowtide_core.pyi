@@ -110,6 +110,16 @@ def code_matvec(
     W: NDArray[np.floating[Any]],
     out: NDArray[np.floating[Any]],
 ) -> None: ...
+
+# As code_matvec, for few rows: nothing is made of the weights beforehand. `columns` is the transpose of W.
+def row_product(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    columns: NDArray[np.floating[Any]],
+    out: NDArray[np.floating[Any]],
+) -> None: ...
 def code_rmatvec(
     rows: NDArray[np.uint8],
     n_levels: int,
