@@ -101,7 +101,7 @@ constexpr std::size_t weights_a_share = std::size_t{1} << 18;
 
 template <typename T>
 void row_product(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const T> columns,
-                  Matrix<T> out) {
+                 Matrix<T> out) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   const std::size_t n_columns = columns.shape(0), n_features = n_levels * codes.width;
   check_shape(columns, n_columns, n_features, "columns must be (columns, n_levels * book width)");

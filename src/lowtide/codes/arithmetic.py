@@ -203,11 +203,12 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     """Return D W for W (n_features, c)."""
     n = len(codes.rows)
-    if n < _FEW_ROWS and (codes.scale is not None or codes.row_scale is not None or not _is_by_rows(W, n)):
+    by_rows = is_by_rows(W, n) and codes.scale is None and codes.row_scale is None
+    if n < _FEW_ROWS and not by_rows:
         return np.asarray(decode(codes, W.dtype) @ W)
     out = np.empty((n, W.shape[1]), dtype=W.dtype)
-    if n < _FEW_ROWS:
-        _core.row_product(codes.rows, codes.n_levels, codes.bits, codes.book, W.T, out)
+    if by_rows:
+        _core.row_product(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(W.T), out)
         return out
     if codes.bits <= 4:
         weighted = W if codes.scale is None else W * codes.scale[:, None]
@@ -218,9 +219,11 @@ def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _is_by_rows(W: NDArray[Any], n: int) -> bool:
-    """Whether n rows are multiplied one by one: each reads all weights, column after column."""
-    return W.flags.f_contiguous and (n == 1 or W.size <= _CACHED_WEIGHTS) and W.flags.aligned
+def is_by_rows(W: NDArray[Any], n: int) -> bool:
+    """Return whether n rows are multiplied with W (m, k) one by one: they are few, and each reads all of W."""
+    if n >= _FEW_ROWS or not W.flags.aligned:
+        return False
+    return W.size <= _CACHED_WEIGHTS or (n == 1 and W.flags.f_contiguous)
 
 
 def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
