@@ -26,11 +26,13 @@ def test_encode_gives_the_bits_of_the_reference(shape, width, name):
         assert np.array_equal(found, truth(inputs, shifts, RULES[name], n_levels))
 
 
-@pytest.mark.parametrize("name", ["sign", "even_3", "even_255", "phase_3", "wrapped_5", "wrapped_20"])
+@pytest.mark.parametrize("name", ["sign", "flipped_sign", "even_3", "even_255", "phase_3", "wrapped_5", "wrapped_20"])
 def test_encode_agrees_with_the_reference_at_hard_phases(name):
     tiny = np.nextafter(F(0), F(-1))
     hard = [0, -0.0, tiny, -1e-10, 0.25, -0.25, 0.5, 1.5, 2.5, 1 - 2**-24, 2**22 + 0.5, 2**24, -(2**31)]
     hard += [3e38, -3e38, np.inf, -np.inf, np.nan, 0.125, 0.375, 0.625]
+    # Ties of twice the phase, the last of them that float32 has, and where 32-bit integers end.
+    hard += [0.75, -0.75, 1.25, 2**21 + 0.25, 2**21 + 0.75, -(2**22) - 0.5, 2**30, -(2**30), 2**31, 2**32]
     X = np.array([hard], F)
     X = np.concatenate([X, np.nextafter(X, F(np.inf)), np.nextafter(X, F(-np.inf))])
     inputs = X, None, np.ones(X.shape[1], F), np.zeros(X.shape[1], F)
@@ -39,6 +41,16 @@ def test_encode_agrees_with_the_reference_at_hard_phases(name):
         assert np.array_equal(
             cases.encode(inputs, shifts, *RULES[name], n_levels), truth(inputs, shifts, RULES[name], n_levels)
         )
+
+
+@pytest.mark.parametrize("border", [0.25, 0.2, 0.0, 0.5])
+@pytest.mark.parametrize("shifts", [[0.125], [0.0], [-0.0, 0.4], [0.25, 0.0], [1e-8, -0.25]], ids=str)
+def test_encode_of_one_bit_takes_any_border_and_shifts(shifts, border):
+    inputs, rule = cases.draw((3, 50, 64, 3, 130)), (np.array([border], F), np.array([0, 1], np.uint8), True, 1)
+    inputs[0][2] = 0.0
+    shifts = np.array(shifts, F)
+    n_levels = 130 * len(shifts)
+    assert np.array_equal(cases.encode(inputs, shifts, *rule, n_levels), truth(inputs, shifts, rule, n_levels))
 
 
 def test_encode_takes_a_phase_that_is_not_finite_for_zero():
