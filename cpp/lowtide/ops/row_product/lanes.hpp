@@ -1,10 +1,11 @@
 // row_product over a register type V, written once for all instruction sets.
 //
 // A chunk of the row is decoded into the first-level cache, one bit by choosing between two registers, anything else by
-// the decode op of the level; then each group of columns passes over it. V lives in an unnamed namespace of the including
+// the decode op that is given; then each group of columns passes over it. V lives in an unnamed namespace of the including
 // file, so every instance is that file's own. Binds: the weights, which come from the second-level cache.
 #pragma once
 
+#include "lowtide/ops/decode/decode.hpp"
 #include "lowtide/ops/row_product/row_product.hpp"
 
 namespace lowtide::row_lanes {
@@ -19,10 +20,10 @@ LOWTIDE_INLINE void choose_values(const std::uint64_t* words, std::size_t n_leve
                                   typename V::T* values) {
   const typename V::Reg low = V::all(book[0]), high = V::all(book[1]);
   for (std::size_t j = 0; j < n_levels; j += 64) {
-    typename V::Bits bits = V::bits(words[j / 64]);
+    typename V::Word word = V::spread(words[j / 64]);
 #pragma GCC unroll 16
-    for (std::size_t g = 0; g < 64; g += V::width, bits = V::next(bits))
-      V::store(values + j + g, V::choose(bits, low, high));
+    for (std::size_t g = 0; g < 64; g += V::width, word = V::next(word))
+      V::store(values + j + g, V::choose(word, low, high));
   }
 }
 
@@ -55,7 +56,7 @@ LOWTIDE_INLINE void add_columns(const typename V::T* values, std::size_t n, cons
 }
 
 template <class V>
-void row_product(const RowProduct<typename V::T>& p) {
+void row_product(const RowProduct<typename V::T>& p, DecodeFn<typename V::T> decode) {
   alignas(64) typename V::T values[chunk_values];
   for (std::size_t k = 0; k < p.n_columns; ++k) p.out[k] = 0;
   const std::size_t step = chunk_values / p.width;
@@ -65,7 +66,7 @@ void row_product(const RowProduct<typename V::T>& p) {
     if (p.bits == 1 && p.width == 1)
       choose_values<V>(words, n_levels, p.book, values);
     else
-      V::decode(words, n_levels, p.bits, p.book, p.width, values);
+      decode(words, n_levels, p.bits, p.book, p.width, values);
     const std::size_t n = n_levels * p.width;
     const typename V::T* columns = p.columns + first * p.width;
     std::size_t k = 0;
