@@ -203,7 +203,7 @@ def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice,
 def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
     """Return D W for W (n_features, c)."""
     n = len(codes.rows)
-    by_rows = is_by_rows(W, n) and codes.scale is None and codes.row_scale is None
+    by_rows = n < _FEW_ROWS and is_by_rows(W, n) and codes.scale is None and codes.row_scale is None
     if n < _FEW_ROWS and not by_rows:
         return np.asarray(decode(codes, W.dtype) @ W)
     out = np.empty((n, W.shape[1]), dtype=W.dtype)
