@@ -68,6 +68,14 @@ DecodeFn<T> decode_op() {
 }
 
 template <typename T>
+RowProductFn<T> row_product_op() {
+  if constexpr (sizeof(T) == sizeof(float))
+    return ops().row_product_f32;
+  else
+    return ops().row_product_f64;
+}
+
+template <typename T>
 void decode(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<T> out) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   check_shape(out, codes.n_rows, n_levels * codes.width, "out must be (n_rows, n_levels * book width)");
@@ -87,6 +95,28 @@ void matvec(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matri
   check_shape(out, codes.n_rows, W.shape(1), "out must be (n_rows, columns of W)");
   nb::gil_scoped_release nogil;
   code_matvec(codes, W.data(), W.shape(1), out.data());
+}
+
+// Weights of a product of a row that are worth waking a thread for: some 25 microseconds.
+constexpr std::size_t weights_a_share = std::size_t{1} << 18;
+
+template <typename T>
+void row_product(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const T> columns,
+                 Matrix<T> out) {
+  const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
+  const std::size_t n_columns = columns.shape(0), n_features = n_levels * codes.width;
+  check_shape(columns, n_columns, n_features, "columns must be (columns, n_levels * book width)");
+  check_shape(out, codes.n_rows, n_columns, "out must be (n_rows, columns)");
+  check_aligned(columns, "columns must be aligned to their items: pass a copy");
+  check_aligned(out, "out must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  const std::size_t row_words = words_per_row(n_levels, bits);
+  parallel_for(codes.n_rows, 1 + weights_a_share / (1 + n_columns * n_features),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i)
+                   row_product_op<T>()({codes.rows + i * row_words, n_levels, bits, codes.book, codes.width,
+                                        columns.data(), n_features, n_columns, out.data() + i * n_columns});
+               });
 }
 
 template <typename T>
@@ -180,6 +210,8 @@ void bind_products(nb::module_& m) {
   m.def("decode", &decode<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(), "out"_a.noconvert());
   m.def("code_matvec", &matvec<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "W"_a.noconvert(), "out"_a.noconvert());
+  m.def("row_product", &row_product<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "columns"_a.noconvert(), "out"_a.noconvert());
   m.def("code_rmatvec", &rmatvec<T>, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "R"_a.noconvert(), "out"_a.noconvert());
   m.def("code_gram", &gram<T>, "rows"_a.noconvert(), "n_levels"_a, "book"_a.noconvert(), "out"_a.noconvert());
@@ -193,8 +225,9 @@ void bind_codes(nb::module_& m) {
   m.def("pack", &pack, "levels"_a.noconvert(), "bits"_a, "out"_a.noconvert(),
         "Pack levels (n, L) uint8 into rows of 8 * ceil(L * bits / 64) bytes.");
   m.def("unpack", &unpack, "rows"_a.noconvert(), "bits"_a, "out"_a.noconvert(), "The inverse of pack.");
-  bind_products<float>(m);
+  // Float64 is asked for first: a row that is predicted alone is in it.
   bind_products<double>(m);
+  bind_products<float>(m);
   m.def("panel_gram", &wide_gram, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
   m.def("panel_dot", &wide_dot, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),

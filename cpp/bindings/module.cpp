@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 namespace lowtide {
 void bind_encode(nb::module_& m);
+void bind_features(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_ternary(nb::module_& m);
 void bind_checksum(nb::module_& m);
@@ -47,6 +48,7 @@ NB_MODULE(_lowtide_core, m) {
   m.def("set_thread_count", &lowtide::set_thread_count, nb::arg("n"),
         "Set the threads that ops use at most, at least 1.");
   lowtide::bind_encode(m);
+  lowtide::bind_features(m);
   lowtide::bind_codes(m);
   lowtide::bind_ternary(m);
   lowtide::bind_checksum(m);

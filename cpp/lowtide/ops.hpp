@@ -20,6 +20,7 @@
 #include "lowtide/ops/pack/pack.hpp"
 #include "lowtide/ops/panel_fill/panel_fill.hpp"
 #include "lowtide/ops/panel_product/panel_product.hpp"
+#include "lowtide/ops/row_product/row_product.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -50,6 +51,8 @@ struct Ops {
   TablesFn<double> code_tables_f64;
   ProductFn<float> code_product_f32;
   ProductFn<double> code_product_f64;
+  RowProductFn<float> row_product_f32;
+  RowProductFn<double> row_product_f64;
   DotOp code_dot;
   OnesFn code_ones;
   GramOp code_gram;

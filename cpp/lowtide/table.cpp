@@ -31,6 +31,8 @@ void fill_scalar(Ops& table) {
   table.code_tables_f64 = scalar::code_tables;
   table.code_product_f32 = scalar::code_product;
   table.code_product_f64 = scalar::code_product;
+  table.row_product_f32 = scalar::row_product;
+  table.row_product_f64 = scalar::row_product;
   table.code_dot = scalar::code_dot;
   table.code_ones = scalar::code_ones;
   table.code_gram = scalar::code_gram;
@@ -67,6 +69,8 @@ void fill_avx2(Ops& table) {
   table.code_tables_f64 = avx2::code_tables;
   table.code_product_f32 = avx2::code_product;
   table.code_product_f64 = avx2::code_product;
+  table.row_product_f32 = avx2::row_product;
+  table.row_product_f64 = avx2::row_product;
   table.code_dot = avx2::code_dot;
   table.code_ones = avx2::code_ones;
   table.code_gram = avx2::code_gram;
@@ -95,6 +99,8 @@ void fill_avx512(Ops& table) {
   table.code_tables_f64 = avx512::code_tables;
   table.code_product_f32 = avx512::code_product;
   table.code_product_f64 = avx512::code_product;
+  table.row_product_f32 = avx512::row_product;
+  table.row_product_f64 = avx512::row_product;
   table.code_dot = avx512::code_dot;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
@@ -176,6 +182,8 @@ constexpr Entry entries[] = {
     ENTRY(code_tables_f64),
     ENTRY(code_product_f32),
     ENTRY(code_product_f64),
+    ENTRY(row_product_f32),
+    ENTRY(row_product_f64),
     ENTRY(code_dot),
     ENTRY(code_ones),
     ENTRY(code_gram),

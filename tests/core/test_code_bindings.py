@@ -29,6 +29,10 @@ def unaligned():
     return np.zeros(33, np.uint8)[1:].reshape(4, 8)
 
 
+def f64_within_an_item(*shape):
+    return np.zeros(8 * np.prod(shape) + 4, np.uint8)[4:].view(np.float64).reshape(shape)
+
+
 @pytest.mark.parametrize(
     ("op", "arguments", "message"),
     [
@@ -45,6 +49,11 @@ def unaligned():
         ("code_matvec", (ROWS, 64, 1, BOOK, f32(63, 1), f32(4, 1)), "W must have"),
         ("code_matvec", (ROWS, 64, 1, BOOK, f32(64, 2), f32(4, 1)), "out must be"),
         ("code_matvec", (ROWS, 8, 8, f32(256, 1), f32(8, 1), f32(4, 1)), "1, 2, 3 or 4"),
+        ("row_product", (ROWS, 64, 1, BOOK, f32(1, 63), f32(4, 1)), "columns must be"),
+        ("row_product", (ROWS, 64, 1, BOOK, f64(2, 64), f64(4, 1)), "out must be"),
+        ("row_product", (ROWS, 64, 1, f32(4, 1), f64(2, 64), f64(4, 2)), "2\\^bits"),
+        ("row_product", (unaligned(), 64, 1, BOOK, f64(2, 64), f64(4, 2)), "multiple of 8"),
+        ("row_product", (ROWS, 64, 1, BOOK, f64_within_an_item(2, 64), f64(4, 2)), "pass a copy"),
         ("code_rmatvec", (ROWS, 64, 1, BOOK, f32(3, 1), f32(64, 1)), "R must have"),
         ("code_rmatvec", (ROWS, 64, 1, BOOK, f32(4, 1), f32(63, 1)), "out must be"),
         ("code_rmatvec", (ROWS, 8, 8, f32(256, 1), f32(4, 1), f32(8, 1)), "1, 2, 3 or 4"),

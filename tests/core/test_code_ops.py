@@ -66,6 +66,21 @@ def roundings(n_words):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("bits", reference.STORED)
+def test_row_product_matches_reference(bits, width, dtype):
+    for n, n_levels, n_columns in [(0, 5, 2), (1, 1, 1), (1, 7, 2), (3, 63, 3), (40, 64, 1), (2, 1000, 10), (1, 9, 0)]:
+        levels, rows, book, rng = draw(n, n_levels, bits, width)
+        W = rng.normal(size=(n_levels * width, n_columns)).astype(dtype)
+        out = np.full((n, n_columns), np.nan, dtype)
+        _core.row_product(frozen(rows), n_levels, bits, book, frozen(W.T.copy()), out)
+        D = reference.decoded(levels, book)
+        # In whatever order a sum is taken, a term passes at most one rounding a term, and one of its own product.
+        bound = reference.product_bound(D, W, len(W) + 1)
+        assert (np.abs(out - reference.product(D, W)) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("bits", [1, 2, 3, 4])
 def test_code_matvec_matches_reference(bits, width, dtype):
     for n, n_levels, n_columns in [(5, 1, 1), (1, 7, 2), (33, 63, 3), (130, 64, 1), (17, 65, 10), (259, 1000, 5)]:

@@ -26,11 +26,13 @@ def test_encode_gives_the_bits_of_the_reference(shape, width, name):
         assert np.array_equal(found, truth(inputs, shifts, RULES[name], n_levels))
 
 
-@pytest.mark.parametrize("name", ["sign", "even_3", "even_255", "phase_3", "wrapped_5", "wrapped_20"])
+@pytest.mark.parametrize("name", ["sign", "flipped_sign", "even_3", "even_255", "phase_3", "wrapped_5", "wrapped_20"])
 def test_encode_agrees_with_the_reference_at_hard_phases(name):
     tiny = np.nextafter(F(0), F(-1))
     hard = [0, -0.0, tiny, -1e-10, 0.25, -0.25, 0.5, 1.5, 2.5, 1 - 2**-24, 2**22 + 0.5, 2**24, -(2**31)]
     hard += [3e38, -3e38, np.inf, -np.inf, np.nan, 0.125, 0.375, 0.625]
+    # Ties of twice the phase, the last of them that float32 has, and where 32-bit integers end.
+    hard += [0.75, -0.75, 1.25, 2**21 + 0.25, 2**21 + 0.75, -(2**22) - 0.5, 2**30, -(2**30), 2**31, 2**32]
     X = np.array([hard], F)
     X = np.concatenate([X, np.nextafter(X, F(np.inf)), np.nextafter(X, F(-np.inf))])
     inputs = X, None, np.ones(X.shape[1], F), np.zeros(X.shape[1], F)
@@ -39,6 +41,16 @@ def test_encode_agrees_with_the_reference_at_hard_phases(name):
         assert np.array_equal(
             cases.encode(inputs, shifts, *RULES[name], n_levels), truth(inputs, shifts, RULES[name], n_levels)
         )
+
+
+@pytest.mark.parametrize("border", [0.25, 0.2, 0.0, 0.5])
+@pytest.mark.parametrize("shifts", [[0.125], [0.0], [-0.0, 0.4], [0.25, 0.0], [1e-8, -0.25]], ids=str)
+def test_encode_of_one_bit_takes_any_border_and_shifts(shifts, border):
+    inputs, rule = cases.draw((3, 50, 64, 3, 130)), (np.array([border], F), np.array([0, 1], np.uint8), True, 1)
+    inputs[0][2] = 0.0
+    shifts = np.array(shifts, F)
+    n_levels = 130 * len(shifts)
+    assert np.array_equal(cases.encode(inputs, shifts, *rule, n_levels), truth(inputs, shifts, rule, n_levels))
 
 
 def test_encode_takes_a_phase_that_is_not_finite_for_zero():
@@ -179,3 +191,71 @@ def test_encode_never_writes_to_an_array_that_is_read_only():
     out.flags.writeable = False
     with pytest.raises(TypeError):
         call(out=out)
+
+
+def score(op, inputs, shifts, rule, bits, n_levels, n_columns):
+    """Scores from rows in one call, and those of the codes that the same op makes."""
+    rng = np.random.default_rng(n_levels)
+    width = 2 if bits == 4 else 1
+    book = rng.normal(size=(1 << bits, width)).astype(F)
+    columns, intercept = rng.normal(size=(n_columns, n_levels * width)), rng.normal(size=n_columns)
+    X, layout, scale, offset = inputs
+    arguments = (layout, scale, offset, shifts, *rule, bits, n_levels)
+    found, expected = np.full((2, len(X), n_columns), np.nan)
+    op(X, *arguments, book, columns, intercept, found)
+    packed = np.empty((len(X), cases.row_bytes(n_levels, bits)), np.uint8)
+    op(X, *arguments, packed)
+    _core.row_product(packed, n_levels, bits, book, columns, expected)
+    return found, expected + intercept
+
+
+@pytest.mark.parametrize("name", ["sign", "flipped_sign", "even_3", "even_15", "even_255", "phase_3", "wrapped_5"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_encode_to_scores_multiplies_the_codes_of_the_rows(shape, name):
+    *rule, bits = RULES[name]
+    for width, n_columns in ((1, 1), (2, 5), (3, 0)):
+        n_levels = shape[-1] * width
+        found, expected = score(_core.encode, cases.draw(shape), SHIFTS[width], rule, bits, n_levels, n_columns)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize("shape", SHAPES[:6], ids=str)
+def test_encode_stochastic_to_scores_multiplies_the_codes_of_the_rows(shape, bits):
+    n_levels = (shape[-1] - 1) * 2 + 1
+    found, expected = score(_core.encode_stochastic, cases.draw(shape), SHIFTS[2], (7, bits), bits, n_levels, 3)
+    np.testing.assert_array_equal(found, expected)
+
+
+def call_scores(**changes):
+    """A good call of encode to scores, but for the changes."""
+    good = {"book": np.ones((2, 1), F), "columns": np.ones((3, 140)), "intercept": np.ones(3), "out": np.ones((2, 3))}
+    call(**{**good, **changes})
+
+
+BAD_SCORES = {
+    "book": {"book": np.ones((4, 1), F)},
+    "book_width": {"book": np.ones((2, 3), F), "columns": np.ones((3, 420))},
+    "columns": {"columns": np.ones((3, 139))},
+    "intercept": {"intercept": np.ones(2)},
+    "out_rows": {"out": np.ones((3, 3))},
+    "out_width": {"out": np.ones((2, 2))},
+    "five_bits": {"bits": 5, "book": np.ones((32, 1), F)},
+    "forty_bits": {"bits": 40},
+    "table_value": {"table": np.array([0, 2], np.uint8)},
+    "too_many_levels": {"n_levels": 141, "columns": np.ones((3, 141))},
+    "offset": {"offset": np.ones(71, F)},
+    "misaligned_columns": {"columns": np.zeros(3 * 140 * 8 + 4, np.uint8)[4:].view(np.float64).reshape(3, 140)},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_SCORES.values(), ids=BAD_SCORES)
+def test_encode_to_scores_refuses_what_would_be_read_wrongly(changes):
+    call_scores()
+    with pytest.raises(ValueError, match=r"must"):
+        call_scores(**changes)
+
+
+def test_encode_to_scores_refuses_rows_that_are_not_finite():
+    with pytest.raises(OverflowError):
+        call_scores(X=np.full((2, 60), np.nan, F))

@@ -206,6 +206,35 @@ LOWTIDE_TEST(code_product_is_exact_on_integers) {
       }
 }
 
+template <typename T>
+bool row_product_is_exact(RowProductFn<T> op, const Drawn& d, std::size_t n_columns) {
+  // Columns a few weights apart, the first one weight past where memory begins: no register is aligned.
+  const std::size_t n = d.n_levels * d.width, stride = n + 3;
+  std::vector<T> weights(1 + (n_columns - 1) * stride + n), out(n_columns, T{-1});
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 5);
+  op({d.rows.data(), d.n_levels, d.bits, d.book.data(), d.width, weights.data() + 1, stride, n_columns, out.data()});
+  bool same = true;
+  for (std::size_t k = 0; k < n_columns; ++k) {
+    double sum = 0.0;
+    for (std::size_t f = 0; f < n; ++f) sum += d.value(0, f) * weights[1 + k * stride + f];
+    same = same && out[k] == sum;
+  }
+  return same;
+}
+
+// Small integers again, on rows of less than a register up to several chunks.
+LOWTIDE_TEST(row_product_is_exact_on_integers) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : kBits)
+      for (std::size_t width : {1, 2})
+        for (std::size_t n_levels : {1, 7, 8, 63, 64, 65, 130, 1000, 1024, 1025, 2100})
+          for (std::size_t n_columns : {1, 2, 3, 4, 5, 10}) {
+            const Drawn d = draw(1, n_levels, bits, width);
+            CHECK(row_product_is_exact(ops_at(level).row_product_f32, d, n_columns), where(level, bits, n_levels));
+            CHECK(row_product_is_exact(ops_at(level).row_product_f64, d, n_columns), where(level, bits, n_levels));
+          }
+}
+
 // Panels of exactly the size that the op asks for.
 std::vector<std::int32_t> dot_of_panels(const DotOp& op, const Drawn& a, const Drawn& b, bool upper) {
   const std::size_t n_words = words_per_row(a.n_levels, a.bits);

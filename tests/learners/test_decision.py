@@ -126,6 +126,39 @@ def test_one_row_has_the_score_that_it_has_among_others(model):
     assert model.decision_.scores(rows[:0]).shape == (0, scores.shape[1])
 
 
+@pytest.mark.parametrize("rows", [X[:1], X[:3].astype(np.float32), X[10:25], X[:0], X[:9:2], sparse.csr_matrix(X[:2])])
+@pytest.mark.parametrize(
+    "features",
+    [
+        {},
+        {"bits": 3},
+        {"bits": 6},
+        {"bits": 2, "quantizer": "phase"},
+        {"bits": 2, "quantizer": "stochastic"},
+        {"projection": "iid", "feature_map": "cosine"},
+    ],
+    ids=str,
+)
+def test_few_rows_score_as_their_codes(features, rows):
+    encoder = lt.RandomFeatures(gamma=0.1, n_components=150, random_state=0, **features)
+    decision = lt.KernelClassifier(encoder).fit(X, Y).decision_
+    codes = decision.encode(rows)
+    np.testing.assert_array_equal(decision.scores(rows), decision.scores(codes))
+    # Either is a sum of 150 products and an intercept: 152 roundings of each term, in whatever order.
+    D, W = np.asarray(codes, dtype=np.float64), decision.weights
+    bound = 152 * 2.0**-53 * (np.abs(D) @ np.abs(W) + np.abs(decision.intercept))
+    assert (np.abs(decision.scores(rows) - (D @ W + decision.intercept)) <= 2 * bound).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e39])
+def test_one_row_that_is_no_number_is_refused(bad):
+    row = X[:1].copy()
+    row[0, 2] = bad
+    for ask in (MODELS["classes"].predict, MODELS["classes"].decision_.scores):
+        with pytest.raises(ValueError, match="NaN|float32"):
+            ask(row)
+
+
 def test_codes_and_their_sources_score_as_their_rows():
     model = MODELS["classes"]
     codes = model.decision_.encode(X)

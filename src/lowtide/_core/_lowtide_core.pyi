@@ -23,6 +23,9 @@ def set_thread_count(n: int) -> None: ...
 # and a sine for each pair of neighbors, and its signs S3; or panels (n_panels, d, 16). Without one X is (n, p),
 # projected values.
 
+# With a codebook (2^bits, 1 or 2), weights (k, m) and intercepts (k,) scores (n, k) come in place of codes.
+
+@overload
 def encode(
     X: NDArray[np.float32],
     layout: NDArray[np.float32] | None,
@@ -36,6 +39,24 @@ def encode(
     n_levels: int,
     out: NDArray[np.uint8],
 ) -> None: ...
+@overload
+def encode(
+    X: NDArray[np.float32],
+    layout: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    shifts: NDArray[np.float32],
+    borders: NDArray[np.float32],
+    table: NDArray[np.uint8],
+    even: bool,
+    bits: int,
+    n_levels: int,
+    book: NDArray[np.float32],
+    columns: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...
+@overload
 def encode_stochastic(
     X: NDArray[np.float32],
     layout: NDArray[np.float32] | None,
@@ -47,6 +68,22 @@ def encode_stochastic(
     bits: int,
     n_levels: int,
     out: NDArray[np.uint8],
+) -> None: ...
+@overload
+def encode_stochastic(
+    X: NDArray[np.float32],
+    layout: NDArray[np.float32] | None,
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    shifts: NDArray[np.float32],
+    seed: int,
+    grid_bits: int,
+    bits: int,
+    n_levels: int,
+    book: NDArray[np.float32],
+    columns: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+    out: NDArray[np.float64],
 ) -> None: ...
 def threshold(
     X: NDArray[np.float32],
@@ -108,6 +145,16 @@ def code_matvec(
     bits: int,
     book: NDArray[np.float32],
     W: NDArray[np.floating[Any]],
+    out: NDArray[np.floating[Any]],
+) -> None: ...
+
+# As code_matvec, for few rows: nothing is made of the weights beforehand. `columns` is the transpose of W.
+def row_product(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    columns: NDArray[np.floating[Any]],
     out: NDArray[np.floating[Any]],
 ) -> None: ...
 def code_rmatvec(

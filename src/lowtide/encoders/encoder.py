@@ -99,6 +99,10 @@ class DrawnEncoder(ABC):
     def encode(self, rows: Any) -> Codes | NDArray[np.float32]:
         """Return the coded side of validated rows: Codes, or float32 features where that side is continuous."""
 
+    def scores(self, rows: Any, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return D w + b of a few validated rows, (n, k), with D their coded side as `template` decodes it."""
+        return self.encode(rows) @ weights + intercept
+
     @abstractmethod
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product."""
@@ -199,8 +203,7 @@ def drawn_from_state(state: State) -> DrawnEncoder:
     """
     take_parts("load", state, {"encoder": _VERSION})
     spec, arrays = state["encoder"].spec, state["encoder"].arrays
-    kind = spec["kind"]
-    known = DrawnEncoder._kinds
+    kind, known = spec["kind"], DrawnEncoder._kinds
     if kind not in known:
         raise fail("load", f"the encoder must be one of {', '.join(known)}", kind, "Import what defines it first.")
     drawn = known[kind].restore(spec, arrays)
@@ -355,8 +358,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_is_fitted(self)
             if isinstance(X, Codes) and X.fingerprint == self.drawn_.fingerprint:
                 raise fail(type(self).__name__, "X must be rows, not what this encoder made of them", "its Codes")
-        fewest = 1 if reset else 0
-        rows = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
+        rows = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=int(reset))
         if reset:
             self.__dict__.pop("drawn_", None)
         return rows
@@ -372,9 +374,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def with_drawn(self, drawn: DrawnEncoder, **params: Any) -> Self:
         """Return a copy of this fitted estimator that holds another drawn value, with parameters that say so."""
         other = copy(self)
-        for name, value in params.items():
-            setattr(other, name, value)
-        other.drawn_ = drawn
+        other.__dict__.update(params, drawn_=drawn)
         return other
 
     def to_state(self) -> State:

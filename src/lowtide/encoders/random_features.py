@@ -30,6 +30,7 @@ from lowtide.encoders.rows import (
     feature_rows,
     phase_noise,
     projected_rows,
+    score_rows,
     some_rows,
     turn_rows,
     warn_when_phases_lose_their_fraction,
@@ -140,6 +141,13 @@ class DrawnFeatures(DrawnFourier):
             return self.required_template  # which says what is missing
         values = quantizer.values(turn_rows(rows, self.projection, self.offset))
         return values * np.float32(np.sqrt(2.0 / self.n_components))
+
+    def scores(self, rows: Any, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return D w + b of a few validated rows, (n, k), without codes in between where an op takes their bits."""
+        quantizer, template = self.quantizer, self.template
+        if quantizer is None or template is None or template.packing[1] != template.bits:
+            return super().scores(rows, weights, intercept)
+        return score_rows(rows, self.projection, self.offset, quantizer, template, weights, intercept)
 
     @cached_property
     def template(self) -> Codes | None:

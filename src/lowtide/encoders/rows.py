@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from lowtide import _core
-from lowtide.codes import empty_result, row_bytes, stored_bits
+from lowtide.codes import Codes, empty_result, row_bytes, stored_bits
 from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer, LineSteps
@@ -115,6 +115,24 @@ def encode_rows(
     return _over_blocks(getattr(_core, quantizer.op), X, projection, out, *arguments)
 
 
+def score_rows(
+    X: Any,
+    projection: DrawnProjection,
+    offset: NDArray[np.float32],
+    quantizer: DrawnQuantizer,
+    template: Codes,
+    weights: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return D w + b, float64 (n, k), of rows whose codes D would be the template's."""
+    n_levels, bits, _ = template.packing
+    out = np.empty((X.shape[0], len(intercept)))
+    book = template.codebook.reshape(1 << bits, -1)
+    columns = np.ascontiguousarray(weights.T)
+    arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels, book, columns, intercept)
+    return _over_blocks(getattr(_core, quantizer.op), X, projection, out, *arguments)
+
+
 def feature_rows(
     X: Any, projection: DrawnProjection, offset: NDArray[np.float32], shifts: tuple[float, ...], n_components: int
 ) -> NDArray[np.float32]:
@@ -201,6 +219,10 @@ def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
 
 def _over_blocks(op: Callable[..., None], X: Any, projection: DrawnProjection, out: Any, *arguments: Any) -> Any:
     """Fill the rows of `out` by an op, a block at a time, and return it."""
+    # Rows that come one by one would feel the way over blocks.
+    if isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
+        _run(op, X, projection, *arguments, out)
+        return out
     for rows, block in float32_blocks(X):
         _run(op, block, projection, *arguments, out[rows])
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, is_by_rows
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
 from lowtide.learners.calibration import Calibration
 from lowtide.learners.classes import labels_from_spec, labels_to_spec
@@ -339,11 +339,21 @@ class Decision:
             rows = X if checked else self.check_rows(X)
             if self.template is None:
                 return self._full_scores(rows)
+            if self._is_direct and is_by_rows(self.weights, rows.shape[0]):
+                return self._encoder.scores(rows, self._weights64, self.intercept.astype(np.float64, copy=False))
             codes = self.read(self._encoder.encode(rows))  # type: ignore[arg-type]
         if only_ahead and is_worthwhile(codes):
             return decisive_scores(codes, self.weights, self.intercept)
         # Always in float64: the score of a row does not depend on the rows around it.
         return codes @ self._weights64 + self.intercept
+
+    @cached_property
+    def _is_direct(self) -> bool:
+        """Whether the encoder may score rows itself: its codes are read with its own codebook."""
+        own, wanted = None if self.encoder is None else self.encoder.template, self.template
+        if own is None or wanted is None:
+            return False
+        return own.codebook is wanted.codebook and own.is_times_norms == wanted.is_times_norms
 
     def _full_scores(self, rows: Any) -> Array:
         """Return the scores of validated rows from float features, a few megabytes of them at a time."""

@@ -4,23 +4,15 @@
 //
 // Ports bind (3 log2(D) + 1 additions and products, a sign and 8 shuffles a register on three ports, reached to 80%),
 // then the latency of the stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
-#include <immintrin.h>
-
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/hadamard/passes.hpp"
+#include "lowtide/ops/lanes_avx2.hpp"
 
 namespace lowtide::avx2 {
 namespace {
 
-struct V {
-  using Reg = __m256;
-  static constexpr std::size_t width = 8;
-  static Reg load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, Reg a) { _mm256_storeu_ps(p, a); }
+struct V : Lanes {
   static Reg add(Reg a, Reg b) { return _mm256_fmadd_ps(a, _mm256_set1_ps(1.0f), b); }
-  static Reg sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
-  static Reg mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
-  static Reg fmadd(Reg a, Reg s, Reg b) { return _mm256_fmadd_ps(a, s, b); }
   static Reg fmsub(Reg a, Reg s, Reg b) { return _mm256_fmsub_ps(a, s, b); }
 
   // The lane with the bit clear becomes lane + partner, the one with the bit set partner - lane.
@@ -42,22 +34,10 @@ struct V {
 
 namespace p = hadamard_passes;
 
-template <int N>
-void chunked(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
-  std::size_t top = dim / (N * V::width);
-  while (top > 8) top /= 8;
-  switch (top) {
-    case 1: return p::whole<V, N, 1>(x, drawn, v);
-    case 2: return p::block<V, N, 2>(x, ahead, drawn, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
-    default: return p::block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
-  }
-}
-
 // Chunks of 16 registers where they save a pass over the block.
 void one_block(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
-  if (dim == 128 || dim == 1024) return chunked<16>(x, ahead, drawn, dim, n_used, v);
-  chunked<8>(x, ahead, drawn, dim, n_used, v);
+  if (dim == 128 || dim == 1024) return p::chunked<V, 16, 8>(x, ahead, drawn, dim, n_used, v);
+  p::chunked<V, 8, 8>(x, ahead, drawn, dim, n_used, v);
 }
 
 }  // namespace

@@ -5,23 +5,14 @@
 // passes run at 90 to 95% of that. D = 4096 and above also waits for signs and rotations from the second-level cache. A
 // row alone cannot do with fewer shuffles: in the first two rounds three index bits lie across lanes, in the last four,
 // and a rotation swaps neighbors. No tail: D is a multiple of 64.
-#include <immintrin.h>
-
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/hadamard/passes.hpp"
+#include "lowtide/ops/lanes_avx512.hpp"
 
 namespace lowtide::avx512 {
 namespace {
 
-struct V {
-  using Reg = __m512;
-  static constexpr std::size_t width = 16;
-  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
-  static void store(float* p, Reg a) { _mm512_storeu_ps(p, a); }
-  static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
-  static Reg sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
-  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
-  static Reg fmadd(Reg a, Reg s, Reg b) { return _mm512_fmadd_ps(a, s, b); }
+struct V : Lanes {
   static Reg fmsub(Reg a, Reg s, Reg b) { return _mm512_fmsub_ps(a, s, b); }
 
   // +1 where the lane's bit is clear, else -1: lane l becomes partner + l or partner - l.
@@ -48,23 +39,10 @@ struct V {
 
 namespace p = hadamard_passes;
 
-template <int N>
-void chunked(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
-  std::size_t top = dim / (N * V::width);
-  while (top > 16) top /= 8;
-  switch (top) {
-    case 1: return p::whole<V, N, 1>(x, drawn, v);
-    case 2: return p::block<V, N, 2>(x, ahead, drawn, dim / 2, n_used, v);
-    case 4: return p::block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
-    case 8: return p::block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
-    default: return p::block<V, N, 16>(x, ahead, drawn, dim / 16, n_used, v);
-  }
-}
-
 void one_block(const float* x, p::Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
   if (dim == 64) return p::whole<V, 4, 1>(x, drawn, v);
   if (dim == 128) return p::whole<V, 8, 1>(x, drawn, v);
-  chunked<16>(x, ahead, drawn, dim, n_used, v);
+  p::chunked<V, 16, 16>(x, ahead, drawn, dim, n_used, v);
 }
 
 }  // namespace

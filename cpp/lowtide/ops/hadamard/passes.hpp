@@ -233,6 +233,20 @@ void block(const float* x, Ahead<V>& ahead, const float* drawn, std::size_t stri
   last<V, N>(ahead, n, v);
 }
 
+// A block of `dim` entries in chunks of N registers, of which the top group has at most `Most`.
+template <class V, int N, int Most>
+void chunked(const float* x, Ahead<V>& ahead, const float* drawn, std::size_t dim, std::size_t n_used, float* v) {
+  std::size_t top = dim / (N * V::width);
+  while (top > Most) top /= 8;
+  switch (top) {
+    case 1: return whole<V, N, 1>(x, drawn, v);
+    case 2: return block<V, N, 2>(x, ahead, drawn, dim / 2, n_used, v);
+    case 4: return block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
+    case 8: return block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
+    default: return block<V, N, Most>(x, ahead, drawn, dim / Most, n_used, v);
+  }
+}
+
 #undef LOWTIDE_INLINE
 
 }  // namespace lowtide::hadamard_passes
