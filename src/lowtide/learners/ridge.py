@@ -35,6 +35,8 @@ _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
 _SMALL_PROBLEM = 1 << 24
 # Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
 LEVERAGE_PROBES = 16
+# Values that are decoded at a time for exact ones.
+_BLOCK_VALUES = 1 << 17
 # Up to so many rows leverages are exact; up to the second where there are as many features. One less a leverage is not
 # trusted below the last.
 _EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
@@ -349,10 +351,14 @@ def _sum_leverages(
     """
     base = 1.0 / weight if rows.fit_intercept else 0.0
     if exact:
-        x = z = factor.lower_solve((rows.train.dense() - row_mean).T)
-        if rows.predict is not rows.train:
-            z = factor.lower_solve((rows.predict.dense() - row_mean).T)
-        return Leverages(base + np.sum(x * x, axis=0), base + np.sum(x * z, axis=0), 0.0)
+        found = []
+        for part in rows.blocks(_BLOCK_VALUES):
+            x = z = factor.lower_solve((part.train.dense() - row_mean).T)
+            if part.predict is not part.train:
+                z = factor.lower_solve((part.predict.dense() - row_mean).T)
+            found.append((base + np.sum(x * x, axis=0), base + np.sum(x * z, axis=0)))
+        own, other = (np.concatenate(each) for each in zip(*found))
+        return Leverages(own, other, 0.0)
     half = factor.half_solve(random_signs(len(row_mean), LEVERAGE_PROBES))
     half = np.ascontiguousarray(half, dtype=product_dtype(*rows.shape))
     x = z = rows.train.matmul(half).astype(np.float64, copy=False) - row_mean @ half

@@ -160,7 +160,8 @@ class RidgeFit:
         last: list[tuple[float, RidgeSolution]] = []
 
         def left_out(alpha: float) -> Array:
-            last[:] = [(alpha, tried(alpha))]
+            last.clear()  # before there is another factor
+            last.append((alpha, tried(alpha)))
             return last[0][1].left_out(judged, few.places, judged.weights)
 
         share = judged.weights * (len(judged.weights) / judged.total_weight)
@@ -278,7 +279,9 @@ def _conditioner(problem: SummedProblem, loss: Loss, C: float, kept: Calibration
 def _is_span_cheaper(problem: SummedProblem, solver: str) -> bool:
     """Whether a fit in the span of the rows costs less, or is asked for, and memory allows it."""
     (n, m), k = problem.shape, problem.n_targets
-    if solver == "primal" or not problem.is_whole or (solver == "auto" and n >= m):
+    # Small fits are soon done either way, and on features weights act as repeated rows do, step by step.
+    too_small = n >= m or product_dtype(n, m) is np.float64
+    if solver in ("primal", "iterative") or not problem.is_whole or (solver == "auto" and too_small):
         return False
     available = available_memory()
     if solver == "auto" and available is not None and 24.0 * n * n > available:
