@@ -25,7 +25,7 @@ from lowtide.learners.design import Design, column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
+from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, suitable_threads
 from lowtide.learners.rules import ArgMax
 from lowtide.learners.smooth import MinibatchSteps, left_out_scores
 from lowtide.learners.strength import class_losses
@@ -360,8 +360,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
         Predictions and probabilities move together: a border elsewhere than at 0 goes into the intercept.
         """
-        border = best_threshold(scores, rows.labels, rows.weights) if self.fit_intercept else 0.0
-        curve = fit_calibration(scores - border, rows.labels, rows.weights)
+        with suitable_threads(1):
+            border = best_threshold(scores, rows.labels, rows.weights) if self.fit_intercept else 0.0
+            curve = fit_calibration(scores - border, rows.labels, rows.weights)
         return sides.decision(coef, intercept - border, ArgMax(), classes=classes, calibration=curve)
 
     def _minimize(

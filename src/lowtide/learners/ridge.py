@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,9 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, cython_lapack, lapack
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 from threadpoolctl import ThreadpoolController
 
+from lowtide import _core
 from lowtide._checks import available_memory, check_memory
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
@@ -29,7 +31,8 @@ Form = Literal["primal", "dual", "iterative"]
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
-_COLUMNS_AT_ONCE = 128
+_COLUMNS_AT_ONCE = 256
+_N_POINTERS = {"spotrf": 5, "dpotrf": 5, "strsm": 11, "dtrsm": 11}
 _POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
 # Below this many code entries solutions are float64 throughout.
 _SMALL_PROBLEM = 1 << 24
@@ -264,12 +267,14 @@ class Factor:
 
     def solve(self, right: Array) -> Array:
         """Return (gram + alpha I)^-1 right, in float64."""
-        solution, _ = self._potrs(self._factor, right.astype(self._factor.dtype), lower=True)
+        with suitable_threads(len(self._factor)):
+            solution, _ = self._potrs(self._factor, right.astype(self._factor.dtype), lower=True)
         return np.asarray(solution, dtype=np.float64)
 
     def half_solve(self, right: Array) -> Array:
         """Return L'^-1 right, L L' = gram + alpha I, in float64: x' L'^-1 has the squared length x' (L L')^-1 x."""
-        solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True, trans=1)
+        with suitable_threads(len(self._factor)):
+            solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True, trans=1)
         return np.asarray(solution, dtype=np.float64)
 
     @property
@@ -284,16 +289,23 @@ class Factor:
         return np.asarray(solution, dtype=np.float64)
 
     def inverse_diagonal(self) -> Array:
-        """Return the diagonal of (gram + alpha I)^-1, in float64, at the cost of another factorization."""
-        with suitable_threads(len(self._factor)):
-            half, _ = self._trtri(self._factor, lower=True)
-        found = np.empty(len(half))
-        for start in range(0, len(half), _COLUMNS_AT_ONCE):
-            part = slice(start, start + _COLUMNS_AT_ONCE)
-            # Above the diagonal is what was there before.
-            corner, below = np.tril(half[part, part]), half[start + _COLUMNS_AT_ONCE :, part]
-            found[part] = np.sum(corner**2, axis=0, dtype=np.float64) + np.einsum("ij,ij->j", below, below)
-        return found
+        """Return the diagonal of (gram + alpha I)^-1, in float64, at the cost of another factorization.
+
+        The squared lengths of columns of L^-1: a few columns at a time, on all threads side by side.
+        """
+        n = len(self._factor)
+        with linear_algebra().limit(limits=1), ThreadPoolExecutor(_core.thread_count()) as pool:
+            return np.concatenate(list(pool.map(self._inverse_lengths, range(0, n, _COLUMNS_AT_ONCE))))
+
+    def _inverse_lengths(self, start: int) -> Array:
+        """Return squared lengths of some columns of L^-1: the inverse of a corner, and -L22^-1 L21 of that below."""
+        stop = start + _COLUMNS_AT_ONCE
+        corner, _ = self._trtri(self._factor[start:stop, start:stop], lower=True)
+        corner = np.tril(corner)
+        below = np.asfortranarray(self._factor[stop:, start:stop] @ corner)
+        if len(below):
+            solve_lower(self._factor[stop:, stop:], below)
+        return np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below, dtype=np.float64)
 
 
 def factorize(matrix: NDArray[Any]) -> int:
@@ -313,16 +325,27 @@ def factorize(matrix: NDArray[Any]) -> int:
     return info.value
 
 
+def solve_lower(lower: NDArray[Any], right: NDArray[Any]) -> None:
+    """Write L^-1 right over right; both in Fortran's order, L may be a corner of another. Several run side by side."""
+    flags = [ctypes.c_char(letter) for letter in (b"L", b"L", b"N", b"N")]
+    sizes = [ctypes.c_int(size) for size in right.shape]
+    one = (ctypes.c_float if lower.dtype == np.float32 else ctypes.c_double)(1.0)
+    strides = [ctypes.c_int(max(1, each.strides[1] // each.itemsize)) for each in (lower, right)]
+    matrices = (lower.ctypes.data, ctypes.byref(strides[0]), right.ctypes.data, ctypes.byref(strides[1]))
+    name = "strsm" if lower.dtype == np.float32 else "dtrsm"
+    _routine(name, cython_blas)(*map(ctypes.byref, (*flags, *sizes, one)), *matrices)
+
+
 @cache
-def _routine(name: str) -> Callable[..., None]:
-    """Return a routine of LAPACK whose arguments are all pointers."""
-    capsule = cython_lapack.__pyx_capi__[name]
+def _routine(name: str, library: Any = cython_lapack) -> Callable[..., None]:
+    """Return a routine of BLAS or LAPACK, whose arguments are all pointers."""
+    capsule = library.__pyx_capi__[name]
     read_name = ctypes.pythonapi.PyCapsule_GetName
     read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address = read_pointer(capsule, read_name(capsule))
-    return ctypes.CFUNCTYPE(None, *5 * [ctypes.c_void_p])(address)
+    return ctypes.CFUNCTYPE(None, *_N_POINTERS[name] * [ctypes.c_void_p])(address)
 
 
 @dataclass
