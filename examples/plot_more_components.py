@@ -36,7 +36,7 @@ for m in sizes:
     seconds.append(time.perf_counter() - start)
     accuracy.append(model.score(X_test, y_test))
     solvers.append(model.solver_)
-    print(f"{m:6d} components, {m // 8:5d} bytes a digit: {model.solver_:6s} {seconds[-1]:.2f} s, {accuracy[-1]:.3f} right")
+    print(f"{m:6d} components, {m // 8:4d} bytes: {model.solver_:6s} {seconds[-1]:.2f} s, {accuracy[-1]:.3f} right")
 
 # %%
 # Accuracy rises steeply up to a few thousand components and then levels off, where the exact machine is or a little

@@ -115,7 +115,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     Nothing of size n x m floats exists. Beside the codes "primal" holds two m x m matrices, "dual" two n x n ones, and
     "iterative" that of its rows and some vectors. Where none of them fits, "auto" raises `MemoryNeedError` before it
-    allocates anything. Rows in blocks are added to m x m sums, of which there may be three.
+    allocates any. Rows in blocks are added to m x m sums, of which there may be three.
 
     Examples
     --------
