@@ -154,7 +154,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), g a rising curve: the most
     probable class is the predicted one. It is fitted on what up to 20,000 rows, picked by a hash of their codes, would
-    have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_`.
+    have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_` alone.
 
     Examples
     --------
