@@ -99,32 +99,33 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Parameters
     ----------
     features : Encoder or None, default=None
-        Cloned and fitted on the rows. None is a one-bit Hadamard encoder of the RBF kernel with `gamma`,
-        `n_components` and `bits`. A `FrozenEstimator` around a fitted encoder is used as it is. When fitted on `Codes`:
-        None or the encoder that made them.
+        Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is a Hadamard
+        encoder of the RBF kernel. When fitted on `Codes`: None or the encoder that made them.
     loss : {"squared", "logistic", "squared_hinge"} or Loss, default="squared"
-        "squared" is (y - f)^2, y = -1 or 1, solved from the packed Gram matrix; the others by L-BFGS. A loss of your
-        own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a name and lets it be saved.
+        "squared" is (y - f)^2, y = -1 or 1; the others are minimized by L-BFGS. A loss of your own derives from
+        `lowtide.learners.Loss`; `lowtide.register` gives it a name and lets it be saved.
     C : float or "auto", default=1.0
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
-        exact leave-one-out for few components, else on a held-out tenth; by two halves for the other losses.
+        exact left-out probabilities of up to 2,048 rows, starting from 1; by two halves for the other losses.
     gamma, n_components, bits
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
-        The side to fit on and to predict from; None is "codes", or "full" for features without a coded side. "full"
-        takes raw rows only.
+        The side to fit on and to predict from, "full" for raw rows only; None is "codes" where features have them.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
+    solver : {"auto", "primal", "dual", "iterative"}, default="auto"
+        How the minimum is found, see Notes; "auto" takes the cheapest that memory allows.
     max_iter : int, default=200
-        L-BFGS iterations.
+        Steps of L-BFGS, or of "iterative" for "squared".
     tol : float, default=1e-4
-        Largest gradient entry, per unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10.
+        Error of the scores of "squared", relative to their size. Of the other losses the largest gradient entry, per
+        unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10.
     warm_start : bool, default=False
         Keep the encoder and start L-BFGS at the last solution.
     verbose : int, default=0
         1 shows a progress bar on stderr.
     random_state : int, RandomState or None, default=None
-        Passed to the default features; also draws the held-out rows of C="auto".
+        Passed to the default features; also draws the halves of C="auto" for losses other than "squared".
 
     Attributes
     ----------
@@ -136,17 +137,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         What was learned, frozen.
     C_ : float
     n_iter_ : int
+    solver_ : {"primal", "dual", "iterative"}
 
     Notes
     -----
-    Nothing of size n x m floats exists. "squared" takes the packed codes, one m x m Gram matrix and its factor.
+    Nothing of size n x m floats exists. Beside the codes "squared" holds two m x m matrices ("primal"), two n x n ones
+    ("dual"), or one of at most 8,192 rows and some vectors ("iterative", conjugate gradients); the other losses some 30
+    vectors of weights, and for "dual" n x n matrices. With "auto", what does not fit is refused by `MemoryNeedError`.
 
-    Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), of 0 and the score for two
-    classes. The curve g rises through (0, 0) in straight pieces, so the most probable class is the predicted one. It is
-    fitted on scores that up to 20,000 rows would have had if left out, estimated in closed form. These rows are picked
-    by a hash of their codes: `fit`, `partial_fit`, blocks, stores and clusters give the same probabilities. Where
-    another border of two classes gets clearly more of these rows right, it is in `intercept_`; `coef_` stays the
-    minimum.
+    Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), g a rising curve: the most
+    probable class is the predicted one. It is fitted on what up to 20,000 rows, picked by a hash of their codes, would
+    have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_` alone.
 
     Examples
     --------
@@ -189,10 +190,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Parameters
         ----------
         X : array, CSR matrix or data frame (n, n_features), or Codes, or a CodeSource, or an iterator
-            A `CodeSource` such as a store is read block by block, as often as the loss needs, and only parameters,
-            labels and one block are in memory. An iterator yields (rows, y) or (rows, y, sample_weight), read once:
-            "squared" keeps sums and at most 20,000 rows, packed, so memory is flat in n; the other losses keep the
-            packed codes. The encoder is fitted on the first block.
+            A `CodeSource` such as a store is read block by block, as often as the solver needs. An iterator yields
+            (rows, y) or (rows, y, sample_weight), read once: "squared" keeps m x m sums and at most 20,000 packed rows,
+            the other losses the packed codes. The encoder is fitted on the first block.
         y : array (n,) of classes; not with an iterator
             Of a source with columns also the name of one; None is its column "y".
         sample_weight : array (n,), optional

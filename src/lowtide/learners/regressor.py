@@ -72,19 +72,21 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     features : Encoder or None, default=None
         As in `KernelClassifier`.
     alpha : float or "auto", default=1.0
-        Regularization; "auto" chooses by the squared error that up to 2,000 rows have when left out, read on the side
-        that predicts.
+        Regularization; "auto" walks from 1 to what is clearly better by the squared error that up to 2,048 rows have
+        when left out, read on the side that predicts.
     gamma, n_components, bits
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from; None is "codes", or "full" for features without a coded side.
     fit_intercept : bool, default=True
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
-        As in `KernelClassifier`.
+        How the minimum is found, see Notes; "auto" takes the cheapest that memory allows. Rows in blocks need "auto" or
+        "primal".
     max_iter : int, default=200
         Steps of the "iterative" solver.
     tol : float, default=1e-4
-        As in `KernelClassifier`.
+        Error of the predictions relative to their size, less the intercept, at which "iterative" stops. From 1e-6 down
+        everything is float64.
     warm_start : bool, default=False
         Keep the encoder of the last fit.
     verbose : int, default=0
@@ -103,7 +105,17 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     n_iter_ : int
         Steps of the "iterative" solver, else 1.
     solver_ : {"primal", "dual", "iterative"}
-        The form of the solver that was used.
+        The solver that was used.
+
+    Notes
+    -----
+    Of n rows and m features, "primal" gathers sums of m x m and factorizes them, "dual" does so with the n x n kernel
+    matrix of the rows, and "iterative" takes conjugate gradients on products with the codes, preconditioned by the
+    kernel matrix of at most 8,192 rows. All have the same minimum.
+
+    Nothing of size n x m floats exists. Beside the codes "primal" holds two m x m matrices, "dual" two n x n ones, and
+    "iterative" that of its rows and some vectors. Where none of them fits, "auto" raises `MemoryNeedError` before it
+    allocates any. Rows in blocks are added to m x m sums, of which there may be three.
 
     Examples
     --------
