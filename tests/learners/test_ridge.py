@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from lowtide.learners.ridge import factorize
+from lowtide.learners.ridge import Factor, factorize
 
 each_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -14,7 +14,7 @@ def definite(n, dtype):
 
 
 @each_type
-@pytest.mark.parametrize("n", [1, 2, 63, 200])
+@pytest.mark.parametrize("n", [1, 2, 63, 200, 1300])
 def test_lower_triangle_is_the_factor_and_the_upper_one_stays(n, dtype):
     gram = definite(n, dtype)
     found = gram.copy(order="F")
@@ -30,6 +30,8 @@ def test_lower_triangle_is_the_factor_and_the_upper_one_stays(n, dtype):
 def test_a_minor_that_is_not_positive_is_named(dtype):
     matrix = np.asfortranarray(np.diag([2.0, 1.0, -1.0, 3.0]).astype(dtype))
     assert factorize(matrix) == 3
+    # In a later block of columns too.
+    assert factorize(np.asfortranarray(np.diag(np.where(np.arange(1500) == 1100, -1.0, 1.0)).astype(dtype))) == 1101
 
 
 def test_no_rows_are_no_work():
@@ -65,3 +67,14 @@ def test_other_threads_run_meanwhile():
         done.set()
         ticker.join()
     assert during > 2, "the lock was held"
+
+
+@each_type
+@pytest.mark.parametrize("n", [1, 255, 257, 600])
+def test_inverse_diagonal_is_that_of_the_inverse(n, dtype):
+    gram = definite(n, dtype) / n
+    expected = np.diagonal(np.linalg.inv(gram.astype(np.float64) + 0.5 * np.eye(n)))
+    found = Factor(gram.copy(order="F"), 0.5).inverse_diagonal()
+    # Backward stable: an error of n roundings of the matrix, times the condition number.
+    condition = np.linalg.cond(gram.astype(np.float64) + 0.5 * np.eye(n))
+    np.testing.assert_allclose(found, expected, rtol=n * np.finfo(dtype).eps * condition)

@@ -44,7 +44,7 @@ from lowtide.spec import Registry
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
 # Phases that are looked at, at the most, for one that float32 cannot hold.
-_LOOKED_AT = 1 << 22
+_LOOKED_AT = 1 << 20
 
 
 class DrawnFourier(DrawnEncoder):

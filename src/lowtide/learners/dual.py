@@ -33,6 +33,8 @@ Kind = type[np.floating[Any]]
 # What is left of an error after a refinement, relative to the solution, and how often one is made.
 _PRECISION = 1e-10
 _MOST_REFINEMENTS = 10
+# Up to so many rows their own leverages are exact; of more they are read from random vectors.
+_EXACT_ROWS, _DIAGONAL_PROBES = 2048, 64
 # Columns of weights that are made at a time where there may be as many as rows.
 _AT_ONCE = 8
 # Columns beside the targets whose solutions tell the mean leverage.
@@ -94,9 +96,14 @@ class DualSystem:
             pull = ones / np.sqrt(self.root @ ones)
             intercept = (self.root @ found) / (self.root @ ones)
             found = found - np.outer(ones, intercept)
-        coef = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
+        # As many digits as float32 has are what a solution of large problems is refined to.
+        pulled = np.ascontiguousarray(self.root[:, None] * found, dtype=np.float64 if exact else np.float32)
+        coef = self.rows.train.rmatmul(pulled).astype(np.float64, copy=False)
         leverages = partial(self._leverages, factor=factor, pull=pull)
-        return RidgeSolution(coef, intercept, "dual", leverages)
+        # t - D w - b = alpha S^-1 a; rows without weight are not asked for.
+        residual = np.zeros((int(self.places[-1]) + 1 if len(self.places) else 0, found.shape[1]))
+        residual[self.places] = factor.alpha * found / self.root[:, None]
+        return RidgeSolution(coef, intercept, "dual", leverages, residual=residual)
 
     def _solved(self, alpha: float, right: Array, kind: Kind) -> tuple[Array, Factor]:
         """Return (K + alpha I)^-1 right, and the factor: a float32 one is refined, and replaced where that fails."""
@@ -134,11 +141,13 @@ class DualSystem:
         """
         weights, n, same = self.rows.weights, len(pull), rows.predict is rows.train
         pulled = pull * float(self.root @ pull) / max(float(self.root @ pull) ** 2, np.finfo(float).tiny)
+        at = np.searchsorted(self.places, places)
+        if same:
+            diagonal = factor.inverse_diagonal() if len(at) <= _EXACT_ROWS else _probed_diagonal(factor, n)
+            own = ((1.0 - factor.alpha * (diagonal - pull**2)) / weights)[at]
+            return Leverages(own, own, 0.0)
         if exact:
-            at = np.searchsorted(self.places, places)
             own = ((1.0 - factor.alpha * (factor.inverse_diagonal() - pull**2)) / weights)[at]
-            if same:
-                return Leverages(own, own, 0.0)
             moved = factor.solve(np.eye(n)[:, at]) - np.outer(pull, pull[at])
             other = np.empty(len(at))
             for first in range(0, len(at), _AT_ONCE):
@@ -149,8 +158,6 @@ class DualSystem:
         signs, total = random_signs(n, LEVERAGE_PROBES), float(weights.sum())
         moved = factor.solve(signs) - np.outer(pull, pull @ signs)
         own = (n - factor.alpha * np.sum(signs * moved, axis=0)) / total
-        if same:
-            return Leverages.mean(0.0, own, own)
         image = np.empty_like(moved)
         for first in range(0, LEVERAGE_PROBES, _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
@@ -158,6 +165,12 @@ class DualSystem:
             image[:, some] = self.rows.predict.matmul(coef)
         other = ((self.root[:, None] * signs * image).sum(axis=0) + float(pulled @ self.root)) / total
         return Leverages.mean(0.0, own, other)
+
+
+def _probed_diagonal(factor: Factor, n: int) -> Array:
+    """Return an estimate of the diagonal of the inverse, to a sixth of each entry; one over it is right on average."""
+    half = factor.half_solve(random_signs(n, _DIAGONAL_PROBES))
+    return np.asarray(np.sum(half**2, axis=1) / (_DIAGONAL_PROBES - 2))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lowtide.learners.decision import Decision
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem, SummedProblem, as_columns
 from lowtide.learners.regressor import KernelRegressor
-from lowtide.learners.ridge import ErrorSum, NormalEquations, linear_algebra
+from lowtide.learners.ridge import ErrorSum, NormalEquations, blas_threads, linear_algebra
 from lowtide.learners.rules import ArgMax, Values, largest
 
 Array = NDArray[Any]
@@ -171,7 +171,7 @@ def _side_by_side(task: Callable[..., Any], n_features: int, *arguments: list[in
     Split over threads a factorization waits for them a hundred times; whole ones side by side never. Those of a few
     hundred columns are over before a thread has started.
     """
-    n_threads = max((library["num_threads"] for library in linear_algebra().info()), default=1)
+    n_threads = blas_threads()
     with linear_algebra().limit(limits=1):
         if n_threads == 1 or n_features <= _EXACT_FEATURES:
             return list(map(task, *arguments))

@@ -79,7 +79,7 @@ class Loss(Spec):
 
 @dataclass(eq=False, repr=False)
 class Squared(Loss):
-    """(y - f)^2, y = -1 or 1: solved from the packed Gram matrix."""
+    """(y - f)^2, y = -1 or 1: solved in closed form, or by conjugate gradients."""
 
     has_normal_equations = True
 

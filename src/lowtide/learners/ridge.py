@@ -1,7 +1,7 @@
-"""Least squares from m x m sums that are gathered once; what every solution is, and which form of solver finds it.
+"""Least squares from m x m sums that are gathered once; what a solution in any form is, and its Cholesky factor.
 
 All forms minimize sum_i s_i |t_i - D_i w - b|^2 + alpha |w|^2: "primal" by the sums here, "dual" by the kernel matrix
-of the rows, "iterative" by conjugate gradients. `choose_form` takes the cheapest of those that memory allows.
+of the rows, "iterative" by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 from threadpoolctl import ThreadpoolController
 
-from lowtide import _core
-from lowtide._checks import available_memory, check_memory
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
 
 Array = NDArray[Any]
 Form = Literal["primal", "dual", "iterative"]
+FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
 
 # A step of refinement gains the digits of float32 less those of the condition number, so mostly one is enough.
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
 _COLUMNS_AT_ONCE = 256
-_N_POINTERS = {"spotrf": 5, "dpotrf": 5, "strsm": 11, "dtrsm": 11}
-_POTRF = {np.dtype(np.float32): "spotrf", np.dtype(np.float64): "dpotrf"}
+# Columns of a block that one thread works on.
+_BLOCK_COLUMNS = 256
 # Below this many code entries solutions are float64 throughout.
 _SMALL_PROBLEM = 1 << 24
 # Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
@@ -46,10 +45,6 @@ _EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
 LEAST_REST = 0.01
 # Up to this order one thread factorizes about as fast as two, and much faster than two on a busy machine.
 _ONE_THREAD_ORDER = 6000
-# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
-_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
-# Steps of conjugate gradients to expect; each passes over all codes twice.
-_EXPECTED_STEPS = 40
 
 
 class Leverages(NamedTuple):
@@ -74,7 +69,7 @@ class RidgeSolution:
     """Weights (m, k) and intercept (k,) in float64, how they were found, and what rows have done to them.
 
     `leverages(rows, places, exact)` are those of some of the rows, whose places among all are known where all are in
-    memory; not exact ones cost little beside the solution.
+    memory; not exact ones cost little beside the solution. `residual` (n, k) is that of all rows, where it is known.
     """
 
     coef: Array
@@ -83,6 +78,7 @@ class RidgeSolution:
     leverages: Callable[..., Leverages]
     n_iter: int = 1
     is_converged: bool = True
+    residual: Array | None = None
 
     def left_out(self, rows: Problem, places: Array, unit: float | Array = 1.0) -> Array:
         """Return scores (n, k) on the side that predicts, each as if its row had been left out.
@@ -99,9 +95,14 @@ class RidgeSolution:
         own, other, doubt = self.leverages(rows, places, exact)
         # 1 - h is not trusted below two of its standard errors.
         rest = np.maximum(1.0 - unit * own, np.maximum(2.0 * unit * doubt, LEAST_REST))
-        seen = rows.train.matmul(self.coef) + self.intercept
-        scores = seen if rows.predict is rows.train else rows.predict.matmul(self.coef) + self.intercept
-        return np.asarray(scores - (unit * other / rest)[:, None] * (rows.targets - seen))
+        if self.residual is not None:
+            residual = self.residual[places]
+        else:
+            residual = rows.targets - rows.train.matmul(self.coef) - self.intercept
+        scores = rows.targets - residual
+        if rows.predict is not rows.train:
+            scores = rows.predict.matmul(self.coef) + self.intercept
+        return np.asarray(scores - (unit * other / rest)[:, None] * residual)
 
 
 @dataclass
@@ -227,9 +228,10 @@ class CenteredSystem:
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """Return weights (m, k) and intercepts (k,): in the type of gram, or float64 where that cannot hold alpha."""
-        factor = Factor(self.gram.copy(order="F"), alpha)
+        # Several are solved side by side.
+        factor = Factor(self.gram.copy(order="F"), alpha, n_threads=1)
         if factor.alpha != alpha and self.gram.dtype == np.float32:
-            factor = Factor(np.asfortranarray(self.gram, dtype=np.float64), alpha)
+            factor = Factor(np.asfortranarray(self.gram, dtype=np.float64), alpha, n_threads=1)
         coef = factor.solve(self.right)
         return coef, self.target_mean - self.row_mean @ coef
 
@@ -241,7 +243,7 @@ class Factor:
     directions that no row has, and would be inverted there. In float32 it is raised where gram became indefinite.
     """
 
-    def __init__(self, gram: Array, alpha: float) -> None:
+    def __init__(self, gram: Array, alpha: float, n_threads: int | None = None) -> None:
         names = "potrs", "trtrs", "trtri"
         self._potrs, self._trtrs, self._trtri = lapack.get_lapack_funcs(names, (gram,))
         diagonal = gram.diagonal().copy()
@@ -250,9 +252,7 @@ class Factor:
             alpha = max(alpha, len(gram) * smallest)
         for _ in range(8):
             np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
-            with suitable_threads(len(gram)):
-                failed = factorize(gram)
-            if not failed:
+            if factorize(gram, n_threads) == 0:
                 self._factor, self.alpha = gram, alpha
                 return
             # The factorization wrote over the lower triangle only.
@@ -294,7 +294,7 @@ class Factor:
         The squared lengths of columns of L^-1: a few columns at a time, on all threads side by side.
         """
         n = len(self._factor)
-        with linear_algebra().limit(limits=1), ThreadPoolExecutor(_core.thread_count()) as pool:
+        with ThreadPoolExecutor(blas_threads()) as pool, linear_algebra().limit(limits=1):
             return np.concatenate(list(pool.map(self._inverse_lengths, range(0, n, _COLUMNS_AT_ONCE))))
 
     def _inverse_lengths(self, start: int) -> Array:
@@ -308,44 +308,85 @@ class Factor:
         return np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below, dtype=np.float64)
 
 
-def factorize(matrix: NDArray[Any]) -> int:
+def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
     """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
 
-    Several run side by side: scipy's own wrappers hold Python's lock, but the routines that it offers to Cython are
-    plain pointers, and ctypes calls those without it. Returns 0, or the order of the first leading minor that is not
-    positive definite.
+    Blocks of columns go to threads of our own, each to one thread of BLAS: the threads of BLAS wait for each other, on
+    busy machines longer than the work takes. None is as many threads as ops have. Returns 0, or the order of the first
+    leading minor that is not positive definite.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
         raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")
-    order, info = ctypes.c_int(len(matrix)), ctypes.c_int(0)
-    side = ctypes.c_char(b"L")
-    stride = ctypes.c_int(max(1, len(matrix)))
-    pointers = (ctypes.byref(side), ctypes.byref(order), matrix.ctypes.data, ctypes.byref(stride), ctypes.byref(info))
-    _routine(_POTRF[matrix.dtype])(*pointers)
+    n, n_threads = len(matrix), blas_threads() if n_threads is None else n_threads
+    size = _BLOCK_COLUMNS if n_threads > 1 and n > 4 * _BLOCK_COLUMNS else max(1, n)
+    with linear_algebra().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+        for start in range(0, n, size):
+            stop = min(n, start + size)
+            failed = _potrf(matrix[start:stop, start:stop])
+            if failed:
+                return start + failed
+            done, cuts = slice(start, stop), np.linspace(stop, n, n_threads + 1).astype(int)
+            list(pool.map(partial(_divide, matrix, done), map(slice, cuts[:-1], cuts[1:])))
+            blocks = (slice(begin, min(n, begin + size)) for begin in range(stop, n, size))
+            list(pool.map(partial(_subtract, matrix, done), blocks))
+    return 0
+
+
+def _potrf(corner: NDArray[Any]) -> int:
+    """Factorize a block in place; return 0 or the order of the first minor that is not positive definite."""
+    info = ctypes.c_int(0)
+    _call("potrf", corner.dtype, b"L", len(corner), corner, info)
     return info.value
+
+
+def _divide(matrix: NDArray[Any], done: slice, own: slice) -> None:
+    """Write rows L'^-1 over rows beside a corner that holds L."""
+    rows = matrix[own, done]
+    if len(rows):
+        _call("trsm", matrix.dtype, b"R", b"L", b"T", b"N", *rows.shape, 1.0, matrix[done, done], rows)
+
+
+def _subtract(matrix: NDArray[Any], done: slice, own: slice) -> None:
+    """Take what columns that are done account for from others, on and below the diagonal."""
+    beside, below = matrix[own, done], matrix[own.stop :, done]
+    _call("syrk", matrix.dtype, b"L", b"N", *beside.shape, -1.0, beside, 1.0, matrix[own, own])
+    if len(below):
+        sizes = len(below), *beside.shape
+        _call("gemm", matrix.dtype, b"N", b"T", *sizes, -1.0, below, beside, 1.0, matrix[own.stop :, own])
 
 
 def solve_lower(lower: NDArray[Any], right: NDArray[Any]) -> None:
     """Write L^-1 right over right; both in Fortran's order, L may be a corner of another. Several run side by side."""
-    flags = [ctypes.c_char(letter) for letter in (b"L", b"L", b"N", b"N")]
-    sizes = [ctypes.c_int(size) for size in right.shape]
-    one = (ctypes.c_float if lower.dtype == np.float32 else ctypes.c_double)(1.0)
-    strides = [ctypes.c_int(max(1, each.strides[1] // each.itemsize)) for each in (lower, right)]
-    matrices = (lower.ctypes.data, ctypes.byref(strides[0]), right.ctypes.data, ctypes.byref(strides[1]))
-    name = "strsm" if lower.dtype == np.float32 else "dtrsm"
-    _routine(name, cython_blas)(*map(ctypes.byref, (*flags, *sizes, one)), *matrices)
+    _call("trsm", right.dtype, b"L", b"L", b"N", b"N", *right.shape, 1.0, lower, right)
+
+
+def _call(name: str, dtype: np.dtype[Any], *arguments: Any) -> None:
+    """Call a routine of BLAS or LAPACK without Python's lock; matrices in Fortran's order bring their strides along.
+
+    scipy's own wrappers hold the lock, but the routines that it offers to Cython are plain pointers.
+    """
+    prefix, real = ("s", ctypes.c_float) if dtype == np.float32 else ("d", ctypes.c_double)
+    kinds = {bytes: ctypes.c_char, int: ctypes.c_int, float: real}
+    kept: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            kept += [argument.ctypes.data, ctypes.c_int(max(1, argument.strides[1] // argument.itemsize))]
+        else:
+            kept.append(kinds[type(argument)](argument) if type(argument) in kinds else argument)
+    pointers = [each if isinstance(each, int) else ctypes.byref(each) for each in kept]
+    _routine(prefix + name, len(pointers))(*pointers)
 
 
 @cache
-def _routine(name: str, library: Any = cython_lapack) -> Callable[..., None]:
+def _routine(name: str, n_pointers: int) -> Callable[..., None]:
     """Return a routine of BLAS or LAPACK, whose arguments are all pointers."""
-    capsule = library.__pyx_capi__[name]
+    capsule = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}[name]
     read_name = ctypes.pythonapi.PyCapsule_GetName
     read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address = read_pointer(capsule, read_name(capsule))
-    return ctypes.CFUNCTYPE(None, *_N_POINTERS[name] * [ctypes.c_void_p])(address)
+    return ctypes.CFUNCTYPE(None, *n_pointers * [ctypes.c_void_p])(address)
 
 
 @dataclass
@@ -407,49 +448,12 @@ def suitable_threads(order: int) -> Iterator[None]:
         yield
 
 
+def blas_threads() -> int:
+    """Return how many threads linear algebra may use here and now."""
+    return max((int(library["num_threads"]) for library in linear_algebra().info()), default=1)
+
+
 @cache
 def linear_algebra() -> ThreadpoolController:
     """Return the linear algebra libraries of this process; looking for them takes some milliseconds."""
     return ThreadpoolController().select(user_api="blas")
-
-
-def choose_form(owner: str, problem: SummedProblem, dtype: type[np.floating[Any]], n_columns: int) -> Form:
-    """Return the form of least cost among those that memory allows, for so many columns of weights.
-
-    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
-    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
-    on every machine, so that the choice is.
-    """
-    (n, m), pair = problem.shape, problem.pair_cost
-    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
-    product = float(n) * m * n_columns
-    costs: dict[Form, float] = {
-        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
-        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
-        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
-    }
-    needs: dict[Form, float] = {
-        "primal": 2.0 * m * m * size,
-        "dual": n * n * (8.0 + size) + 16.0 * m * n_columns,
-        "iterative": landmarks**2 * size + 8.0 * n_columns * (6.0 * m + 3.0 * n),
-    }
-    if not is_dual_possible(problem):
-        del costs["dual"]
-    available = available_memory()
-    fitting = [form for form in costs if available is None or needs[form] <= available]
-    if not fitting:
-        least = min(costs, key=needs.__getitem__)
-        what = f"matrices of the {least} form, which takes least, for {n:,} rows by {m:,} features"
-        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
-        return least
-    return min(fitting, key=costs.__getitem__)
-
-
-def is_dual_possible(problem: SummedProblem) -> bool:
-    """Whether all rows are in memory, or few enough to be brought there."""
-    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
-
-
-def n_landmarks(n: int) -> int:
-    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
-    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)

@@ -17,12 +17,10 @@ from lowtide.learners.dual import Conditioner, DualSystem, IterativeSystem, Land
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
+    FORMS,
     Form,
     NormalEquations,
     RidgeSolution,
-    choose_form,
-    is_dual_possible,
-    n_landmarks,
     product_dtype,
     suitable_threads,
 )
@@ -32,11 +30,14 @@ from lowtide.learners.strength import choose_strength, class_losses
 __all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth"]
 
 Array = NDArray[Any]
-FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
 # Losses (n,) of left-out scores (n, k) of rows, which come second.
 Judge = Callable[[Array, Problem], Array]
 
 _SMALL_TOLERANCE = 1e-10
+# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
+_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
+# Steps of conjugate gradients to expect; each passes over all codes twice.
+_EXPECTED_STEPS = 40
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
 # Rows of a half that the other is judged by.
@@ -130,12 +131,11 @@ class RidgeFit:
 
     def _form(self, problem: SummedProblem, kind: type[np.floating[Any]]) -> Form:
         """Return the form that was asked for, or the cheapest."""
-        if self.solver == "auto":
-            return choose_form(self.owner, problem, kind, problem.n_targets + 2)
         if self.solver == "dual" and not is_dual_possible(problem):
             remedy = "Take 'iterative', or load the rows as Codes."
             raise fail(self.owner, "solver must not be 'dual' for many rows that are not in memory", "dual", remedy)
-        return cast(Form, self.solver)
+        allowed = FORMS if self.solver == "auto" else (cast(Form, self.solver),)
+        return choose_form(self.owner, problem, kind, problem.n_targets + 2, allowed)
 
     def _told(self, solution: RidgeSolution) -> RidgeSolution:
         """Return the solution, and warn when it is not one yet."""
@@ -211,6 +211,9 @@ def fit_smooth(
     are many and the loss is steep, `sample` gives rows that make steps fewer.
     """
     dtype = product_dtype(*problem.shape)
+    if solver == "dual" and not problem.is_whole:
+        remedy = "Take 'iterative', or load the rows as Codes."
+        raise fail("KernelClassifier", "solver must not be 'dual' for rows that are not in memory", "dual", remedy)
     if _is_span_cheaper(problem, solver):
         return _fit_in_span(cast(Problem, problem), loss, C, rng, dtype, start, each_iteration, limits)
     if C == "auto":
@@ -254,9 +257,12 @@ def _fit_in_span(
 
 
 def _is_steep(problem: SummedProblem, loss: Loss, C: float) -> bool:
-    """Whether the loss curves so much more than the penalty that fewer steps are worth some landmarks."""
-    n, m = problem.shape
-    return C * _curvature(loss, problem.n_targets) >= 1.0 and n * m * problem.n_targets >= _MANY_PRODUCTS
+    """Whether the loss curves as a square does, and so much more than the penalty, that landmarks save time.
+
+    A logistic loss takes a quarter of the steps less, and no less time.
+    """
+    (n, m), curvature = problem.shape, _curvature(loss, problem.n_targets)
+    return curvature >= 1.0 and C * curvature >= 1.0 and n * m * problem.n_targets >= _MANY_PRODUCTS
 
 
 def _curvature(loss: Loss, k: int) -> float:
@@ -377,3 +383,51 @@ def _choose_inverse_strength(
 def _some(rows: Array, rng: np.random.Generator) -> Array:
     """Return rows in order, at most as many as a choice needs."""
     return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))
+
+
+def choose_form(
+    owner: str,
+    problem: SummedProblem,
+    dtype: type[np.floating[Any]],
+    n_columns: int,
+    allowed: tuple[Form, ...] = FORMS,
+) -> Form:
+    """Return the form of least cost among those that are allowed and that memory allows, for columns of weights.
+
+    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
+    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
+    on every machine, so that the choice is. Needs are bytes beside the codes at the peak, with C="auto".
+    """
+    (n, m), pair = problem.shape, problem.pair_cost
+    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
+    product = float(n) * m * n_columns
+    costs: dict[Form, float] = {
+        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
+        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
+        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
+    }
+    needs: dict[Form, float] = {
+        # Sums and a factor; a part's sums and the factor in float64 where there are parts.
+        "primal": 3.0 * m * m * (size if problem.is_whole else 8.0),
+        "dual": n * n * (8.0 + 2.0 * size) + 24.0 * m * n_columns,
+        "iterative": 2.0 * landmarks**2 * size + 8.0 * n_columns * (8.0 * m + 3.0 * n),
+    }
+    possible = [form for form in allowed if form != "dual" or is_dual_possible(problem)]
+    available = available_memory()
+    fitting = [form for form in possible if available is None or needs[form] <= available]
+    if not fitting:
+        least = min(possible, key=needs.__getitem__)
+        what = f"matrices of the {least} form for {n:,} rows by {m:,} features"
+        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
+        return least
+    return min(fitting, key=costs.__getitem__)
+
+
+def is_dual_possible(problem: SummedProblem) -> bool:
+    """Whether all rows are in memory, or few enough to be brought there."""
+    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
+
+
+def n_landmarks(n: int) -> int:
+    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
+    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)
