@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from lowtide.learners.design import FullDesign
+from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     LEVERAGE_PROBES,
@@ -48,7 +48,7 @@ _PATIENCE = 20
 _RESTARTS = 4
 
 
-@dataclass(frozen=True)
+@dataclass
 class DualSystem:
     """(K + alpha S^-1) a = t - b, sum_i a_i = 0, w = D' a, for any alpha.
 
@@ -59,6 +59,7 @@ class DualSystem:
     rows: Problem
     places: Array
     kernel: Array
+    crossed: tuple[Design, Array] | None = None
 
     @classmethod
     def of(cls, problem: Problem, exact: bool) -> DualSystem:
@@ -77,11 +78,6 @@ class DualSystem:
     def root(self) -> Array:
         """Square roots of the weights."""
         return np.sqrt(self.rows.weights)
-
-    @property
-    def diagonal(self) -> float:
-        """The mean of the squared lengths of rows."""
-        return float(np.average(np.diagonal(self.kernel) / self.root**2, weights=self.rows.weights))
 
     def solve(self, alpha: float, *, exact: bool = False) -> RidgeSolution:
         """Return the minimizer from one Cholesky factorization; `exact` has it in float64 from the beginning."""
@@ -134,6 +130,12 @@ class DualSystem:
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 
+    def _along(self, rows: Problem) -> Array:
+        """Return products of rows on the side that predicts with all on the side that learns, made once."""
+        if self.crossed is None or self.crossed[0] is not rows.predict:
+            self.crossed = (rows.predict, rows.predict.kernel(self.rows.train, np.float64))
+        return self.crossed[1]
+
     def _leverages(self, rows: Problem, places: Array, exact: bool, *, factor: Factor, pull: Array) -> Leverages:
         """Return leverages of rows at these places: s_i l_i = 1 - alpha (A^-1)_ii on the side that learns.
 
@@ -148,12 +150,8 @@ class DualSystem:
             return Leverages(own, own, 0.0)
         if exact:
             own = ((1.0 - factor.alpha * (factor.inverse_diagonal() - pull**2)) / weights)[at]
-            moved = factor.solve(np.eye(n)[:, at]) - np.outer(pull, pull[at])
-            other = np.empty(len(at))
-            for first in range(0, len(at), _AT_ONCE):
-                some = slice(first, first + _AT_ONCE)
-                coef = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * moved[:, some]))
-                other[some] = np.diagonal(rows.predict.take(slice(first, first + _AT_ONCE)).matmul(coef))
+            moved = self.root[:, None] * (factor.solve(np.eye(n)[:, at]) - np.outer(pull, pull[at]))
+            other = np.einsum("ij,ji->i", self._along(rows), moved)
             return Leverages(own, (other + pulled[at]) / self.root[at], 0.0)
         signs, total = random_signs(n, LEVERAGE_PROBES), float(weights.sum())
         moved = factor.solve(signs) - np.outer(pull, pull @ signs)

@@ -43,6 +43,8 @@ _BLOCK_VALUES = 1 << 17
 # trusted below the last.
 _EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
 LEAST_REST = 0.01
+# Products that may be made of two sides for it.
+_CROSS_PRODUCTS = 1 << 34
 # Up to this order one thread factorizes about as fast as two, and much faster than two on a busy machine.
 _ONE_THREAD_ORDER = 6000
 
@@ -80,7 +82,7 @@ class RidgeSolution:
     is_converged: bool = True
     residual: Array | None = None
 
-    def left_out(self, rows: Problem, places: Array, unit: float | Array = 1.0) -> Array:
+    def left_out(self, rows: Problem, places: Array, unit: float | Array = 1.0, exact: bool | None = None) -> Array:
         """Return scores (n, k) on the side that predicts, each as if its row had been left out.
 
         f_i - g_i e_i / (1 - h_i), e_i the residual, h_i and g_i the leverages s (1/S + x_i' A^-1 x_i) and
@@ -89,9 +91,13 @@ class RidgeSolution:
         their means are taken, which is generalized cross-validation.
 
         `rows` may be some of those that the solution is of, at these places among them, and `unit` is the weight s of
-        one, or of each.
+        one, or of each. `exact` overrules what is few.
         """
-        exact = len(places) <= max(_EXACT_ROWS, min(rows.shape[1], _MOST_EXACT_ROWS))
+        if exact is None:
+            n, m = rows.shape
+            exact = n <= max(_EXACT_ROWS, min(m, _MOST_EXACT_ROWS))
+            # The kernel matrix of two sides is what exact ones take in the dual.
+            exact = exact and (rows.predict is rows.train or n * n * m <= _CROSS_PRODUCTS)
         own, other, doubt = self.leverages(rows, places, exact)
         # 1 - h is not trusted below two of its standard errors.
         rest = np.maximum(1.0 - unit * own, np.maximum(2.0 * unit * doubt, LEAST_REST))

@@ -162,7 +162,7 @@ class RidgeFit:
         def left_out(alpha: float) -> Array:
             last.clear()  # before there is another factor
             last.append((alpha, tried(alpha)))
-            return last[0][1].left_out(judged, few.places, judged.weights)
+            return last[0][1].left_out(judged, few.places, judged.weights, exact=True)
 
         share = judged.weights * (len(judged.weights) / judged.total_weight)
         alpha = choose_strength(left_out, lambda scores: self.judge(scores, judged), share, first).strength
