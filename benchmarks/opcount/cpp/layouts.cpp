@@ -1,4 +1,5 @@
-// Levels to packed rows and back: pack, unpack, decode, code_transpose; levels to panels: panel_fill.
+// Levels to packed rows and back: pack, unpack, decode; in another order: code_transpose, row_tile, column_tile; to
+// panels: panel_fill.
 #include "cases.hpp"
 #include "inputs.hpp"
 #include "lowtide/layout.hpp"
@@ -47,6 +48,21 @@ void add_transpose(Cases& cases, unsigned bits) {
                    }});
 }
 
+void add_tile(Cases& cases, const char* name, TileFn Ops::* op, unsigned bits) {
+  constexpr std::size_t n_rows = 512, row_words = 16;
+  const std::size_t n_levels = row_words * 64 / bits;
+  const bool is_rows = op == &Ops::row_tile;
+  const std::size_t stride = tile_items(is_rows ? n_rows : n_levels);
+  const std::size_t n_words = is_rows ? row_words : words_per_row(n_rows, bits);
+  cases.push_back({with_bits(name, bits), n_rows * n_levels, "level", [=](const Ops& ops) {
+                     const auto rows = words(n_rows * row_words, 5);
+                     const auto tile = zeros<std::uint64_t>(n_words * stride);
+                     return [=, &ops] {
+                       (ops.*op)(rows.get(), n_rows, row_words, 0, row_words, bits, tile.get(), stride);
+                     };
+                   }});
+}
+
 void add_fill(Cases& cases, const char* name, bool columns) {
   constexpr std::size_t n_levels = 256;
   cases.push_back({name, n_levels * panel_width, "feature", [=](const Ops& ops) {
@@ -72,7 +88,11 @@ void add_layouts(Cases& cases) {
   for (unsigned bits : {1u, 4u})
     add_decode<float>(cases, with_bits("decode_f32 pairs,", bits), &Ops::decode_f32, bits, 2);
   for (unsigned bits : {1u, 4u}) add_decode<double>(cases, with_bits("decode_f64", bits), &Ops::decode_f64, bits, 1);
-  for (unsigned bits : {1u, 2u, 4u}) add_transpose(cases, bits);
+  for (unsigned bits : {1u, 2u, 4u}) {
+    add_transpose(cases, bits);
+    add_tile(cases, "row_tile", &Ops::row_tile, bits);
+    add_tile(cases, "column_tile", &Ops::column_tile, bits);
+  }
   add_fill(cases, "panel_fill columns", true);
   add_fill(cases, "panel_fill rows", false);
 }

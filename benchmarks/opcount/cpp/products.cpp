@@ -1,4 +1,4 @@
-// Packed rows times a dense matrix: code_tables, code_product; and times packed rows: code_dot.
+// Packed rows times a dense matrix: code_tables, code_product, row_product; and times packed rows: code_dot.
 #include "cases.hpp"
 #include "dots.hpp"
 #include "inputs.hpp"
@@ -37,6 +37,21 @@ void add_product(Cases& cases, const std::string& type, TablesFn<T> Ops::* table
                    }});
 }
 
+template <typename T>
+void add_row_product(Cases& cases, const std::string& name, RowProductFn<T> Ops::* op) {
+  constexpr std::size_t n_columns = 10;
+  cases.push_back({name, n_features * n_columns, "multiply-add", [=](const Ops& ops) {
+                     const auto row = words(n_words, 7);
+                     const auto book = numbers<float>(2, 8);
+                     const auto columns = numbers<T>(n_features * n_columns, 9);
+                     const auto out = zeros<T>(n_columns);
+                     return [=, &ops] {
+                       (ops.*
+                        op)({row.get(), n_features, 1, book.get(), 1, columns.get(), n_features, n_columns, out.get()});
+                     };
+                   }});
+}
+
 void add_dot(Cases& cases) {
   constexpr std::size_t pairs = kDotRows * kDotRows * dot_words;
   cases.push_back({"code_dot", pairs, "pair of words", [](const Ops& ops) { return product_of_panels(ops.code_dot); }});
@@ -54,6 +69,8 @@ void add_products(Cases& cases) {
     add_product<float>(cases, "f32", &Ops::code_tables_f32, &Ops::code_product_f32, n_columns);
     add_product<double>(cases, "f64", &Ops::code_tables_f64, &Ops::code_product_f64, n_columns);
   }
+  add_row_product<float>(cases, "row_product_f32", &Ops::row_product_f32);
+  add_row_product<double>(cases, "row_product_f64", &Ops::row_product_f64);
   add_dot(cases);
 }
 
