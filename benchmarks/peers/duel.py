@@ -10,7 +10,6 @@ from importlib.util import find_spec
 __all__ = ["Duel", "Outcome", "run"]
 
 ENOUGH_SECONDS, MOST_REPEATS = 10.0, 30
-_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,6 @@ def _is_short(times: list[tuple[float, float]]) -> bool:
 
 
 def _seconds(side: Callable[[], object]) -> float:
-    # Threads of BLAS spin for some time after their work, on the cores that the other side would start on.
-    time.sleep(_PAUSE)
     start = time.perf_counter()
     side()
     return time.perf_counter() - start

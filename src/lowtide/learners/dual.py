@@ -190,10 +190,10 @@ class RowSpan:
         places = weighted_places(problem)
         rows = problem.take(places) if len(places) < problem.shape[0] else problem
         factor = Factor(np.asfortranarray(rows.train.kernel(rows.train, np.float64)), 0.0)
-        train = predict = _dense(factor.lower.astype(dtype, order="C"))
+        train = predict = dense_design(factor.lower.astype(dtype, order="C"))
         if rows.predict is not rows.train:
             along = rows.train.kernel(rows.predict, np.float64)
-            predict = _dense(np.ascontiguousarray(factor.lower_solve(along).T, dtype=dtype))
+            predict = dense_design(np.ascontiguousarray(factor.lower_solve(along).T, dtype=dtype))
         return cls(replace(rows, train=train, predict=predict), rows, places, factor)
 
     def view(self, rows: Problem, places: Array) -> Problem:
@@ -215,7 +215,7 @@ def weighted_places(problem: Problem) -> Array:
     return np.arange(problem.shape[0]) if problem.weight is None else np.flatnonzero(problem.weight)
 
 
-def _dense(matrix: Array) -> FullDesign:
+def dense_design(matrix: Array) -> FullDesign:
     """Return floats as rows to fit on."""
     return FullDesign(np.asarray, matrix, matrix.shape[1])
 

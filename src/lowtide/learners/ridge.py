@@ -37,8 +37,8 @@ _BLOCK_COLUMNS = 256
 _SMALL_PROBLEM = 1 << 24
 # Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
 LEVERAGE_PROBES = 16
-# Values that are decoded at a time for exact ones.
-_BLOCK_VALUES = 1 << 17
+# Rows that a thread solves for at a time, for exact ones.
+_ROWS_SOLVED = 128
 # Up to so many rows leverages are exact; up to the second where there are as many features. One less a leverage is not
 # trusted below the last.
 _EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
@@ -294,6 +294,27 @@ class Factor:
             solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True)
         return np.asarray(solution, dtype=np.float64)
 
+    def row_products(self, rows: Problem, row_mean: Array) -> tuple[Array, Array]:
+        """Return x_i' (L L')^-1 x_i and z_i' (L L')^-1 x_i of the sides of rows, less the mean row, in float64."""
+        own, other, blocks = np.zeros(rows.shape[0]), np.zeros(rows.shape[0]), range(0, rows.shape[0], _ROWS_SOLVED)
+
+        def solve(design: Design) -> Array:
+            solved = np.asfortranarray((design.dense() - row_mean).T, dtype=self._factor.dtype)
+            solve_lower(self._factor, solved)
+            return solved
+
+        def fill(start: int) -> None:
+            part = slice(start, start + _ROWS_SOLVED)
+            block = rows.take(part)
+            x = z = solve(block.train)
+            if block.predict is not block.train:
+                z = solve(block.predict)
+            own[part], other[part] = (np.einsum("ij,ij->j", x, each, dtype=np.float64) for each in (x, z))
+
+        with ThreadPoolExecutor(blas_threads()) as pool, linear_algebra().limit(limits=1):
+            list(pool.map(fill, blocks))
+        return own, other
+
     def inverse_diagonal(self) -> Array:
         """Return the diagonal of (gram + alpha I)^-1, in float64, at the cost of another factorization.
 
@@ -421,14 +442,8 @@ def _sum_leverages(
     """
     base = 1.0 / weight if rows.fit_intercept else 0.0
     if exact:
-        found = []
-        for part in rows.blocks(_BLOCK_VALUES):
-            x = z = factor.lower_solve((part.train.dense() - row_mean).T)
-            if part.predict is not part.train:
-                z = factor.lower_solve((part.predict.dense() - row_mean).T)
-            found.append((base + np.sum(x * x, axis=0), base + np.sum(x * z, axis=0)))
-        own, other = (np.concatenate(each) for each in zip(*found))
-        return Leverages(own, other, 0.0)
+        own, other = factor.row_products(rows, row_mean)
+        return Leverages(base + own, base + other, 0.0)
     half = factor.half_solve(random_signs(len(row_mean), LEVERAGE_PROBES))
     half = np.ascontiguousarray(half, dtype=product_dtype(*rows.shape))
     x = z = rows.train.matmul(half).astype(np.float64, copy=False) - row_mean @ half
