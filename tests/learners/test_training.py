@@ -56,6 +56,24 @@ def test_auto_chooses_as_left_out_fits_do(sides, weighted, n_components):
     assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
 
 
+def test_many_columns_choose_by_half_of_them(monkeypatch):
+    monkeypatch.setattr(training, "_MANY_COLUMNS", 16)
+    X, y = classes(n=60, k=3)
+    how = {"gamma": 0.1, "n_components": 16, "predict_on": "full", "random_state": 0}
+    model = KernelClassifier(C="auto", **how).fit(X, y)
+    half = [0, 1, 4, 5, 8, 9, 12, 13]
+    D, Z = (np.sqrt(2) * decoded(model, X, side)[:, half] for side in ("codes", "full"))
+    choice = choose_strength(
+        lambda alpha: left_out_by_hand(D, Z, signs(y), np.ones(60), alpha),
+        lambda scores: class_losses(scores, y, np.ones(60)),
+        np.ones(60),
+        0.5,
+    )
+    assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
+    plain = KernelClassifier(C=model.C_, **how).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
 def test_auto_of_a_regressor_chooses_as_left_out_fits_do():
     X, y = curve(n=60)
     how = {"n_components": 16, "alpha": "auto", "train_on": "full", "predict_on": "codes", "random_state": 0}
