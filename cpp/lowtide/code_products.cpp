@@ -126,34 +126,74 @@ struct Sums {
 // Adds all runs of up to most_words words. make_tile(first_item, last_item, first_word, last_word, tile, stride) lays
 // items out; values[part] are those of a nibble.
 template <typename T, typename MakeTile>
-void add_runs(const Sums<T>& sums, std::size_t most_words, std::vector<std::vector<T>> values,
-              const MakeTile& make_tile) {
-  const std::vector<Panel> panels = panels_of(sums.n_columns);
-  const std::size_t run = run_words<T>(panels[0].count, most_words), most_items = kTileWords / run;
-  // A cache line more than needed: words a power of two apart would all share a few cache sets.
-  const std::size_t stride = most_items + 8, n_columns = sums.n_columns;
-  RunTables<T> tables(std::move(values), std::min(run, sums.n_words), n_columns);
-  const std::size_t n_parts = tables.n_parts();
-  for (std::size_t p = 0; p < panels.size(); p += kMostPanels) {
-    const std::size_t n_panels = std::min(kMostPanels, panels.size() - p);
-    for (std::size_t first = 0; first < sums.n_words; first += run) {
-      const std::size_t words = std::min(run, sums.n_words - first), feature = first * sums.per_word;
-      tables.fill(&panels[p], n_panels, words, sums.operand + feature * n_columns, sums.n_features - feature,
-                  n_columns);
-      parallel_for((sums.n_items + kGrainItems - 1) / kGrainItems, 1, [&](std::size_t begin, std::size_t end) {
-        const auto tile = make_buffer<std::uint64_t>(stride * words);
-        const std::size_t stop = std::min(end * kGrainItems, sums.n_items);
-        for (std::size_t top = begin * kGrainItems; top < stop; top += most_items) {
-          const std::size_t last = std::min(top + most_items, stop);
-          make_tile(top, last, first, first + words, tile.get(), stride);
-          for (std::size_t i = 0; i < n_panels; ++i)
-            for (std::size_t part = 0; part < n_parts; ++part)
-              product_op<T>()(tile.get(), last - top, stride, 0, words, tables.at(i, part), panels[p + i].count,
-                              sums.out + (top * n_parts + part) * n_columns + panels[p + i].first, n_parts * n_columns);
-        }
+class RunSums {
+ public:
+  RunSums(const Sums<T>& sums, std::size_t most_words, std::vector<std::vector<T>> values, const MakeTile& make_tile)
+      : sums_(sums),
+        values_(std::move(values)),
+        make_tile_(make_tile),
+        panels_(panels_of(sums.n_columns)),
+        run_(run_words<T>(panels_[0].count, most_words)) {}
+
+  void add() const {
+    const std::size_t n_grains = (sums_.n_items + kGrainItems - 1) / kGrainItems;
+    const std::size_t n_threads = static_cast<std::size_t>(thread_count());
+    if (n_threads <= kFewThreads && sums_.n_items >= kManyItems * n_threads && sums_.n_words > kFewRuns * run_) {
+      // Tables are a small part of the work: a few threads make their own sooner than they wait for each other.
+      parallel_for(n_grains, 1, [&](std::size_t begin, std::size_t end) {
+        add_runs([&](const auto& add_items) { add_items(begin, end); });
       });
+      return;
+    }
+    add_runs([&](const auto& add_items) { parallel_for(n_grains, 1, add_items); });
+  }
+
+ private:
+  static constexpr std::size_t kFewThreads = 4, kFewRuns = 4, kManyItems = 1024;
+
+  // each_range(add_items) has the tables of a run added for ranges of grains of items.
+  template <typename EachRange>
+  void add_runs(const EachRange& each_range) const {
+    RunTables<T> tables(values_, std::min(run_, sums_.n_words), sums_.n_columns);
+    for (std::size_t p = 0; p < panels_.size(); p += kMostPanels) {
+      const std::size_t n_panels = std::min(kMostPanels, panels_.size() - p);
+      for (std::size_t first = 0; first < sums_.n_words; first += run_) {
+        const std::size_t words = std::min(run_, sums_.n_words - first), feature = first * sums_.per_word;
+        tables.fill(&panels_[p], n_panels, words, sums_.operand + feature * sums_.n_columns, sums_.n_features - feature,
+                    sums_.n_columns);
+        each_range(
+            [&](std::size_t begin, std::size_t end) { add_items(tables, p, n_panels, first, words, begin, end); });
+      }
     }
   }
+
+  void add_items(const RunTables<T>& tables, std::size_t p, std::size_t n_panels, std::size_t first, std::size_t words,
+                 std::size_t begin, std::size_t end) const {
+    // A cache line more than needed: words a power of two apart would all share a few cache sets.
+    const std::size_t most_items = kTileWords / run_, stride = most_items + 8, n_parts = tables.n_parts();
+    const auto tile = make_buffer<std::uint64_t>(stride * words);
+    const std::size_t stop = std::min(end * kGrainItems, sums_.n_items), n_columns = sums_.n_columns;
+    for (std::size_t top = begin * kGrainItems; top < stop; top += most_items) {
+      const std::size_t last = std::min(top + most_items, stop);
+      make_tile_(top, last, first, first + words, tile.get(), stride);
+      for (std::size_t i = 0; i < n_panels; ++i)
+        for (std::size_t part = 0; part < n_parts; ++part)
+          product_op<T>()(tile.get(), last - top, stride, 0, words, tables.at(i, part), panels_[p + i].count,
+                          sums_.out + (top * n_parts + part) * n_columns + panels_[p + i].first, n_parts * n_columns);
+    }
+  }
+
+  const Sums<T>& sums_;
+  std::vector<std::vector<T>> values_;
+  const MakeTile& make_tile_;
+  std::vector<Panel> panels_;
+  std::size_t run_;
+};
+
+template <typename T, typename MakeTile>
+void add_runs(const Sums<T>& sums, std::size_t most_words, std::vector<std::vector<T>> values,
+              const MakeTile& make_tile) {
+  RunSums<T, MakeTile>(sums, most_words, std::move(values), make_tile).add();
 }
 
 }  // namespace

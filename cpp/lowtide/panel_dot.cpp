@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t run_columns = 256;
 // Rows of a are kept decoded for all of b; a multiple of the tiles of every instruction set. A line more than a row
 // needs, since at a power of two they would share a few cache sets.
-constexpr std::size_t largest_strip = 480, smallest_strip = 60, row_stride = run_columns + 16;
+constexpr std::size_t largest_strip = 504, smallest_strip = 60, strip_step = 12, row_stride = run_columns + 16;
 // Panels of rows of b that are decoded together and multiplied while they are in the cache.
 constexpr std::size_t group_panels = 3, group_rows = group_panels * panel_width;
 constexpr std::size_t block_rows = 40 * group_rows;
@@ -137,8 +137,13 @@ class StripProduct {
 }  // namespace
 
 void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, float* out) {
-  std::size_t strip = largest_strip;
-  while (strip > smallest_strip && a.n_rows < strip * 4 * static_cast<std::size_t>(thread_count())) strip /= 2;
+  // As many strips for each thread, so that none waits for another's last one; four at least, as long as they are not
+  // too short for rows of b to be decoded for them.
+  const std::size_t n_threads = static_cast<std::size_t>(thread_count());
+  std::size_t each = (a.n_rows + largest_strip * n_threads - 1) / (largest_strip * n_threads);
+  if (each < 4) each = std::clamp<std::size_t>(a.n_rows / (smallest_strip * n_threads), 1, 4);
+  const std::size_t wanted = (a.n_rows + each * n_threads - 1) / (each * n_threads);
+  const std::size_t strip = std::max(smallest_strip, (wanted + strip_step - 1) / strip_step * strip_step);
   const std::size_t n_strips = (a.n_rows + strip - 1) / strip;
   const bool mirrored = weight == nullptr && is_same(a, b);
   std::atomic<std::size_t> next{0};
