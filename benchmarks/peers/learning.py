@@ -179,7 +179,7 @@ DUELS = [
             f'{loss} with C="auto", {n:,} digits, m={m}',
             "the plain fit",
             partial(_choose_strength, loss, n, m),
-            must=0.5,
+            must=1 / 3,
             repeats=3,
         )
         for loss, n, m in (
