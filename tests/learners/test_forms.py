@@ -120,7 +120,7 @@ def test_rows_of_a_source_are_fitted_as_those_in_memory(few_landmarks):
 
 
 def test_strength_for_steps_is_chosen_on_rows_that_fit(monkeypatch, few_landmarks):
-    monkeypatch.setattr(training, "_CHOICE_ROWS", 200)
+    monkeypatch.setattr(training, "_JUDGED_ROWS", 200)
     X, y = classes(n=300, k=3)
     auto = KernelClassifier(n_components=200, gamma=0.1, C="auto", solver="iterative", random_state=0).fit(X, y)
     plain = KernelClassifier(n_components=200, gamma=0.1, C=auto.C_, solver="iterative", random_state=0).fit(X, y)

@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
+    EXACT_ROWS,
     LEVERAGE_PROBES,
     ErrorSum,
     Factor,
@@ -33,8 +34,8 @@ Kind = type[np.floating[Any]]
 # What is left of an error after a refinement, relative to the solution, and how often one is made.
 _PRECISION = 1e-10
 _MOST_REFINEMENTS = 10
-# Up to so many rows their own leverages are exact; of more they are read from random vectors.
-_EXACT_ROWS, _DIAGONAL_PROBES = 2048, 64
+# Random vectors that the leverages of many rows are read from.
+_DIAGONAL_PROBES = 64
 # Columns of weights that are made at a time where there may be as many as rows.
 _AT_ONCE = 8
 # Columns beside the targets whose solutions tell the mean leverage.
@@ -64,8 +65,7 @@ class DualSystem:
     @classmethod
     def of(cls, problem: Problem, exact: bool) -> DualSystem:
         """Return the system of rows in memory; `exact` asks for float64 where counting does not give it anyway."""
-        places = weighted_places(problem)
-        rows = problem.take(places) if len(places) < problem.shape[0] else problem
+        places, rows = _weighted(problem)
         kind = np.float64 if exact or rows.pair_cost < 1.0 else np.float32
         kernel = rows.train.kernel(rows.train, kind)
         if rows.weight is not None:
@@ -145,7 +145,7 @@ class DualSystem:
         pulled = pull * float(self.root @ pull) / max(float(self.root @ pull) ** 2, np.finfo(float).tiny)
         at = np.searchsorted(self.places, places)
         if same:
-            diagonal = factor.inverse_diagonal() if len(at) <= _EXACT_ROWS else _probed_diagonal(factor, n)
+            diagonal = factor.inverse_diagonal() if len(at) <= EXACT_ROWS else _probed_diagonal(factor, n)
             own = ((1.0 - factor.alpha * (diagonal - pull**2)) / weights)[at]
             return Leverages(own, own, 0.0)
         if exact:
@@ -187,8 +187,7 @@ class RowSpan:
     @classmethod
     def of(cls, problem: Problem, dtype: Kind) -> RowSpan:
         """Return the span of rows in memory that have weight, in coordinates of a type."""
-        places = weighted_places(problem)
-        rows = problem.take(places) if len(places) < problem.shape[0] else problem
+        places, rows = _weighted(problem)
         factor = Factor(np.asfortranarray(rows.train.kernel(rows.train, np.float64)), 0.0)
         train = predict = dense_design(factor.lower.astype(dtype, order="C"))
         if rows.predict is not rows.train:
@@ -210,9 +209,10 @@ class RowSpan:
         return self.factor.lower_solve(self.rows.train.matmul(np.ascontiguousarray(coef)))
 
 
-def weighted_places(problem: Problem) -> Array:
-    """Return the places of rows whose weight is not zero."""
-    return np.arange(problem.shape[0]) if problem.weight is None else np.flatnonzero(problem.weight)
+def _weighted(problem: Problem) -> tuple[Array, Problem]:
+    """Return the places of rows whose weight is not zero, and these rows."""
+    places = np.arange(problem.shape[0]) if problem.weight is None else np.flatnonzero(problem.weight)
+    return places, problem.take(places) if len(places) < problem.shape[0] else problem
 
 
 def dense_design(matrix: Array) -> FullDesign:

@@ -30,7 +30,6 @@ FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
-_COLUMNS_AT_ONCE = 256
 # Columns of a block that one thread works on.
 _BLOCK_COLUMNS = 256
 # Below this many code entries solutions are float64 throughout.
@@ -41,11 +40,11 @@ LEVERAGE_PROBES = 16
 _ROWS_SOLVED = 128
 # Up to so many rows leverages are exact; up to the second where there are as many features. One less a leverage is not
 # trusted below the last.
-_EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
+EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
 LEAST_REST = 0.01
 # Products that may be made of two sides for it.
 _CROSS_PRODUCTS = 1 << 34
-# Up to this order one thread factorizes about as fast as two, and much faster than two on a busy machine.
+# Up to this order one thread solves about as fast as two, and much faster than two on a busy machine.
 _ONE_THREAD_ORDER = 6000
 
 
@@ -95,7 +94,7 @@ class RidgeSolution:
         """
         if exact is None:
             n, m = rows.shape
-            exact = n <= max(_EXACT_ROWS, min(m, _MOST_EXACT_ROWS))
+            exact = n <= max(EXACT_ROWS, min(m, _MOST_EXACT_ROWS))
             # The kernel matrix of two sides is what exact ones take in the dual.
             exact = exact and (rows.predict is rows.train or n * n * m <= _CROSS_PRODUCTS)
         own, other, doubt = self.leverages(rows, places, exact)
@@ -266,11 +265,6 @@ class Factor:
             alpha = max(10 * alpha, smallest)
         raise np.linalg.LinAlgError("the Gram matrix must be finite")
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether it is in float64."""
-        return bool(self._factor.dtype == np.float64)
-
     def solve(self, right: Array) -> Array:
         """Return (gram + alpha I)^-1 right, in float64."""
         with suitable_threads(len(self._factor)):
@@ -322,11 +316,11 @@ class Factor:
         """
         n = len(self._factor)
         with ThreadPoolExecutor(blas_threads()) as pool, linear_algebra().limit(limits=1):
-            return np.concatenate(list(pool.map(self._inverse_lengths, range(0, n, _COLUMNS_AT_ONCE))))
+            return np.concatenate(list(pool.map(self._inverse_lengths, range(0, n, _BLOCK_COLUMNS))))
 
     def _inverse_lengths(self, start: int) -> Array:
         """Return squared lengths of some columns of L^-1: the inverse of a corner, and -L22^-1 L21 of that below."""
-        stop = start + _COLUMNS_AT_ONCE
+        stop = start + _BLOCK_COLUMNS
         corner, _ = self._trtri(self._factor[start:stop, start:stop], lower=True)
         corner = np.tril(corner)
         below = np.asfortranarray(self._factor[stop:, start:stop] @ corner)
@@ -339,8 +333,8 @@ def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
     """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
 
     Blocks of columns go to threads of our own, each to one thread of BLAS: the threads of BLAS wait for each other, on
-    busy machines longer than the work takes. None is as many threads as ops have. Returns 0, or the order of the first
-    leading minor that is not positive definite.
+    busy machines longer than the work takes. None is as many threads as BLAS may have. Returns 0, or the order of the
+    first leading minor that is not positive definite.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
         raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")

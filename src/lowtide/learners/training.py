@@ -40,7 +40,7 @@ from lowtide.learners.strength import choose_strength, class_losses
 __all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth"]
 
 Array = NDArray[Any]
-# Losses (n,) of left-out scores (n, k) of rows, which come second.
+# Losses (n, q) of left-out scores (n, k) of rows, which come second; the first decides.
 Judge = Callable[[Array, Problem], Array]
 # Solutions by their alpha, and rows that judge them.
 Candidates = tuple[Callable[[float], RidgeSolution], CalibrationRows]
@@ -65,10 +65,9 @@ _CONDITIONING_ROWS = 1024
 _MANY_PRODUCTS = 1 << 27
 # A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
 _SHORT, _ROUGH = 5, 3.0
-# Rows that choose how strongly to regularize, by exact leverages: twice as many choose no better.
+# Rows that choose how strongly to regularize, by exact leverages: twice as many choose no better. Of more rows than
+# that a dual is tried on these alone.
 _JUDGED_ROWS = 2048
-# Rows that the strength of a fit of more rows is chosen on, by their own kernel matrix.
-_CHOICE_ROWS = 2048
 # From here on the strength is chosen on half of the columns.
 _MANY_COLUMNS = 4096
 # Mean weights up to this, and down to one over it, may be counts of rows.
@@ -127,16 +126,15 @@ class RidgeFit:
         else:
             landmarks = sample().rows.take(slice(n_landmarks(problem.shape[0])))
             steps = IterativeSystem(problem, landmarks, kind, self.tolerance, self.max_iter)
-            solve = lambda alpha: self._told(steps.solve(alpha))  # noqa: E731
+            solve = steps.solve
         if alpha != "auto":
-            return solve(alpha), alpha
-        kept = sample()
-        if form != "primal" and len(kept.keys) > _CHOICE_ROWS:
+            return self._told(solve(alpha)), alpha
+        few = sample().first(_JUDGED_ROWS)
+        if form != "primal" and len(sample().keys) > _JUDGED_ROWS:
             # Rows enough for the choice have a kernel matrix that is soon factorized, on all columns.
-            few = kept.first(_CHOICE_ROWS)
             few = replace(few, places=np.arange(len(few.places)))
             tried = DualSystem.of(few.rows, exact=False).solve, few
-        return self._chosen(tried or (solve, kept.first(_JUDGED_ROWS)), solve)
+        return self._chosen(tried or (solve, few), solve)
 
     def _form(self, problem: SummedProblem, kind: type[np.floating[Any]]) -> Form:
         """Return the form that was asked for, or the cheapest."""
@@ -152,7 +150,7 @@ class RidgeFit:
             where = f"max_iter={self.max_iter}" if solution.n_iter >= self.max_iter else "what rounding allows"
             change = "Raise max_iter, tol or the regularization."
             text = f"Conjugate gradients stopped at {where} before the error fell below tol={self.tolerance}. {change}"
-            warnings.warn(text, ConvergenceWarning, stacklevel=7)  # the caller of fit, past scikit-learn's wrapper
+            warnings.warn(text, ConvergenceWarning, stacklevel=6)  # the caller of fit, past scikit-learn's wrapper
         return solution
 
     def _chosen(self, tried: Candidates, solve: Callable[[float], RidgeSolution]) -> tuple[RidgeSolution, float]:
@@ -161,7 +159,6 @@ class RidgeFit:
         A row is left out with all its weight, and equal rows together: repeated ones choose as one of their weight.
         """
         candidate, few = tried
-        few = few.first(_JUDGED_ROWS)
         judged, size = few.rows, few.rows.total_weight / float(few.counts.sum())
         # The scale of weights near 1 is left to those who count rows by them; of others it is that of the penalty too.
         first = self.first * (1.0 if _USUAL_WEIGHT > size > 1.0 / _USUAL_WEIGHT else size)
@@ -178,7 +175,7 @@ class RidgeFit:
 
         share = judged.weights * (len(judged.weights) / judged.total_weight)
         alpha = choose_strength(left_out, judge, share, first).strength
-        return last[0][1] if candidate is solve and last[0][0] == alpha else solve(alpha), alpha
+        return last[0][1] if candidate is solve and last[0][0] == alpha else self._told(solve(alpha)), alpha
 
 
 def _on_half_of_the_columns(sums: NormalEquations, few: CalibrationRows) -> Candidates:
@@ -407,9 +404,10 @@ def _choose_inverse_strength(
         with suitable_threads(1):
             return class_losses(scores, labels, weights)
 
-    left_out(1.0)
+    first = left_out(1.0)  # which also tells who is judged
     weights = np.concatenate([each.weights for each in seen])
-    chosen = choose_strength(left_out, judge, weights * (len(weights) / weights.sum()), 1.0).strength
+    share = weights * (len(weights) / weights.sum())
+    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).strength
     return 1.0 / chosen, found[chosen]
 
 
