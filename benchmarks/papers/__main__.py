@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.papers.study import add_options, find_studies, print_claims, run_study
+from benchmarks.papers.study import add_options, find_studies, options, parsed, print_claims, run_study
 
 
 def main() -> None:
@@ -12,7 +12,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help="studies to run, or 'all'; none: list them")
     add_options(parser)
-    given = parser.parse_args()
+    given = parsed(parser)
     names = list(studies) if given.names == ["all"] or (given.quick and not given.names) else given.names
     if unknown := [name for name in names if name not in studies]:
         parser.error(f"a name must be 'all' or one of {', '.join(studies)}, got {', '.join(unknown)}")
@@ -20,7 +20,7 @@ def main() -> None:
         for study in studies.values():
             print(f"{study.name:24} {study.figure:10} {study.title}")
     for name in names:
-        print_claims(run_study(studies[name], given.out, quick=given.quick, seed=given.seed, plot=given.plot))
+        print_claims(run_study(studies[name], given.out, **options(given)))
 
 
 if __name__ == "__main__":
