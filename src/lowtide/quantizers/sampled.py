@@ -382,7 +382,7 @@ class DrawnPeriodic:
         phase = turns.astype(np.float64)
         parts = [self.source._at((phase + turn) % 1.0) for turn in self.turns]
         both = np.stack(list(parts[0]) if len(self.rows) == 2 else parts, axis=-1)
-        return (both / self.scale).reshape(len(turns), -1).astype(np.float32)
+        return (both / self.scale).reshape(len(turns), turns.shape[1] * both.shape[-1]).astype(np.float32)
 
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the coefficients of the components and of their products."""
