@@ -35,6 +35,8 @@ def every_kind():
         phases(10, 34, bits=8, quantizer="phase"),
         phases(20, 90, quantizer=lt.PeriodicMap(lambda t: np.sign(np.sin(t))), feature_map="cosine"),
         phases(20, 90, quantizer=lt.PeriodicMap(lambda t: np.floor(3 * np.sin(t))), feature_map="cosine"),
+        phases(20, 91, quantizer=lt.PeriodicMap(lambda t: np.floor(3 * np.sin(t)))),
+        phases(20, 91, bits=3, quantizer="modulo"),
         phases(600, 1100),
     ]
     # Frequencies of a heavy tail span more than two bytes of a scale hold.
