@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
@@ -23,6 +24,8 @@ from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.theory.bounds import Side
 from lowtide.theory.pairs import Curve, PairMoments, kernel_reach
 from lowtide.theory.signals import FiniteSet, SignalSet
+
+Floats = NDArray[np.float64]
 
 _FORMS = ("corrected", "printed", "sharp")
 # Shares of the error that the radius of a covering may take in the sharp form: each is valid, the best is taken.
@@ -67,9 +70,9 @@ def features_needed(error: float, **settings: Any) -> int:
     >>> features_needed(0.05, guarantee="pairwise")
     7282
     >>> features_needed(0.05, guarantee="pairwise", signals=FiniteSet(1000))
-    0
+    34554
     >>> features_needed(0.05, guarantee="uniform", signals=Ball(5))
-    0
+    4549868
     """
     return plan_features(error, **settings).n_components
 
@@ -188,17 +191,13 @@ def _check_guarantee(
     owner = "features_needed"
     if guarantee is None:
         if signals is not None:
-            raise fail(owner, "signals must come with guarantee='pairwise' or 'uniform'", signals)
+            raise fail(owner, "signals must be None without a guarantee", signals, "Ask for guarantee='uniform'.")
         return
     check_option(owner, "guarantee", guarantee, ("pairwise", "uniform"))
     if kappa is not None or distance is not None:
-        raise fail(
-            owner, "kappa and distance must not be given with a guarantee, which holds at all", (kappa, distance)
-        )
-    if guarantee == "uniform" and signals is None:
-        raise fail(
-            owner, "signals must be given for a uniform guarantee", signals, "For instance Ball(5), FiniteSet(1000)."
-        )
+        raise fail(owner, "kappa and distance must be None with a guarantee, which holds at all", (kappa, distance))
+    if guarantee == "uniform" and not isinstance(signals, SignalSet):
+        raise fail(owner, "signals of a uniform guarantee must be a set such as Ball(5) or FiniteSet(1000)", signals)
     if guarantee == "pairwise" and not isinstance(signals, FiniteSet | None):
         raise fail(
             owner, "signals of a pairwise guarantee must be a FiniteSet", signals, "Ask for guarantee='uniform'."
@@ -273,7 +272,7 @@ class Guarantee:
         around its mean `distance_map`, which needs three kernels within a quarter of the error each.
     form : {"corrected", "printed", "sharp"}, default "corrected"
         The bounds above; those of the paper as printed, whose proofs have gaps; or the proof of the corrected one with
-        its four shares of the error chosen best, which takes about a fourth of the features.
+        its four shares of the error chosen best, which takes a third to a seventh of the features.
 
     Notes
     -----
@@ -338,7 +337,7 @@ class Guarantee:
             factor, divisor = self._exponential
             return divisor / eps**2 * math.log(factor * self._pairs / delta)
         if self.form == "sharp":
-            return self._sharp(eps, delta)
+            return self._sharp(eps, delta, self._entropies(eps))
         factor, divisor = self._exponential
         return max(2 * divisor * self._entropy(eps / 4), divisor * math.log(factor / delta)) / eps**2
 
@@ -346,8 +345,10 @@ class Guarantee:
         """Return the probability that bounds a larger error, 1 where the bound says nothing."""
         eps = check_positive("Guarantee", "error", error) / self._scheme.unit
         if not self._pairs and self.form == "sharp":
+            H, times = self._entropies(eps), self._scheme.times
             # ln delta falls with the count; below e^-700 there is no number.
-            return math.exp(_smallest(lambda log: self.features(error, math.exp(log)) <= n_frequencies, -700.0, 0.0))
+            enough = lambda log: self._sharp(eps, math.exp(log) / times, H) <= n_frequencies  # noqa: E731
+            return math.exp(_smallest(enough, -700.0, 0.0))
         factor, divisor = self._exponential
         if not self._pairs and n_frequencies * eps**2 < 2 * divisor * self._entropy(eps / 4):
             return 1.0
@@ -441,7 +442,11 @@ class Guarantee:
         step = self._scheme.smoothness
         return 0.0 if self.signals is None else self.signals.entropy(share / step if step else math.inf)
 
-    def _sharp(self, eps: float, delta: float) -> float:
+    def _entropies(self, eps: float) -> Floats:
+        """Return H at the radius that belongs to each share of the error."""
+        return np.array([self._entropy(share * eps) for share in _SHARES.tolist()])
+
+    def _sharp(self, eps: float, delta: float, H: Floats) -> float:
         """Return the least count over the shares of the error in the proof of Proposition 5.
 
         Steps within the balls around x and around y may exceed their means by e1 each, e^H centers; estimates at
@@ -449,7 +454,6 @@ class Guarantee:
         kinds, e1 = sqrt(2(H + ln(4/delta))/m) and e3 = sqrt(b(2H + ln(2a/delta))/m); they must add up.
         """
         a, b = (2, 2) if self._scheme.real else (4, 4)
-        H = np.array([self._entropy(share * eps) for share in _SHARES])
         within, centers = np.sqrt(2 * (H + math.log(4 / delta))), np.sqrt(b * (2 * H + math.log(2 * a / delta)))
         return float(np.min(((2 * within + centers) / ((1 - _SHARES) * eps)) ** 2))
 

@@ -11,8 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy.special import gammaln
-
 from lowtide._checks import check_integer, check_interval, check_positive, fail
 
 
@@ -185,7 +183,7 @@ class SparseSet(SignalSet):
     def entropy(self, eta: float) -> float:
         """Return the log of the number of supports plus the entropy of a ball in each."""
         d, s = self.dimension, self.n_nonzero
-        supports = float(gammaln(d + 1) - gammaln(s + 1) - gammaln(d - s + 1))
+        supports = math.lgamma(d + 1) - math.lgamma(s + 1) - math.lgamma(d - s + 1)
         return supports + _flat_entropy(s, self.radius, eta)
 
 
