@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,11 +26,11 @@ from lowtide.kernels import (
     SinhGaussian,
     Stable,
 )
-from lowtide.quantizers import LloydMax, PeriodicMap, Phase, Quantizer, Stochastic, Uniform
+from lowtide.quantizers import LloydMax, Modulo, PeriodicMap, Phase, Quantizer, Stochastic, Uniform
 from lowtide.theory import sketch_bits_needed
 
 Input = Literal["raw", "codes"]
-Side = Literal["full", "codes"]
+Side = Literal["full", "codes"] | Quantizer
 
 BOTH = ("full", "codes")
 SIDES = [(left, right) for left in BOTH for right in BOTH]
@@ -133,7 +133,15 @@ def random_features(rng: Rng) -> Configuration:
         kernel, projection=layout, feature_map=feature_map, quantizer=quantizer, n_components=n_components
     )
     quantity = "distance" if not isinstance(kernel, Bessel) and rng.random() < 0.15 else "kernel"
-    return around(rng, encoder, scale, kernel.norm, quantity=quantity, codes_from=codes_of(quantizer))
+    drawn = around(rng, encoder, scale, kernel.norm, quantity=quantity, codes_from=codes_of(quantizer))
+    if "codes" not in drawn.sides or rng.random() < 0.6:
+        return drawn
+    # A further side of the encoder in place of its own codes.
+    other = choose_quantizer(rng, feature_map, n_components)
+    if not codes_of(other) and "codes" in drawn.inputs:
+        return drawn
+    sides = (other, *drawn.sides[1:]) if drawn.sides[0] == "codes" else (drawn.sides[0], other)
+    return replace(drawn, sides=sides, name=f"{drawn.name}, side {tell(other)}")
 
 
 def sketch(rng: Rng) -> Configuration:
@@ -202,13 +210,12 @@ def ternary(rng: Rng) -> Configuration:
 
 
 def choose_quantizer(rng: Rng, feature_map: str, n_components: int) -> Quantizer:
-    """Return a quantizer that fits a map: phases need pairs, periodic maps a single cosine."""
+    """Return a quantizer that fits a map: phases need pairs."""
     bits = int(rng.integers(1, 9))
-    options = [LloydMax(bits), LloydMax(1), Uniform(max(bits, 2)), Stochastic(bits)]
+    options = [LloydMax(bits), LloydMax(1), Uniform(max(bits, 2)), Stochastic(bits), Modulo(bits)]
+    options.append(PeriodicMap(choose(rng, (dead_zone, bent)), aligned=bool(rng.random() < 0.7)))
     if feature_map == "cos_sin" and n_components % 2 == 0:
         options += [Phase(bits), Phase(bits)]
-    if feature_map == "cosine":
-        options.append(PeriodicMap(choose(rng, (dead_zone, bent))))
     return choose(rng, options)
 
 

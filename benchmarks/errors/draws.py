@@ -135,10 +135,11 @@ def bars(configuration: Configuration, encoder: Encoder) -> Floats:
 def call(configuration: Configuration, encoder: Encoder, make: Callable[..., Any], **more: Any) -> Any:
     """Return what an estimate gives for the rows as they come: raw, or as Codes."""
     left, right = configuration.pairs.x, configuration.pairs.Y
+    makers = [encoder if isinstance(side, str) else encoder.side(side) for side in configuration.sides]
     if configuration.inputs[0] == "codes":
-        left = encoder.encode(left)
+        left = makers[0].encode(left)
     if configuration.inputs[1] == "codes":
-        right = encoder.encode_right(right) if isinstance(encoder, AsymmetricFeatures) else encoder.encode(right)
+        right = (makers[1].encode_right if isinstance(encoder, AsymmetricFeatures) else makers[1].encode)(right)
     if configuration.quantity == "kernel":
         more["normalize"] = configuration.normalize
     return make(left, right, sides=configuration.sides, **more)

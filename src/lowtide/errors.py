@@ -70,6 +70,10 @@ class BiasWarning(UserWarning):
     """The kernel of a sketch is far from the one that was asked for: more bits, or a smaller gamma, would do."""
 
 
+class BranchWarning(UserWarning):
+    """An estimate belongs to several distances, since the expected kernel rises again beyond the first branch."""
+
+
 class PrecisionWarning(UserWarning):
     """float32 cannot carry the signal of this input."""
 

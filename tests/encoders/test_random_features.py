@@ -201,7 +201,7 @@ def test_layouts_that_do_not_fit_name_one_that_does(parameters, message):
         ({"quantizer": Stochastic}, "quantizer must be one of"),
         ({"gamma": -1.0}, "gamma must be a finite number above 0"),
         ({"quantizer": "phase", "feature_map": "cosine"}, "feature_map must be 'cos_sin'"),
-        ({"quantizer": PeriodicMap([0, 1])}, "feature_map must be 'cosine'"),
+        ({"quantizer": PeriodicMap(lambda t: np.exp(1j * t)), "feature_map": "cosine"}, "needs feature_map='cos_sin'"),
     ],
 )
 def test_bad_parameters_are_refused_at_fit(parameters, message):

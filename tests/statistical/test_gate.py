@@ -12,7 +12,7 @@ from benchmarks.errors.rows import KINDS, Kind, Pairs, any_direction, equal_coor
 
 from lowtide import AsymmetricFeatures, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, ShiftGaussian, SinhGaussian
-from lowtide.quantizers import LloydMax, Phase, Stochastic
+from lowtide.quantizers import LloydMax, Modulo, PeriodicMap, Phase, Stochastic
 
 N_DRAWS = 300
 STEP = np.full(8, 0.25)
@@ -74,6 +74,9 @@ ANY = rows("near", 30, lengths=(0.02, 0.5, 6.0))
 # Beyond the first zero, where more than one distance has the same kernel.
 WAVES = rows("far", 2, lengths=(3.8, 7.0, 10.2))
 
+# cos 3t in units that make its product with one bit, of which it is a third, unbiased.
+HARMONIC = RandomFeatures(GAUSSIAN, n_components=2).fit(np.zeros((1, 2))).harmonic(3).quantizer
+
 FULL, MIXED, CODES = ("full", "full"), ("codes", "full"), ("codes", "codes")
 # Name, encoder, rows, sides; what has "Codes" in its name is judged by what codes show, on the sides that are coded.
 CASES = [
@@ -112,12 +115,53 @@ CASES = [
     ("one axis, 64 columns", ONE_BIT, along_one_axis(64), FULL),
     ("one axis, 64 columns, Codes", ONE_BIT, along_one_axis(64), MIXED),
 ]
+
+
+def square(t):
+    return np.sign(np.cos(t))
+
+
+def triangle(t):
+    return np.abs((t / np.pi) % 2 - 1) * 2 - 1
+
+
+def sensor(t):
+    """Return the answer of a sensor that saturates, off its middle."""
+    return np.tanh(1.5 * np.cos(t - 0.8) + 0.4)
+
+
+def as_it_is(f):
+    return PeriodicMap(f, aligned=False)
+
+
+TURNING = PeriodicMap(lambda t: np.exp(1j * t))
+# Any two sides on the same frequencies and dither: name, encoder, rows, sides, as above.
+PAIRS = [
+    ("1 bit against 4 bits", ONE_BIT, ANY, (LloydMax(1), LloydMax(4))),
+    ("1 bit against 4 bits, Codes", ONE_BIT, ANY, (LloydMax(1), LloydMax(4))),
+    ("2 bits against 3-bit phases, Codes", ONE_BIT, ANY, (LloydMax(2), Phase(3))),
+    ("8 bits against 1 bit, haar, Codes", BESSEL, WAVES, (LloydMax(8), LloydMax(1))),
+    ("rounded against rounded of other bits", ONE_BIT, rows("equal", 16), (Stochastic(1), Stochastic(3))),
+    ("square wave against triangle wave", COSINES, ANY, (PeriodicMap(square), PeriodicMap(triangle))),
+    ("modulo sensing against the cosine", COSINES, ANY, (Modulo(4), "full")),
+    ("modulo sensing against the pair, Codes", ONE_BIT, ANY, (Modulo(3), "full")),
+    ("a sensor on both sides", COSINES, ANY, (as_it_is(sensor), as_it_is(sensor))),
+    ("a sensor of two columns a frequency", ONE_BIT, ANY, (as_it_is(sensor), "codes")),
+    ("f against -f", COSINES, ANY, (as_it_is(square), as_it_is(lambda t: -square(t)))),
+    ("exp(i t) against 1 bit", ONE_BIT, ANY, (TURNING, "codes")),
+    ("the third harmonic of 1 bit", ONE_BIT, rows("near", 30, lengths=(0.02, 0.2, 1.0)), ("codes", HARMONIC)),
+    ("the third harmonic of 1 bit, Codes", ONE_BIT, rows("near", 30, lengths=(0.02, 0.2, 1.0)), ("codes", HARMONIC)),
+    ("4 bits against 1 bit, shifted", SHIFT, around_the_peak(), (LloydMax(4), "codes")),
+    ("2 bits against 1 bit, skew, Codes", SKEW, rows("typical", 8), (LloydMax(2), LloydMax(1))),
+]
 DISTANCES = [
     ("in full", ONE_BIT, TYPICAL, FULL),
     ("near, in full", ONE_BIT, NEAR, FULL),
     ("one bit, Codes", ONE_BIT, TYPICAL, CODES),
     ("far, one bit, Codes", features(Matern(1.0)), rows("far", 30), MIXED),
     ("sketch, Codes", SKETCH, at_correlations(0.95, 0.7, 0.0), CODES),
+    ("1 bit against 4 bits, Codes", ONE_BIT, TYPICAL, (LloydMax(1), LloydMax(4))),
+    ("f against -f", COSINES, NEAR, (as_it_is(square), as_it_is(lambda t: -square(t)))),
 ]
 # Where there is no true bar, which the encoder says.
 WITHOUT_BARS = [
@@ -127,11 +171,11 @@ WITHOUT_BARS = [
 
 
 def case_of(name, encoder, pairs, sides, quantity="kernel"):
-    inputs = tuple("codes" if side == "codes" and "Codes" in name else "raw" for side in sides)
+    inputs = tuple("codes" if side not in ("full", HARMONIC) and "Codes" in name else "raw" for side in sides)
     return pytest.param(Configuration(name, encoder, pairs, sides, inputs, quantity=quantity), id=name)
 
 
-@pytest.mark.parametrize("configuration", [case_of(*case) for case in CASES])
+@pytest.mark.parametrize("configuration", [case_of(*case) for case in (*CASES, *PAIRS)])
 def test_kernel_estimates_are_unbiased_and_their_bars_cover(configuration):
     outcome = run(configuration, N_DRAWS)
     assert outcome.verdict == "passed", outcome.worst

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
-from lowtide.encoders.encoder import Arrays, Encoder, arrays_of, fingerprint, kept_sizes, prefixed
-from lowtide.encoders.estimation import LaidBlock, Pair, Side, feature_pair
+from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_sizes, prefixed
+from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair, is_unbiased
 from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
 from lowtide.encoders.rows import dense_rows, phase_noise, some_rows, warn_when_phases_lose_their_fraction
+from lowtide.encoders.sides import FourierEncoder
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
-from lowtide.maps import CosSin
+from lowtide.maps import CosSin, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
 from lowtide.spec import Registry
@@ -40,6 +41,7 @@ class DrawnAsymmetric(DrawnFourier):
     quantizer: DrawnQuantizer | None  # None for no coded sides
     n_components: int
     n_features: int
+    feature_map: ClassVar[FeatureMap] = CosSin()  # type: ignore[misc]
 
     def transform(self, rows: Any) -> NDArray[np.float32]:
         """Return the full left side."""
@@ -57,8 +59,10 @@ class DrawnAsymmetric(DrawnFourier):
         """Return the codes of the right side."""
         return self._right_template.with_rows(self._packed(rows, self.offset))
 
-    def right(self, rows: Any, side: Side) -> Any:
+    def right(self, rows: Any, side: Any) -> Any:
         """Return one side of rows that stand right in a product."""
+        if isinstance(side, DrawnAsymmetric):
+            return side.encode_right(rows)
         return self.transform_right(rows) if side == "full" else self.encode_right(rows)
 
     def embed(self, rows: Any) -> NDArray[np.float32]:
@@ -170,11 +174,12 @@ class DrawnAsymmetric(DrawnFourier):
         """Identity of the quantizer on the right."""
         return self.identity_of(side="right")
 
-    def pair(self, sides: tuple[Side, Side]) -> Pair:
+    def pair(self, sides: tuple[Any, Any]) -> Pair:
         """Return what the moments of the left and the right side say of their product."""
         laid = zip(self.blocks, (projection.blocks for projection in self.projections), self.block_columns)
         parts = tuple(LaidBlock(*part) for part in laid)
-        rules, exact = self.rules_of(CosSin(), sides), self.kernel.gram if "full" in sides else None
+        rules = self.rules_of(sides)
+        exact = self.kernel.gram if is_unbiased(rules) else None
         return feature_pair(parts, rules, self.n_features, exact, closed_form=self.kernel.closed_form)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
@@ -227,7 +232,7 @@ class DrawnAsymmetric(DrawnFourier):
 
 
 @dataclass(eq=False, repr=False)
-class AsymmetricFeatures(Encoder):
+class AsymmetricFeatures(FourierEncoder):
     """Random Fourier features with a left and a right side: left(x) . right(y) estimates k(x, y), not k(y, x).
 
     The kernel is a sum of blocks M_b E cos(w.(x - y) + theta_b(w)). With frequencies w_j of block b, dither xi_j and

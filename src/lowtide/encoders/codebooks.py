@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
-from lowtide.encoders.estimation import PLAUSIBLE, plausible_variance
+from lowtide.encoders.blocks import PLAUSIBLE
+from lowtide.encoders.estimation import plausible_variance
 from lowtide.encoders.rows import dense_rows
 from lowtide.errors import BiasWarning, CodeLayoutError, ParameterError
 from lowtide.kernels import Gaussian, distances

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes, row_bytes
-from lowtide.encoders.estimation import Pair, Side, distance_estimate, expected_kernel, kernel_estimate, product
+from lowtide.encoders.estimation import Pair, distance_estimate, expected_kernel, kernel_estimate, product
 from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
@@ -104,7 +103,7 @@ class DrawnEncoder(ABC):
         return self.encode(rows) @ weights + intercept
 
     @abstractmethod
-    def pair(self, sides: tuple[Side, Side]) -> Pair:
+    def pair(self, sides: tuple[Any, Any]) -> Pair:
         """Return what the moments of two sides say of their product."""
 
     @abstractmethod
@@ -134,11 +133,17 @@ class DrawnEncoder(ABC):
         """Columns of `embed`."""
         return self.n_outputs
 
-    def left(self, rows: Any, side: Side) -> Any:
+    def with_side(self, side: Any) -> Self:
+        """Return these frequencies with another rule as the coded side: a quantizer's, or that of another encoder."""
+        raise fail(self.kind, "sides must be (left, right), each 'full' or 'codes'", side)
+
+    def left(self, rows: Any, side: Any) -> Any:
         """Return one side of rows that stand left in a product."""
+        if isinstance(side, DrawnEncoder):
+            return side.left(rows, "codes")
         return self.transform(rows) if side == "full" else self.encode(rows)
 
-    def right(self, rows: Any, side: Side) -> Any:
+    def right(self, rows: Any, side: Any) -> Any:
         """Return one side of rows that stand right in a product."""
         return self.left(rows, side)
 
@@ -148,7 +153,7 @@ class DrawnEncoder(ABC):
 
     def check_codes(self, codes: Codes, side: bytes | None = None) -> None:
         """Refuse codes of other frequencies, or of another rule than this encoder's own (or the one that is given)."""
-        remedy = "Encode the rows with it; other quantizers, and the left and the right side, have codes of their own."
+        remedy = "Encode the rows with it, or name their side in `sides`: rules, left, right have codes of their own."
         check_identity("this encoder", (self.fingerprint, side or self.side), codes, remedy)
 
     @property
@@ -181,10 +186,9 @@ class DrawnEncoder(ABC):
         """The template, or an error that says what the coded side lacks."""
         if not self.has_codes:
             raise fail(self.kind, "an encoder must have a coded side", "bits=None", "Fit one with bits=1, say.")
-        if self.template is None:
-            remedy = "Use a quantizer of few levels."
-            raise fail(self.kind, "the coded side must be levels", "continuous values", remedy)
-        return self.template
+        if (template := self.template) is None:
+            raise fail(self.kind, "the coded side must be levels", "continuous values", "Take one of few levels.")
+        return template
 
 
 def check_identity(maker: str, identity: tuple[bytes, bytes], codes: Codes, remedy: str) -> None:
@@ -275,7 +279,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X: Any,
         Y: Any = None,
         *,
-        sides: tuple[Side, Side] = ("full", "full"),
+        sides: tuple[Any, Any] = ("full", "full"),
         return_std: bool = False,
         normalize: bool = False,
     ) -> Any:
@@ -286,8 +290,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
-        sides : pair of {"full", "codes"}, default=("full", "full")
-            What stands left and right; Codes always count as "codes".
+        sides : pair of {"full", "codes"}, Quantizer or encoder, default=("full", "full")
+            Features, codes, or a further side of this encoder, which codes of it need to be told of.
         return_std : bool, default=False
             Also return the standard error of each entry around `expected_kernel`: in closed form when both inputs are
             raw rows, from what the codes show otherwise; with that of float32, so never 0 for rows that differ.
@@ -303,7 +307,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return kernel_estimate(self.drawn_, X, Y, sides, return_std=return_std, normalize=normalize)
 
     def expected_kernel(
-        self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("full", "full"), normalize: bool = False
+        self, X: Any, Y: Any = None, *, sides: tuple[Any, Any] = ("full", "full"), normalize: bool = False
     ) -> NDArray[np.float64]:
         """Return what `kernel_estimate` of raw rows converges to as components grow, float64 (n, n_y)."""
         X, Y, sides = self._operands(X, Y, sides)
@@ -314,7 +318,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X: Any,
         Y: Any = None,
         *,
-        sides: tuple[Side, Side] = ("full", "full"),
+        sides: tuple[Any, Any] = ("full", "full"),
         return_std: bool = False,
         normalize: bool = False,
     ) -> Any:
@@ -326,7 +330,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
-        sides : pair of {"full", "codes"}, default=("full", "full")
+        sides : as in `kernel_estimate`
         return_std : bool, default=False
             Also return the standard error of each distance: how far it moves when the estimate moves by one or two of
             its own, the larger of the two per standard error. Infinite where two of them reach past what can be told.
@@ -339,8 +343,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         std : ndarray of float64, shape (n, n_y), with return_std
         """
         X, Y, sides = self._operands(X, Y, sides)
-        drawn = self.drawn_.normalized if normalize else self.drawn_
-        return distance_estimate(drawn.for_distances, X, Y, sides, return_std)
+        drawn = (self.drawn_.normalized if normalize else self.drawn_).for_distances
+        return distance_estimate(drawn, X, Y, sides, return_std)
 
     def check_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later.
@@ -379,13 +383,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def to_state(self) -> State:
         """Return what a file keeps: the drawn value, and the parameters and names of columns around it."""
-        try:
-            check_is_fitted(self)
-        except NotFittedError:
-            got = f"an unfitted {type(self).__name__}"
-            raise fail("save", "an estimator must be fitted", got, "Call fit first.") from None
-        names = [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None
-        around = {"params": self.params_config(), "feature_names": names}
+        if "drawn_" not in self.__dict__:
+            raise fail("save", "an estimator must be fitted", f"an unfitted {type(self).__name__}", "Call fit first.")
+        names = getattr(self, "feature_names_in_", None)
+        around = {"params": self.params_config(), "feature_names": None if names is None else list(map(str, names))}
         return {"features": Part(_FEATURES_VERSION, around), **self.drawn_.to_state()}
 
     @classmethod
@@ -399,10 +400,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         spec = state["features"].spec
         self = cls(**cls.params_of(spec["params"]))
         self.drawn_, self.n_features_in_ = drawn, drawn.n_features
-        names = spec["feature_names"]
-        if names is not None:
-            texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-            if not texts or len(names) != drawn.n_features:
+        if (names := spec["feature_names"]) is not None:
+            if not isinstance(names, list) or {type(name) for name in names} != {str} or len(names) != drawn.n_features:
                 raise fail(owner, f"feature names must be {drawn.n_features} texts", names)
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
@@ -420,22 +419,26 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return self.drawn_.n_outputs
 
-    def _operands(self, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Any, Any, tuple[Side, Side]]:
-        """Return validated rows or own Codes, and the names of their sides, in which Codes are codes."""
-        drawn, owner = self.drawn_, type(self).__name__
-        Y = X if Y is None else Y
-        if not isinstance(sides, (tuple, list)) or len(sides) != 2 or not all(s in ("full", "codes") for s in sides):
-            raise fail(owner, "sides must be (left, right), each 'full' or 'codes'", sides)
-        left, right = ("codes" if isinstance(rows, Codes) else side for rows, side in zip((X, Y), sides))
-        if "codes" in (left, right) and not drawn.has_codes:
-            raise fail(owner, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self._operand(X, drawn.side), self._operand(Y, drawn.side_right), (left, right)
+    def _operands(self, X: Any, Y: Any, sides: tuple[Any, Any]) -> tuple[Any, Any, tuple[Any, Any]]:
+        """Return validated rows or own Codes, and their sides: names, or drawn encoders on the same frequencies."""
+        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
+            raise fail(type(self).__name__, "sides must be (left, right)", sides)
+        operands = X, X if Y is None else Y
+        left, right = (self._side(side, isinstance(rows, Codes)) for side, rows in zip(sides, operands))
+        own = [self.drawn_ if isinstance(side, str) else side for side in (left, right)]
+        return self._operand(operands[0], own[0].side), self._operand(operands[1], own[1].side_right), (left, right)
+
+    def _side(self, side: Any, is_codes: bool) -> Any:
+        if side not in ("full", "codes"):
+            return self.drawn_.with_side(side.drawn_ if isinstance(side, Encoder) else side)
+        if (is_codes or side == "codes") and not self.drawn_.has_codes:
+            raise fail(type(self).__name__, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return "codes" if is_codes else side
 
     def _operand(self, X: Any, side: bytes) -> Any:
-        if not isinstance(X, Codes):
-            return self.check_rows(X)
-        self.drawn_.check_codes(X, side)
-        return X
+        if isinstance(X, Codes):
+            self.drawn_.check_codes(X, side)
+        return X if isinstance(X, Codes) else self.check_rows(X)
 
     if not TYPE_CHECKING:
 
@@ -463,11 +466,6 @@ def fingerprint(spec: dict[str, Any], arrays: Arrays) -> bytes:
     """Return the first 16 bytes of a sha256 over a resolved configuration and the arrays that were drawn.
 
     Arrays enter by name, type, shape and little-endian bytes, so equal encoders agree on any machine.
-
-    Examples
-    --------
-    >>> len(fingerprint({"bits": 1}, {"offset": np.zeros(3, dtype=np.float32)}))
-    16
     """
     digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
     for name in sorted(arrays):

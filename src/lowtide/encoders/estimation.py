@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes
+from lowtide.encoders.blocks import (
+    PLAUSIBLE,
+    by_harmonics,
+    largest_step,
+    rounding_of_parts,
+    spread_over_frequencies,
+)  # fmt: skip
 from lowtide.encoders.rows import dense_rows
+from lowtide.errors import BranchWarning
 from lowtide.kernels import Kernel, MeasureBlock, distances
 from lowtide.maps import FeatureMap, Moments
 from lowtide.projections import Blocks
@@ -28,16 +37,8 @@ Two = tuple[Any, Any]
 
 # Of the mean of codes against codes, relative to the first: smaller ones change the variance by less than 0.1%.
 _SMALLEST_HARMONIC = 1e-3
-# Harmonics of codes against codes; the rest is taken at the level of the last ones.
-_MOST_HARMONICS = 512
-# A pair whose last eight characteristic values are below this has no more to add.
-_NEGLIGIBLE = 1e-9
 # Values of differences in flight: 64 MB.
 _CHUNK = 1 << 23
-# What an estimate may be off, in standard errors, for a row to count as one that it may come from. With 1.6 two bars
-# cover a Poisson number of differing levels at least 95% of the time, however few are seen: none is seen of 3.2
-# expected ones with probability exp(-3.2) = 4%.
-PLAUSIBLE = 1.6
 # Nodes of the table of plausible errors.
 _N_SEEN = 513
 # Noise of phases, in radians, that tables of a kernel are too coarse for.
@@ -59,13 +60,14 @@ class Pair:
     # Distances from estimates and what was given; None where the mean is no function of the distance.
     distance: Callable[[NDArray[Any], Two], Floats] | None = None
     ambiguous: float = -np.inf  # estimates down to this one belong to one distance only
+    sign: float = 1.0  # by which estimates are multiplied before distances are read: -1 where the kernel is negative
     largest: Callable[[Two], Any] | None = None  # E P at x = y of what was given, where that is not the value at zero
     # From rows X, Y and their phase noise in radians (n,), (n_y,): the square of the error that rounding adds.
     rounding: Callable[[Any, Any, Floats, Floats], Floats] | None = None
 
 
 def kernel_estimate(
-    drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], *, return_std: bool = False, normalize: bool = False
+    drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any], *, return_std: bool = False, normalize: bool = False
 ) -> Any:
     """Return the product of two sides of validated rows or Codes, float32 (n, n_y); with its standard error on request.
 
@@ -84,9 +86,7 @@ def kernel_estimate(
     return estimate, (standard_error(drawn, pair, (X, Y), (left, right), K) / abs(scale)).astype(np.float32)
 
 
-def expected_kernel(
-    drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], *, normalize: bool = False
-) -> Floats:
+def expected_kernel(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any], *, normalize: bool = False) -> Floats:
     """Return the mean of the product of two sides of validated rows, float64 (n, n_y)."""
     if isinstance(X, Codes) or isinstance(Y, Codes):
         raise fail(drawn.kind, "expected values need raw rows on both sides", "Codes")
@@ -96,7 +96,7 @@ def expected_kernel(
     return value / _scale_of(drawn, pair) if normalize else value
 
 
-def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side], return_std: bool = False) -> Any:
+def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any], return_std: bool = False) -> Any:
     """Return the distances at which the mean of the product is what was estimated, float64 (n, n_y), and their errors.
 
     The error is infinite where the distance may be any larger one.
@@ -106,17 +106,31 @@ def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Si
         need = "distances need a symmetric kernel of distances"
         raise fail(drawn.kind, need, "one that is not", "Use kernel_estimate.")
     left, right = _two_sides(drawn, X, Y, sides)
-    K = drawn.product(left, right)
+    product = drawn.product(left, right)
+    K, read, ambiguous = pair.sign * product, pair.distance, pair.ambiguous
+    found = read(K, (X, Y))
     if not return_std:
-        return pair.distance(K, (X, Y))
-    read, ambiguous = pair.distance, pair.ambiguous
+        _warn_of_branches(found, ambiguous >= K)
+        return found
 
     def surely(values: Floats) -> Floats:
         return np.where(values > ambiguous, read(values, (X, Y)), np.nan)
 
-    top = pair.value_at_zero() if pair.largest is None else pair.largest((X, Y))
-    step = standard_error(drawn, pair, (X, Y), (left, right), K)
-    return read(K, (X, Y)), inverted(surely, np.minimum(K, top), step)
+    top = pair.sign * pair.value_at_zero() if pair.largest is None else pair.largest((X, Y))
+    step = standard_error(drawn, pair, (X, Y), (left, right), product)
+    return found, inverted(surely, np.minimum(K, top), step)
+
+
+def _warn_of_branches(distance: Floats, several: NDArray[np.bool_]) -> None:
+    """Warn of distances that were read on the first branch of a kernel that takes their value again farther out."""
+    count = int(np.sum(several & ~np.isnan(distance)))
+    if count:
+        warnings.warn(
+            f"{count} of {distance.size} estimates belong to several distances, since the expected kernel rises again; "
+            "the nearest is returned. With return_std=True the error of such a distance is infinite.",
+            BranchWarning,
+            stacklevel=4,
+        )
 
 
 def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) -> Floats:
@@ -132,7 +146,7 @@ def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) ->
     return error
 
 
-def _two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Side, Side]) -> tuple[Any, Any]:
+def _two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any]) -> tuple[Any, Any]:
     """Return the left side of X and the right side of Y; Codes are what they are."""
     left = X if isinstance(X, Codes) else drawn.left(X, sides[0])
     return left, Y if isinstance(Y, Codes) else drawn.right(Y, sides[1])
@@ -199,6 +213,13 @@ class Rule:
         """Return the Fourier coefficients of the values and of their products."""
         return self.feature_map.moments() if self.drawn is None else self.drawn.moments()
 
+    def rounds_as(self, other: Rule) -> bool:
+        """Whether equal rows are rounded alike: the same quantizer, with all that it drew at random."""
+        if self.drawn is None or other.drawn is None or self.quantizer != other.quantizer:
+            return False
+        left, right = self.drawn.arrays(), other.drawn.arrays()
+        return all(np.array_equal(left[name], right[name]) for name in left)
+
 
 class LaidBlock(NamedTuple):
     """One block of a kernel's measure: its frequencies, how they are laid out, and the columns made of them."""
@@ -226,7 +247,8 @@ class LaidBlock(NamedTuple):
     def law(self, rules: tuple[Rule, Rule], n_features: int) -> DistanceLaw:
         """Return mean and standard error of the block's estimate over distance, for a block that is a kernel."""
         assert self.kernel is not None
-        return _distance_law(self.kernel, self.layout, rules, self.n_columns, n_features)
+        alike = rules[0].rounds_as(rules[1])
+        return _distance_law(self.kernel, self.layout, rules, self.n_columns, n_features, alike)
 
     def distances(self, X: Any, Y: Any) -> Floats:
         """Return the distances that the block's kernel is a function of, for a block that is a kernel."""
@@ -265,13 +287,13 @@ def feature_pair(
 
     if part is None:
         origin = np.zeros((1, n_features))
-        seen = partial(_spread_over_frequencies, [part.n_columns for part in parts], max(map(_largest_step, rules)))
+        seen = partial(spread_over_frequencies, [part.n_columns for part in parts], max(map(largest_step, rules)))
         return Pair(
             mean,
             variance if closed_form else None,
             seen,
             lambda: float(mean(origin, origin)[0, 0]),
-            rounding=partial(_rounding_of_parts, parts, both_coded=all(rule.drawn is not None for rule in rules)),
+            rounding=partial(rounding_of_parts, parts, both_coded=all(rule.drawn is not None for rule in rules)),
         )
     law = part.law(rules, n_features)
     signed = part.sign * part.block.mass
@@ -288,8 +310,9 @@ def feature_pair(
         variance,
         at_estimate,
         lambda: float(signed * law.mean(float(np.linalg.norm(at_zero, ord=law.kernel.norm)))),
-        (lambda K, _given: law.mean.inverse(K)) if is_plain else None,
-        law.mean.ambiguous,
+        (lambda K, _given: law.falling.inverse(K)) if is_plain else None,
+        law.falling.ambiguous if is_plain else -np.inf,
+        law.sign,
         rounding=rounding,
     )
 
@@ -310,10 +333,18 @@ def _part_moments(part: LaidBlock, rules: tuple[Rule, Rule], X: Any, Y: Any) -> 
         return part.sign * part.block.mass * mean, part.block.mass**2 * variance
     step = max(1, _CHUNK // max(1, Y.size))
     groups = _groups(rules, part.n_columns)
-    pieces = [_by_harmonics(part, groups, X[i : i + step, None] - Y[None]) for i in range(0, len(X), step)]
+    pieces = [by_harmonics(part, groups, X[i : i + step, None] - Y[None]) for i in range(0, len(X), step)]
     empty = np.zeros((0, len(Y)))
     means, variances = zip(*pieces) if pieces else ((empty,), (empty,))
     return np.concatenate(means), np.concatenate(variances)
+
+
+def is_unbiased(rules: tuple[Rule, Rule]) -> bool:
+    """Whether the mean of two sides' product is the kernel itself: one is full, and the other aligned with it."""
+    if all(rule.drawn is not None for rule in rules):
+        return False
+    series = PairMoments(*(rule.moments() for rule in rules))
+    return abs(float(series.amplitudes[0]) - 1.0) < 1e-9
 
 
 def _equal_rows(X: Any, Y: Any) -> NDArray[np.bool_]:
@@ -321,17 +352,6 @@ def _equal_rows(X: Any, Y: Any) -> NDArray[np.bool_]:
     rows = np.vstack([dense_rows(side).astype(np.float32) for side in (X, Y)]) + np.float32(0.0)  # -0 becomes 0
     places = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
     return np.asarray(places[: X.shape[0], None] == places[X.shape[0] :])
-
-
-def _rounding_of_parts(
-    parts: tuple[LaidBlock, ...], _X: Any, _Y: Any, noise_X: Floats, noise_Y: Floats, both_coded: bool
-) -> Floats:
-    """Return the square of what phase noise adds: a cosine moves by its square, codes change in proportion to it."""
-    noise = np.minimum(np.hypot(noise_X[:, None], noise_Y), 1.0)
-    masses = np.array([part.block.mass for part in parts])
-    counts = np.array([part.n_columns / 2 for part in parts])
-    first, spread = (noise, noise) if both_coded else (noise**2 / 2, noise**2)
-    return np.asarray((masses.sum() * first) ** 2 + float(np.sum(masses**2 / counts)) * spread)
 
 
 class DistanceLaw:
@@ -344,17 +364,25 @@ class DistanceLaw:
     """
 
     def __init__(
-        self, kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
+        self,
+        kernel: Kernel,
+        blocks: Blocks,
+        rules: tuple[Rule, Rule],
+        n_components: int,
+        n_features: int,
+        alike: bool = False,
     ) -> None:
         self.kernel, self._n_features = kernel, n_features
         groups, factor = _groups(rules, n_components), 2.0 / n_components
         counts = [count for _, count in groups]
-        firsts = np.array([float(pair.mean_series.coefficients[1]) for pair, _ in groups])
-        shares = np.repeat(factor * firsts / firsts[0], counts)
+        # All frequencies have one h but for the last one, whose share is that of the largest harmonic.
+        largest = 1 + int(np.argmax(np.abs(groups[0][0].mean_series.coefficients[1:])))
+        firsts = np.array([float(pair.mean_series.coefficients[largest]) for pair, _ in groups])
+        shares = np.repeat(factor * firsts / (firsts[0] or 1.0), counts)
         starts = np.cumsum((0, *blocks.sizes))[:-1]
         pairs = float(np.sum(np.add.reduceat(shares, starts) ** 2) - np.sum(shares**2))
         harmonics = 2.0 * groups[0][0].mean_series.coefficients[1:]
-        harmonics = np.where(np.abs(harmonics) > _SMALLEST_HARMONIC * abs(harmonics[0]), harmonics, 0.0)
+        harmonics = np.where(np.abs(harmonics) > _SMALLEST_HARMONIC * np.abs(harmonics).max(), harmonics, 0.0)
 
         def mean(s: Floats) -> Floats:
             return factor * np.sum([count * pair.mean(kernel, s, n_features) for pair, count in groups], axis=0)
@@ -367,7 +395,13 @@ class DistanceLaw:
         # The standard error, not the variance: the errors of near rows are the square of a small number.
         self.mean = Curve(mean, self.unit)
         self.std = Curve(std, self.unit, 1e-6 * max(float(std(np.array([self.unit]))[0]), 1e-6))
-        self.shared = _shared_rounding(rules, n_components)
+        self.shared = _shared_rounding(rules[0], n_components) if alike else None
+        self.sign = -1.0 if self.mean(0.0) < min(self.mean.limit, 0.0) else 1.0
+
+    @cached_property
+    def falling(self) -> Curve:
+        """The mean times its sign, which falls as rows move apart: distances are read from it."""
+        return self.mean if self.sign > 0 else Curve(lambda s: -self.mean(s), self.unit)
 
     @cached_property
     def _kernel(self) -> Curve:
@@ -394,17 +428,15 @@ class DistanceLaw:
 
 @lru_cache(maxsize=64)
 def _distance_law(
-    kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int
+    kernel: Kernel, blocks: Blocks, rules: tuple[Rule, Rule], n_components: int, n_features: int, alike: bool
 ) -> DistanceLaw:
-    """Return the law of an estimate, made once."""
-    return DistanceLaw(kernel, blocks, rules, n_components, n_features)
+    """Return the law of an estimate, made once; `alike` says whether equal rows are rounded alike on both sides."""
+    return DistanceLaw(kernel, blocks, rules, n_components, n_features, alike)
 
 
-def _shared_rounding(rules: tuple[Rule, Rule], n_components: int) -> tuple[float, float] | None:
+def _shared_rounding(rule: Rule, n_components: int) -> tuple[float, float] | None:
     """Return mean and variance of a row's codes against themselves where rounding is random, and so the same twice."""
-    if rules[0].drawn is None or rules[1].drawn is None or rules[0].drawn is not rules[1].drawn:
-        return None
-    shared = rules[0].moments().shared
+    shared = rule.moments().shared
     if shared is None:
         return None
     whole, rest = divmod(n_components, len(shared.mean))
@@ -421,80 +453,3 @@ def _groups(rules: tuple[Rule, Rule], n_components: int) -> list[tuple[PairMomen
     if rest:
         groups.append((PairMoments(left.first(rest), right.first(rest)), 1))
     return groups
-
-
-def _by_harmonics(part: LaidBlock, groups: list[tuple[PairMoments, int]], difference: Floats) -> tuple[Floats, Floats]:
-    """Return mean and variance of independent frequencies at differences (..., n_features)."""
-    factor = 2.0 * part.block.mass / part.n_columns
-    delta = difference.reshape(-1, difference.shape[-1])
-    mean, variance = np.zeros(len(delta)), np.zeros(len(delta))
-    for pair, count in groups:
-        first, second = _pair_sums(part.block, pair, delta)
-        mean += factor * count * first
-        variance += factor**2 * count * np.maximum(second - first**2, 0.0)
-    return mean.reshape(difference.shape[:-1]), variance.reshape(difference.shape[:-1])
-
-
-def _pair_sums(block: MeasureBlock, pair: PairMoments, delta: Floats) -> tuple[Floats, Floats]:
-    """Return E P and E P^2 of one frequency's product P: sums over k of c_k Re chi_k for two series c."""
-    series = (pair.mean_series, pair.second_series)
-    coefficients = np.zeros((2, max(len(c.coefficients) for c in series)))
-    for row, c in zip(coefficients, series):
-        row[: len(c.coefficients)] = c.coefficients
-    orders = np.flatnonzero(np.any(np.abs(coefficients) > 1e-15, axis=0))
-    orders = orders[(orders > 0) & (orders <= _MOST_HARMONICS)]
-    sums = np.repeat(coefficients[:, :1], len(delta), axis=1)
-    active, quiet = np.arange(len(delta)), np.zeros(len(delta), dtype=int)
-    recent: list[Floats] = []
-    for k in orders:
-        value = np.zeros(len(delta))
-        value[active] = block.characteristic(delta[active], order=int(k)).real
-        sums += 2 * coefficients[:, k, None] * value
-        recent = [*recent[-7:], value]
-        quiet = np.where(np.abs(value) < _NEGLIGIBLE, quiet + 1, 0)
-        active = np.flatnonzero(quiet < 8)
-        if not active.size:
-            break
-    else:
-        for total, c, row in zip(sums, series, coefficients):
-            rest = 2 * row[_MOST_HARMONICS + 1 :].sum() + 2 * c.amplitude / len(row)
-            weight = np.abs(row[orders[-len(recent) :]])
-            if rest and weight.any():
-                total += rest * np.average(recent, axis=0, weights=weight)
-    return sums[0], sums[1]
-
-
-def _largest_step(rule: Rule) -> float:
-    """Return how much of a frequency's product changes when a level does by one: all of it for one bit, at most.
-
-    Levels that stand for both components turn the code, which changes products of equal rows by the square alone.
-    """
-    book = None if rule.drawn is None else rule.drawn.codebook
-    if book is None:
-        return 0.0
-    values = book.reshape(len(book), -1)
-    steps = float(np.linalg.norm(np.diff(values, axis=0), axis=1).max() / np.sqrt(np.mean(np.sum(values**2, axis=1))))
-    return min(1.0, (steps if book.ndim == 1 else steps**2) / 2.0)
-
-
-def _spread_over_frequencies(columns: list[int], step: float, _given: Two, made: Two, _K: NDArray[Any]) -> Floats:
-    """Return the variance that the spread of a product over its frequencies shows, taken as independent.
-
-    With P_j the part of frequency j, sum_j P_j^2 is a product of features too: of cos^2, sqrt2 cos sin and sin^2. A few
-    frequencies more may differ than are seen to: as many as in `plausible_variance`, each by a step of its part.
-    """
-    total = np.zeros((len(made[0]), len(made[1])))
-    ends = np.cumsum(columns)[:-1]
-    for L, R in zip(*(np.split(np.asarray(side, dtype=np.float64), ends, axis=1) for side in made)):
-        count = -(-L.shape[1] // 2)
-        square = _squares(L) @ _squares(R).T
-        total += np.maximum(square - (L @ R.T) ** 2 / count, 0.0) * count / max(count - 1, 1)
-        total += (PLAUSIBLE * step) ** 2 * square / count
-    return total
-
-
-def _squares(F: Floats) -> Floats:
-    """Return cos^2, sqrt2 cos sin and sin^2 of interleaved pairs; a cosine alone counts as a pair with sine 0."""
-    padded = F if F.shape[1] % 2 == 0 else np.pad(F, ((0, 0), (0, 1)))
-    c, s = padded[:, ::2], padded[:, 1::2]
-    return np.hstack([c * c, np.sqrt(2.0) * c * s, s * s])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +17,13 @@ from lowtide.encoders.encoder import (
     NO_SIDE,
     Arrays,
     DrawnEncoder,
-    Encoder,
     arrays_of,
     fingerprint,
     kept_gamma,
     kept_sizes,
     prefixed,
 )
-from lowtide.encoders.estimation import LaidBlock, Pair, Rule, Side, feature_pair
+from lowtide.encoders.estimation import LaidBlock, Pair, Rule, feature_pair
 from lowtide.encoders.rows import (
     check_weight,
     encode_rows,
@@ -35,16 +35,20 @@ from lowtide.encoders.rows import (
     turn_rows,
     warn_when_phases_lose_their_fraction,
 )
+from lowtide.encoders.sides import FourierEncoder
+from lowtide.errors import FingerprintMismatchError
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.spec import Registry
+from lowtide.theory import PairMoments
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
 # Phases that are looked at, at the most, for one that float32 cannot hold.
 _LOOKED_AT = 1 << 20
+_HAND_OUT = "an encoder that its method side hands out"
 
 
 class DrawnFourier(DrawnEncoder):
@@ -52,6 +56,7 @@ class DrawnFourier(DrawnEncoder):
 
     quantizer_spec: Quantizer | None
     quantizer: DrawnQuantizer | None
+    feature_map: FeatureMap
     n_components: int
 
     @property
@@ -71,10 +76,35 @@ class DrawnFourier(DrawnEncoder):
             raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
         return self.quantizer
 
-    def rules_of(self, feature_map: FeatureMap, sides: tuple[Side, Side]) -> tuple[Rule, Rule]:
+    def with_side(self, side: Any) -> Self:
+        """Return these frequencies with another rule as the coded side: a quantizer's, or that of another encoder."""
+        if isinstance(side, DrawnFourier):
+            if side.fingerprint != self.fingerprint:
+                need = f"a side must be on the frequencies of this encoder, {self.fingerprint.hex()}"
+                raise FingerprintMismatchError(f"{self.kind}: {need}, got {side.fingerprint.hex()}. Take {_HAND_OUT}.")
+            return cast(Self, side)
+        if not isinstance(side, Quantizer):
+            raise fail(self.kind, f"sides must be 'full', 'codes', a quantizer, or {_HAND_OUT}", side)
+        # What a further side draws follows from the frequencies and from its rule: equal sides round alike, others not.
+        seed = hashlib.sha256(self.fingerprint + side.comparison_key().encode()).digest()
+        drawn = side.draw(self.feature_map, np.random.default_rng(int.from_bytes(seed, "little")))
+        count_levels(self.kind, side, drawn, self.feature_map, self.n_components)
+        return replace(self, quantizer_spec=copy(side), quantizer=drawn)  # type: ignore[type-var]
+
+    def rules_of(self, sides: tuple[Any, Any]) -> tuple[Rule, Rule]:
         """Return the rules that make two sides of phases."""
-        rules = {"full": Rule(feature_map), "codes": Rule(feature_map, self.quantizer_spec, self.quantizer)}
-        return rules[sides[0]], rules[sides[1]]
+        left, right = (self if side == "codes" else side for side in sides)
+        return self._rule(left), self._rule(right)
+
+    def _rule(self, side: Any) -> Rule:
+        if side == "full":
+            return Rule(self.feature_map)
+        return Rule(self.feature_map, side.quantizer_spec, side.quantizer)
+
+    def is_positive_definite(self, sides: tuple[Any, Any]) -> bool:
+        """Whether the mean of the two sides' product is a positive definite kernel."""
+        left, right = (rule.moments() for rule in self.rules_of(sides))
+        return PairMoments(left, right).is_positive_definite
 
     @property
     def quantizer_config(self) -> dict[str, Any] | None:
@@ -139,7 +169,7 @@ class DrawnFeatures(DrawnFourier):
             return template.with_rows(encode_rows(rows, self.projection, self.offset, quantizer, template.packing))
         if not isinstance(quantizer, ContinuousQuantizer):
             return self.required_template  # which says what is missing
-        values = quantizer.values(turn_rows(rows, self.projection, self.offset))
+        values = quantizer.values(turn_rows(rows, self.projection, self.offset))[:, : self.n_components]
         return values * np.float32(np.sqrt(2.0 / self.n_components))
 
     def scores(self, rows: Any, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -185,11 +215,11 @@ class DrawnFeatures(DrawnFourier):
         """Identity of the quantizer."""
         return self.identity_of()
 
-    def pair(self, sides: tuple[Side, Side]) -> Pair:
+    def pair(self, sides: tuple[Any, Any]) -> Pair:
         """Return what the moments of two sides say of their product."""
         (block,) = self.kernel.measures(self.n_features)
         part = LaidBlock(block, self.projection.blocks, self.n_components)
-        return feature_pair((part,), self.rules_of(self.feature_map, sides), self.n_features)
+        return feature_pair((part,), self.rules_of(sides), self.n_features)
 
     @property
     def random_weights(self) -> NDArray[np.float32]:
@@ -248,7 +278,7 @@ class DrawnFeatures(DrawnFourier):
 
 
 @dataclass(eq=False, repr=False)
-class RandomFeatures(Encoder):
+class RandomFeatures(FourierEncoder):
     """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
 
     With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is

@@ -436,7 +436,7 @@ class Sketch(Encoder):
         X: Any,
         Y: Any = None,
         *,
-        sides: tuple[Side, Side] = ("full", "full"),
+        sides: tuple[Any, Any] = ("full", "full"),
         return_std: bool = False,
         normalize: bool = False,
     ) -> Any:

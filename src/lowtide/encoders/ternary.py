@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.codes import Codes
+from lowtide.encoders.blocks import PLAUSIBLE
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint, kept_gamma, kept_sizes
-from lowtide.encoders.estimation import PLAUSIBLE, Pair, Side, Two, product
+from lowtide.encoders.estimation import Pair, Side, Two, product
 from lowtide.encoders.rows import check_weight, dense_rows
 from lowtide.encoders.trits import Spread, Thresholds, trit_rows
 from lowtide.errors import LayoutWarning

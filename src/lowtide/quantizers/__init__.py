@@ -9,13 +9,13 @@ from lowtide.quantizers.base import (
 from lowtide.quantizers.lloyd_max import (
     LineSteps, lloyd_max, lloyd_max_arcsine, lloyd_max_distortion, lloyd_max_normal, normal_steps,
 )
-from lowtide.quantizers.sampled import DrawnPeriodic, DrawnStochastic, PeriodicMap, Stochastic
+from lowtide.quantizers.sampled import DrawnPeriodic, DrawnStochastic, Modulo, PeriodicMap, Stochastic
 from lowtide.spec import Registry
 
 __all__ = [  # noqa: RUF022
-    "QUANTIZERS", "Quantizer", "LloydMax", "Uniform", "Phase", "Stochastic", "PeriodicMap", "quantizer_by_name",
-    "DrawnQuantizer", "ContinuousQuantizer", "DrawnPeriodic", "DrawnStochastic", "PhaseSteps", "StepFunction",
-    "even_steps", "LineSteps", "normal_steps",
+    "QUANTIZERS", "Quantizer", "LloydMax", "Uniform", "Phase", "Stochastic", "Modulo", "PeriodicMap",
+    "quantizer_by_name", "DrawnQuantizer", "ContinuousQuantizer", "DrawnPeriodic", "DrawnStochastic", "PhaseSteps",
+    "StepFunction", "even_steps", "LineSteps", "normal_steps",
     "lloyd_max", "lloyd_max_arcsine", "lloyd_max_distortion", "lloyd_max_normal",
 ]
 # fmt: on
@@ -24,6 +24,6 @@ __all__ = [  # noqa: RUF022
 QUANTIZERS: Registry[Quantizer] = Registry(
     "quantizer",
     Quantizer,
-    {"lloyd_max": LloydMax, "phase": Phase, "stochastic": Stochastic, "uniform": Uniform},
+    {"lloyd_max": LloydMax, "phase": Phase, "stochastic": Stochastic, "uniform": Uniform, "modulo": Modulo},
     unnamed=(PeriodicMap,),
 )

@@ -111,6 +111,12 @@ class PairMoments:
         """
         return 2 * self.scale * self.mean_series.coefficients[1:]
 
+    @property
+    def is_positive_definite(self) -> bool:
+        """Whether the mean is a positive definite kernel whatever kappa is: F_k conj(G_k) >= 0 for every harmonic k."""
+        c = self.mean_series.coefficients
+        return bool(np.all(c >= -1e-9 * np.max(np.abs(c))))
+
     def mean(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
         """Mean of the product at the distances (X's units), elementwise."""
         return self.mean_series(kernel, distance, n_features)
