@@ -108,8 +108,8 @@ def test_side_of_steps_is_what_its_samples_show(quantizer):
 
 
 def test_pairs_of_components_are_curves():
-    assert Side.of(CosSin()) == Side(1.0) == Side.of("cos_sin")
-    two_bits = Side.of(Phase(2).draw(CosSin(), np.random.default_rng(0)))
+    assert Side.of(CosSin()) == Side(1.0, width=2) == Side.of("cos_sin")
+    two_bits = Side.of(Phase(2))
     # Four values on a circle of radius pi/4 sqrt 2, a quarter of a turn apart: jumps of pi/2.
     assert two_bits.sup_norm == pytest.approx(np.pi / 4 * np.sqrt(2))
     assert two_bits.lipschitz == pytest.approx(2.0)
@@ -125,8 +125,23 @@ def test_side_of_a_series_is_that_of_its_function():
         assert a.sup_norm == pytest.approx(b.sup_norm, rel=1e-6)
 
 
+def test_complex_map_on_a_side_is_its_real_and_imaginary_part():
+    given = PeriodicMap([[0.0, 0.5, 0.1], [0.0, -0.5j, 0.0]])
+    function = PeriodicMap(lambda t: np.exp(1j * t) + 0.2 * np.cos(2 * t))
+    two = Side.of(given), Side.of(function)
+    assert two[0].lipschitz == pytest.approx(two[1].lipschitz, rel=1e-6)
+    assert two[0].sup_norm == pytest.approx(two[1].sup_norm, rel=1e-6)
+    assert two[0].width == two[1].width == 2
+    assert two[0].real
+    assert two[1].real
+    turned = Side.of(PeriodicMap(lambda t: np.exp(1j * t)), minus=CosSin())
+    assert turned.sup_norm < 1e-6
+    real_pair = Side.of(PeriodicMap(lambda t: np.cos(t) + 0.2 * np.cos(2 * t)).draw(CosSin(), np.random.default_rng(0)))
+    assert real_pair.width == 2
+
+
 def test_random_rounding_has_a_size_but_no_smoothness():
-    assert Side.of(Stochastic(2)) == Side(math.inf)
+    assert Side.of(Stochastic(2)) == Side(math.inf, width=1)
     assert Side.of(Stochastic(2).draw(CosSin(), np.random.default_rng(0))).sup_norm == pytest.approx(np.sqrt(2))
 
 
@@ -161,8 +176,8 @@ def test_sides_refuse_bad_arguments():
         Side.of(CosSin(), minus=Cosine())
     with pytest.raises(ParameterError, match="difference must be"):
         Side.of([1, -1], minus="cosine")
-    with pytest.raises(ParameterError, match="feature_map must be"):
-        Side.of(Phase(2))
+    with pytest.raises(ParameterError, match="first harmonic"):
+        Side.of(PeriodicMap(lambda t: np.cos(2 * t)))
 
 
 def test_measure_bound_of_a_symmetric_kernel_counts_one_block():

@@ -436,6 +436,8 @@ def test_explanation_says_what_is_guaranteed():
         (("cosine", "cosine", Ball(3)), {}),
         (("cosine", "cosine", Ball(3), "rbf"), {}),
         (("cosine", "cosine", 3), {}),
+        (("cosine", "cos_sin"), {}),
+        ((CosSin(), LloydMax(1)), {}),
         (("cosine", "cosine"), {"scale": 0.0}),
         (("cosine", "cosine"), {"of": "angle"}),
         (("cosine", "cosine"), {"form": "best"}),

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
+from lowtide.errors import ParameterError
 from lowtide.kernels import MeasureKernel
-from lowtide.maps import Cosine, FeatureMap
-from lowtide.quantizers import DrawnPeriodic, PhaseSteps, Quantizer
+from lowtide.maps import Cosine, CosSin, FeatureMap
+from lowtide.quantizers import DrawnPeriodic, DrawnQuantizer, PhaseSteps, Quantizer
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Any]
@@ -36,17 +37,18 @@ _JUMP = 1e-9  # of the largest value
 
 
 class _Constants(NamedTuple):
-    """The mean Lipschitz constant of a map, a bound on it, a bound on |f|, and whether f is real."""
+    """The mean Lipschitz constant of a map, a bound on it, a bound on |f|, whether f is real, values a frequency."""
 
     lipschitz: float
     bound: float
     sup_norm: float
     real: bool = True
+    width: int = 1
 
 
 _NAMED: dict[str, tuple[_Constants, Function]] = {
     "cosine": (_Constants(_COSINE, _COSINE, 1.0), np.cos),
-    "cos_sin": (_Constants(1.0, 1.0, 1.0), lambda t: np.stack([np.cos(t), np.sin(t)])),
+    "cos_sin": (_Constants(1.0, 1.0, 1.0, width=2), lambda t: np.stack([np.cos(t), np.sin(t)])),
     "exponential": (_Constants(1.0, 1.0, 1.0, real=False), lambda t: np.exp(1j * t)),
     "square_wave": (_Constants(4 / math.pi, 4 / math.pi, 1.0), lambda t: np.where(np.cos(t) >= 0, 1.0, -1.0)),
 }
@@ -67,13 +69,15 @@ class Side:
         Whether products with f are real numbers, or only their real part is used.
     printed_lipschitz : float, optional
         L_f as the paper has it, where that differs: 1 for the cosine.
+    width : int, optional
+        Values a frequency, where they are known: only sides of one width can meet.
 
     Examples
     --------
     >>> from lowtide.quantizers import LloydMax
     >>> from lowtide.theory import Side
     >>> Side.of("exponential")
-    Side(lipschitz=1.0, sup_norm=1.0, real=False, printed_lipschitz=None)
+    Side(lipschitz=1.0, sup_norm=1.0, real=False, printed_lipschitz=None, width=1)
     >>> one_bit = Side.of(LloydMax(1))                  # the levels -pi/4 and pi/4
     >>> round(one_bit.lipschitz, 12), round(one_bit.sup_norm, 6)
     (1.0, 0.785398)
@@ -83,6 +87,7 @@ class Side:
     sup_norm: float = 1.0
     real: bool = True
     printed_lipschitz: float | None = None
+    width: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse constants that no map has."""
@@ -98,12 +103,12 @@ class Side:
         if minus is not None:
             f, g = _function(side), _function(minus)
             found = _measured(lambda t: _difference(f(t), g(t)))
-            return cls(found.bound, found.sup_norm, found.real)
+            return cls(found.bound, found.sup_norm, found.real, None, found.width)
         if isinstance(side, Side):
             return side
         found = _constants(side)
         printed = 1.0 if found.lipschitz == _COSINE else None
-        return cls(found.bound, found.sup_norm, found.real, printed)
+        return cls(found.bound, found.sup_norm, found.real, printed, found.width)
 
 
 @overload
@@ -124,7 +129,7 @@ def mean_lipschitz(function: Any, *, order: int = 1, return_bound: bool = False)
         cos t, sin t), 1, or "square_wave", 4/pi. The values of a piecewise-constant map in the order of the phase, (n,)
         real or complex, the last one followed by the first: the sum of the jumps over pi. A callable that takes phases
         in radians, (n,), to values (n,) or (w, n), real or complex. Or a side: a map, a quantizer drawn for one, or a
-        quantizer, drawn here for the cosine; then in the units of its codebook.
+        quantizer, drawn here for the cosine (for the pair, where it needs that); then in the units of its codebook.
     order : int, default=1
         k, not 0: the constant of f(k t), |k| times that of f.
     return_bound : bool, default=False
@@ -267,14 +272,14 @@ def _constants(side: Any) -> _Constants:
         return _NAMED[check_option("mean_lipschitz", "function", side, tuple(_NAMED))][0]
     if isinstance(side, FeatureMap):
         wave = np.exp(2j * math.pi * np.array(side.shifts))
-        long, short = np.linalg.svd(np.stack([wave.real, wave.imag]), compute_uv=False).tolist() + [0.0] * (
-            len(wave) < 2
-        )
+        axes = np.linalg.svd(np.stack([wave.real, wave.imag]), compute_uv=False)  # of the ellipse that it runs on
+        long, short = float(axes[0]), float(axes[1:].sum())
         if short < 1e-12 * long:  # a line, passed as a cosine
-            return _Constants(long * _COSINE, long * _COSINE, long)
-        return _Constants(long, long, long) if long - short < 1e-12 * long else _measured(_function(side))
+            return _Constants(long * _COSINE, long * _COSINE, long, width=len(wave))
+        circle = long - short < 1e-12 * long
+        return _Constants(long, long, long, width=len(wave)) if circle else _measured(_function(side))
     if isinstance(side, Quantizer):
-        return _constants(side.draw(Cosine(), np.random.default_rng(0)))
+        return _constants(_drawn(side))
     if isinstance(side, PhaseSteps):
         breaks = np.unique(np.concatenate([step.breaks for step in side.components]))
         middles = (breaks + np.append(breaks[1:], breaks[0] + 1.0)) / 2
@@ -283,7 +288,7 @@ def _constants(side: Any) -> _Constants:
         return _measured(_function(side))
     if getattr(side, "codebook", None) is not None:  # levels that are no function of the phase: rounded at random
         largest = float(np.max(np.abs(side.codebook))) * math.sqrt(len(side.shifts))
-        return _Constants(math.inf, math.inf, largest)
+        return _Constants(math.inf, math.inf, largest, width=len(side.shifts))
     try:
         values = np.asarray(side)
         valid = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
@@ -299,7 +304,7 @@ def _steps(values: NDArray[Any]) -> _Constants:
     """Return the constants of the piecewise-constant map with these values (w, n) in the order of the phase."""
     variation = float(np.linalg.norm(np.diff(values, axis=1, append=values[:, :1]), axis=0).sum())
     largest = float(np.linalg.norm(values, axis=0).max()) or 1.0
-    return _Constants(variation / math.pi, variation / math.pi, largest, not np.iscomplexobj(values))
+    return _Constants(variation / math.pi, variation / math.pi, largest, not np.iscomplexobj(values), len(values))
 
 
 def _function(side: Any) -> Function:
@@ -307,21 +312,38 @@ def _function(side: Any) -> Function:
     if isinstance(side, str):
         return _NAMED[check_option("Side", "side", side, tuple(_NAMED))][1]
     if isinstance(side, Quantizer):
-        side = side.draw(Cosine(), np.random.default_rng(0))
+        side = _drawn(side)
     if isinstance(side, FeatureMap):
         shifts = 2 * math.pi * np.array(side.shifts)[:, None]
         return lambda t: np.cos(t + shifts)
     if isinstance(side, PhaseSteps):
         return lambda t: np.stack([step.at(t / (2 * math.pi)) for step in side.components])
     if isinstance(side, DrawnPeriodic):
-        turn, scale = 2 * math.pi * side.shift, side.scale
-        if callable(side.source.f):
-            return lambda t: np.asarray(side.source.f(np.remainder(t + turn, 2 * math.pi))) / scale
-        # The constant counts for neither smoothness nor, in the class of the paper, size; but it is part of the map.
-        return lambda t: side.series[0].real + 2 * np.real(np.polyval(side.series[:0:-1], z := np.exp(1j * t)) * z)
+        return lambda t: _periodic_values(side, t)
     if callable(side):
         return side
     raise fail("Side", "a difference must be one of names, maps, quantizers of the phase and functions", side)
+
+
+def _drawn(quantizer: Quantizer) -> DrawnQuantizer:
+    """Return a quantizer drawn for the cosine, or for the pair of cosine and sine where it needs both."""
+    try:
+        return quantizer.draw(Cosine(), np.random.default_rng(0))
+    except ParameterError:
+        return quantizer.draw(CosSin(), np.random.default_rng(0))
+
+
+def _periodic_values(side: DrawnPeriodic, t: Floats) -> Floats:
+    """Return the components (w, n) of a continuous map; a complex one has its real and imaginary part."""
+    phases = t + 2 * math.pi * side.turns[:, None]
+    if callable(side.source.f):
+        values = np.stack([np.asarray(side.source.f(np.remainder(phase, 2 * math.pi))) for phase in phases])
+        parts = np.concatenate([values.real, values.imag]) if np.iscomplexobj(values) else values
+    else:
+        z = np.exp(1j * np.broadcast_to(phases, (max(len(phases), len(side.rows)), t.size)))
+        rows = np.broadcast_to(side.rows, (len(z), side.rows.shape[1]))
+        parts = np.stack([row[0].real + 2 * np.real(np.polyval(row[:0:-1], w) * w) for row, w in zip(rows, z)])
+    return np.asarray(parts / side.scale)
 
 
 def _difference(left: Any, right: Any) -> NDArray[Any]:
@@ -339,6 +361,7 @@ def _measured(function: Function) -> _Constants:
         np.arange(n, dtype=np.float64) + 0.382
     )  # off the round phases, where a jump would be met exactly
     F, real = _sampled(function, t)
+    width = len(F) if real else len(F) // 2
     after = np.roll(F, -1, axis=1)
     before_jump, after_jump = _steepest(function, t, F, after, cell)
     rise, jump = _norm(after - F), _norm(after_jump - before_jump)
@@ -368,7 +391,7 @@ def _measured(function: Function) -> _Constants:
     by_slope = np.arange(1, n // 2 + 2) * cell * slope_variation / (4 * math.pi)
     by_slope += (jump_variation + smooth_variation / 2) / math.pi
     bound = float(np.max(np.minimum(np.minimum(by_grid, by_slope), variation / math.pi)))
-    return _Constants(min(value, bound), bound, float(ends.max()) + hidden, real)
+    return _Constants(min(value, bound), bound, float(ends.max()) + hidden, real, width)
 
 
 def _sampled(function: Function, t: Floats) -> tuple[Floats, bool]:

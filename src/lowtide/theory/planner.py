@@ -398,6 +398,10 @@ class Guarantee:
     def _scheme(self) -> _Scheme:
         """The maps brought to sup-norm 1."""
         f, g = Side.of(self.left), Side.of(self.right)
+        if None not in (f.width, g.width) and f.width != g.width:
+            raise fail(
+                "Guarantee", "left and right must be sides of one width", (f.width, g.width), "Use one feature map."
+            )
         printed = self.form == "printed"
         L_f, L_g = (s.printed_lipschitz or s.lipschitz if printed else s.lipschitz for s in (f, g))
         if self.of == "kernel":
