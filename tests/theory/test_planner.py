@@ -107,6 +107,15 @@ def test_objects_stand_for_names():
     )
 
 
+def test_sides_may_be_quantizers_of_different_bits():
+    mixed = plan_features(0.05, sides=(LloydMax(1), LloydMax(4)))
+    same_bits = [plan_features(0.05, bits=b, sides=("codes", "codes")) for b in (1, 4)]
+    assert same_bits[1].n_components < mixed.n_components < same_bits[0].n_components
+    assert mixed.bits_per_item == mixed.n_components
+    assert plan_features(0.05, sides=(LloydMax(4), "codes")).bits_per_item == 4 * mixed.n_components
+    assert plan_features(0.05, sides=("full", LloydMax(2))) == plan_features(0.05, bits=2)
+
+
 def test_bessel_kernel_needs_its_dimension():
     with pytest.raises(ParameterError, match="n_features must be given"):
         features_needed(0.05, kernel=Bessel())
@@ -425,6 +434,9 @@ def test_explanation_says_what_is_guaranteed():
     text = bound.explain(0.1, 0.01)
     for part in ("within 0.1", "0.99", "Ball(dimension=5, radius=1.0)", "1,041,374", "corrected", "balls of radius"):
         assert part in text
+    assert repr(bound).startswith("Guarantee('square_wave', 'cosine', Ball(dimension=5, radius=1.0), Gaussian(")
+    drawn = LloydMax(4).draw(Cosine(), np.random.default_rng(0))
+    assert len(repr(Guarantee(drawn, np.cos))) < 120
     assert "one fixed pair" in Guarantee("cosine", "cosine").explain(0.1)
     assert "squared distance" in Guarantee("cosine", "cosine", of="distance").explain(0.1)
 
@@ -453,6 +465,9 @@ def test_guarantees_refuse_bad_errors_and_failures(error, failure):
     bound = Guarantee("cosine", "cosine")
     with pytest.raises(ParameterError, match="must be"):
         bound.features(error, failure)
+    for call in (lambda: bound.failure(0.1, -1), lambda: bound.failure(0.1, math.nan), lambda: bound.error(0)):
+        with pytest.raises(ParameterError, match="must be"):
+            call()
 
 
 def test_sides_of_a_quantizer_have_the_mean_of_their_pair():

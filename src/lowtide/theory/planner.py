@@ -21,6 +21,7 @@ from lowtide._checks import check_integer, check_interval, check_option, check_p
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name
+from lowtide.spec import Spec
 from lowtide.theory.bounds import Side
 from lowtide.theory.pairs import Curve, PairMoments, kernel_reach
 from lowtide.theory.signals import FiniteSet, SignalSet
@@ -86,7 +87,7 @@ def plan_features(
     bits: int | None = 1,
     feature_map: str | FeatureMap = "cos_sin",
     quantizer: str | Quantizer = "lloyd_max",
-    sides: tuple[str, str] = ("codes", "full"),
+    sides: tuple[str | Quantizer, str | Quantizer] = ("codes", "full"),
     confidence: float = 0.95,
     n_features: int | None = None,
     guarantee: str | None = None,
@@ -113,9 +114,9 @@ def plan_features(
         "cos_sin" or "cosine".
     quantizer : str or Quantizer, default "lloyd_max"
         "lloyd_max", "phase", "stochastic", "uniform", or an object, whose own bits then count.
-    sides : (str, str), default ("codes", "full")
-        What stands left and right. Codes against codes is not unbiased: the error is then around
-        `expected_kernel`, on its own scale (pi^2/8 at x = y for one bit).
+    sides : (str or Quantizer, str or Quantizer), default ("codes", "full")
+        What stands left and right: "codes" of `quantizer` and `bits`, "full", or another quantizer. Two coded sides are
+        not unbiased: the error is then around `expected_kernel`, on its own scale (pi^2/8 at x = y for one bit).
     confidence : float, default 0.95
         Two-sided, inside (0, 1).
     n_features : int, optional
@@ -133,7 +134,7 @@ def plan_features(
     n_frequencies : int
         Independent frequencies behind them.
     bits_per_item : int
-        Bits of the coded side of one row (of the full side, 32 a component, when no side is coded).
+        Bits of one row of the coded side, the left one of two (of the full side, 32 a component, when none is coded).
     standard_error : float
         Of one kernel entry, at `distance`, with so many frequencies.
     distance : float
@@ -154,8 +155,6 @@ def plan_features(
     owner = "features_needed"
     error = check_positive(owner, "error", error)
     confidence = check_interval(owner, "confidence", confidence, 1e-12, 1 - 1e-12)
-    for side in sides:
-        check_option(owner, "each of sides", side, ("full", "codes"))
     kernel = KERNELS.of(Kernel)[kernel]() if isinstance(kernel, str) else kernel
     _check_guarantee(guarantee, signals, kappa, distance)
     if n_features is None and signals is not None and not isinstance(signals, FiniteSet):
@@ -164,24 +163,32 @@ def plan_features(
         raise fail(owner, f"n_features must be given for {kernel!r}", n_features)
     dim = 1 if n_features is None else check_integer(owner, "n_features", n_features, low=1)
     chosen_map = FEATURE_MAPS[feature_map]() if isinstance(feature_map, str) else feature_map
-    moments, bits_per_frequency = {"full": chosen_map.moments()}, 32 * chosen_map.width
-    moments["codes"] = moments["full"]
-    maps: dict[str, FeatureMap | DrawnQuantizer] = {"full": chosen_map, "codes": chosen_map}
+    coded: FeatureMap | DrawnQuantizer = chosen_map
     if bits is not None:
         spec = quantizer_by_name(quantizer, bits) if isinstance(quantizer, str) else quantizer
-        drawn = spec.draw(chosen_map, np.random.default_rng(0))
-        moments["codes"], maps["codes"] = drawn.moments(), drawn
-        if drawn.bits is not None and "codes" in sides:
-            bits_per_frequency = len(drawn.shifts) * drawn.bits
-    pair = PairMoments(*(moments[side] for side in sides))
+        coded = spec.draw(chosen_map, np.random.default_rng(0))
+    left, right = (_side(side, chosen_map, coded) for side in sides)
+    pair = PairMoments(left.moments(), right.moments())
+    level_bits = (
+        len(side.shifts) * side.bits for side in (left, right) if not isinstance(side, FeatureMap) and side.bits
+    )
+    bits_per_frequency = next(level_bits, 32 * chosen_map.width)
     variance, where = _variance(pair, kernel, dim, kappa, distance)
     if guarantee is None:
         count = variance * (float(ndtri((1 + confidence) / 2)) / error) ** 2
     else:
-        bound = Guarantee(maps[sides[0]], maps[sides[1]], signals, kernel, scale=pair.scale)
+        bound = Guarantee(left, right, signals, kernel, scale=pair.scale)
         count = bound.features(error, 1 - confidence)
     p = max(1, math.ceil(count * (1 - 1e-12)))
     return FeaturePlan(chosen_map.width * p, p, p * bits_per_frequency, math.sqrt(variance / p), where)
+
+
+def _side(side: str | Quantizer, full: FeatureMap, coded: FeatureMap | DrawnQuantizer) -> FeatureMap | DrawnQuantizer:
+    """Return the map of a side given by name, or of a quantizer."""
+    if isinstance(side, Quantizer):
+        return side.draw(full, np.random.default_rng(0))
+    name = check_option("features_needed", "each of sides that is no quantizer", side, ("full", "codes"))
+    return full if name == "full" else coded
 
 
 def _check_guarantee(
@@ -244,7 +251,7 @@ class _Scheme(NamedTuple):
     real: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Guarantee:
     """Bound how far an estimate can be off, but for a small probability: two sides times a set of signals.
 
@@ -315,6 +322,10 @@ class Guarantee:
             raise fail("Guarantee", "signals must be a set such as Ball(5) or FiniteSet(1000)", self.signals)
         _ = self._scheme
 
+    def __repr__(self) -> str:
+        settings = f"scale={self.scale:g}, of={self.of!r}, form={self.form!r}"
+        return f"Guarantee({_name(self.left)}, {_name(self.right)}, {self.signals}, {self.kernel}, {settings})"
+
     @classmethod
     def between(cls, first: Any, second: Any, other: Any, *args: Any, **settings: Any) -> Self:
         """Return the guarantee that <z_first, z_other> and <z_second, z_other>, of one kernel, are near each other.
@@ -344,6 +355,7 @@ class Guarantee:
     def failure(self, error: float, n_frequencies: float) -> float:
         """Return the probability that bounds a larger error, 1 where the bound says nothing."""
         eps = check_positive("Guarantee", "error", error) / self._scheme.unit
+        check_interval("Guarantee", "n_frequencies", n_frequencies, 0.0, math.inf)
         if not self._pairs and self.form == "sharp":
             H, times = self._entropies(eps), self._scheme.times
             # ln delta falls with the count; below e^-700 there is no number.
@@ -366,12 +378,13 @@ class Guarantee:
         """Return in words what is guaranteed, how many frequencies it takes, and what makes up that number."""
         where = "for one fixed pair" if self.signals is None else f"for all pairs of {self.signals!r}"
         what = "kernel" if self.of == "kernel" else "squared distance"
+        sides = f"{_name(self.left)} and {_name(self.right)}, times {self.scale:g},"
         words = [
-            f"The {what} estimate from {self.left!r} and {self.right!r}, times {self.scale:g}, is within {error:g} of "
-            f"its mean {where}, with probability {1 - failure:g} at least,",
-            f"with {math.ceil(self.features(error, failure)):,} independent frequencies ({self.form} bound).",
+            f"The {what} estimate from {sides} is within {error:g} of its mean {where},",
+            f"with probability {1 - failure:g} at least, from {math.ceil(self.features(error, failure)):,} independent "
+            f"frequencies on ({self.form} bound).",
         ]
-        if not self._pairs:
+        if not self._pairs and self.form != "sharp":
             share = error / self._scheme.unit / 4
             eta = share / max(self._scheme.smoothness, 1e-300)
             words.append(f"e^{self._entropy(share):.1f} balls of radius {eta:.3g} cover the set.")
@@ -460,6 +473,13 @@ class Guarantee:
         a, b = (2, 2) if self._scheme.real else (4, 4)
         within, centers = np.sqrt(2 * (H + math.log(4 / delta))), np.sqrt(b * (2 * H + math.log(2 * a / delta)))
         return float(np.min(((2 * within + centers) / ((1 - _SHARES) * eps)) ** 2))
+
+
+def _name(side: Any) -> str:
+    """Return a side in a word or a line; drawn quantizers hold arrays, and functions print where they are."""
+    if isinstance(side, (str, Spec, Side)):
+        return repr(side)
+    return getattr(side, "__name__", type(side).__name__)
 
 
 def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
