@@ -140,7 +140,7 @@ PAIRS = [
     ("1 bit against 4 bits", ONE_BIT, ANY, (LloydMax(1), LloydMax(4))),
     ("1 bit against 4 bits, Codes", ONE_BIT, ANY, (LloydMax(1), LloydMax(4))),
     ("2 bits against 3-bit phases, Codes", ONE_BIT, ANY, (LloydMax(2), Phase(3))),
-    ("8 bits against 1 bit, haar, Codes", BESSEL, WAVES, (LloydMax(8), LloydMax(1))),
+    ("8 bits against 1 bit, orthogonal, Codes", ONE_BIT_PHASES, rows("typical", 16), (LloydMax(8), LloydMax(1))),
     ("rounded against rounded of other bits", ONE_BIT, rows("equal", 16), (Stochastic(1), Stochastic(3))),
     ("square wave against triangle wave", COSINES, ANY, (PeriodicMap(square), PeriodicMap(triangle))),
     ("modulo sensing against the cosine", COSINES, ANY, (Modulo(4), "full")),

@@ -13,6 +13,7 @@ from lowtide.quantizers import LloydMax, PeriodicMap, Phase, Stochastic
 from lowtide.theory import (
     Ball,
     Box,
+    DistanceMap,
     Entropy,
     FiniteSet,
     Guarantee,
@@ -21,7 +22,6 @@ from lowtide.theory import (
     Side,
     SparseSet,
     UnionOfSubspaces,
-    distance_map,
     features_needed,
     kappa_qq,
     plan_features,
@@ -236,7 +236,7 @@ def test_measured_distances_stay_within_corollary_2():
     phases = np.einsum("nd,rdm->rnm", X, rng.standard_normal((n_draws, 2, n)))
     phases += rng.uniform(0, 2 * np.pi, (n_draws, 1, n))
     squared = ((sign_cos(phases)[:, :, None] - np.cos(phases)[:, None]) ** 2).mean(axis=-1)
-    mean = distance_map("q_cos", Gaussian(), np.linalg.norm(X[:, None] - X[None], axis=-1), 2)
+    mean = DistanceMap("q_cos", Gaussian(), 2)(np.linalg.norm(X[:, None] - X[None], axis=-1))
     assert np.mean(np.abs(squared - mean).max(axis=(1, 2)) > error) <= 0.3
 
 

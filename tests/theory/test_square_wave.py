@@ -7,8 +7,8 @@ import pytest
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
 from lowtide.maps import Cosine, Moments
 from lowtide.theory import (
+    DistanceMap,
     PairMoments,
-    distance_map,
     gamma_q_cos_inverse_gaussian,
     gamma_q_cos_inverse_slope,
     kappa_qq,
@@ -96,14 +96,14 @@ def square_wave():
 def test_named_maps_are_the_general_one(kernel):
     q, cosine = square_wave(), Cosine().moments()
     for left, right, named in ((q, cosine, "q_cos"), (cosine, cosine, "cos_cos"), (q, q, "q_q")):
-        general = distance_map(PairMoments(left, right), kernel, S, 2)
-        np.testing.assert_allclose(general, distance_map(named, kernel, S, 2), rtol=0, atol=1e-12)
+        general = DistanceMap(PairMoments(left, right), kernel, 2)(S)
+        np.testing.assert_allclose(general, DistanceMap(named, kernel, 2)(S), rtol=0, atol=1e-12)
 
 
 def test_bias_at_zero_is_the_distance_of_the_maps():
     t = (np.arange(1 << 14) + 0.5) * 2 * np.pi / (1 << 14)
     brute = np.mean((np.sign(np.cos(t)) - np.cos(t)) ** 2)
-    assert abs(float(distance_map("q_cos", Gaussian(), 0.0, 1)) - brute) < 1e-6
+    assert abs(float(DistanceMap("q_cos", Gaussian(), 1)(0.0)) - brute) < 1e-6
 
 
 def test_simulated_embedding_distance_has_the_stated_mean():
@@ -111,13 +111,13 @@ def test_simulated_embedding_distance_has_the_stated_mean():
     rng = np.random.default_rng(0)
     u = rng.uniform(0, 2 * np.pi, n)
     squared = (np.sign(np.cos(u + s * rng.standard_normal(n))) - np.cos(u)) ** 2
-    assert abs(squared.mean() - float(distance_map("q_cos", Gaussian(), s, 1))) < 4.5 * squared.std() / np.sqrt(n)
+    assert abs(squared.mean() - float(DistanceMap("q_cos", Gaussian(), 1)(s))) < 4.5 * squared.std() / np.sqrt(n)
 
 
 @pytest.mark.parametrize("bandwidth", [0.2, 1.0, 7.0])
 def test_inverse_undoes_the_map(bandwidth):
     s = bandwidth * np.array([0.0, 1e-3, 0.5, 2.0, 4.0])
-    y = distance_map("q_cos", Gaussian(bandwidth), s, 1)
+    y = DistanceMap("q_cos", Gaussian(bandwidth), 1)(s)
     # Rounding of y of 2e-16 is magnified by the slope, and by a square root at 0.
     tolerance = 1e-7 * bandwidth
     np.testing.assert_allclose(gamma_q_cos_inverse_gaussian(y, bandwidth), s, rtol=1e-9, atol=tolerance)
@@ -131,7 +131,32 @@ def test_inverse_clips_what_no_distance_gives():
 
 def test_slope_is_the_derivative_of_the_inverse():
     s, h = np.array([0.4, 1.0, 2.0]), 1e-6
-    y = distance_map("q_cos", Gaussian(), s, 1)
+    y = DistanceMap("q_cos", Gaussian(), 1)(s)
     central = (gamma_q_cos_inverse_gaussian(y + h) - gamma_q_cos_inverse_gaussian(y - h)) / (2 * h)
     np.testing.assert_allclose(gamma_q_cos_inverse_slope(s), central, rtol=1e-7)
     np.testing.assert_allclose(gamma_q_cos_inverse_slope(3 * s, 3.0), 3 * central, rtol=1e-7)
+
+
+@pytest.mark.parametrize("pair", ["q_cos", "cos_cos", "q_q"])
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(1.0)], ids=repr)
+def test_a_distance_map_is_read_back_on_its_first_branch(pair, kernel):
+    gamma, s = DistanceMap(pair, kernel, 3, scale=2.0), np.array([0.1, 0.7, 2.0])
+    np.testing.assert_allclose(gamma.inverse(gamma(s)), s, rtol=1e-5)
+    assert gamma.inverse(gamma.bias - 1e-3) == 0.0
+    assert np.isnan(gamma.inverse(10.0))
+    assert gamma.reach == gamma.safe == np.inf
+
+
+def test_the_error_of_a_distance_reaches_both_ends():
+    gamma, s, eps = DistanceMap("q_cos", Gaussian(), 3), np.array([0.5, 1.5]), 1e-3
+    y = gamma(s)
+    first_order = eps * np.pi / (4 * s) * np.exp(s**2 / 2)
+    np.testing.assert_allclose(gamma.inverse_error(y, eps), first_order, rtol=0.02)
+    assert gamma.inverse_error(1.499, 0.01) == np.inf
+
+
+def test_an_oscillating_kernel_has_a_first_branch_only():
+    gamma = DistanceMap("cos_cos", Bessel(1.0), 2)  # 1 - J_0
+    assert gamma.reach == pytest.approx(3.8317, abs=1e-3)
+    assert gamma.safe == pytest.approx(1 - 0.30012, abs=1e-3)  # the second maximum of J_0
+    assert gamma.inverse_error(0.6, 0.01) < np.inf == gamma.inverse_error(1.2, 0.01)

@@ -54,6 +54,7 @@ _HAND_OUT = "an encoder that its method side hands out"
 class DrawnFourier(DrawnEncoder):
     """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
 
+    kernel: Any
     quantizer_spec: Quantizer | None
     quantizer: DrawnQuantizer | None
     feature_map: FeatureMap

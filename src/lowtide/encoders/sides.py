@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, fail
+from lowtide.codes import Codes
 from lowtide.encoders.encoder import Encoder
+from lowtide.kernels import Kernel
 from lowtide.maps import N_HARMONICS
 from lowtide.quantizers import PeriodicMap, Quantizer, quantizer_by_name
+from lowtide.theory import DistanceMap, PairMoments
 
 if TYPE_CHECKING:
     from lowtide.encoders.random_features import DrawnFourier
@@ -111,3 +115,51 @@ class FourierEncoder(Encoder):
         rows = np.zeros((len(F), order + 1), dtype=complex)
         rows[:, order] = F * len(F) / (4.0 * np.sum(np.abs(F) ** 2))
         return self.side(PeriodicMap(rows if len(F) == 2 else rows[0], aligned=False))
+
+    def distance_map(self, sides: tuple[Any, Any] = ("codes", "codes")) -> DistanceMap:
+        """Return the map from the distance of two rows to the mean of their `feature_distances`, with its inverse.
+
+        Parameters
+        ----------
+        sides : as in `kernel_estimate`
+        """
+        check_is_fitted(self)
+        drawn = self.drawn_
+        left, right = drawn.rules_of((self._side(sides[0], False), self._side(sides[1], False)))
+        if not isinstance(drawn.kernel, Kernel):
+            raise fail(drawn.kind, "distances need a symmetric kernel", type(drawn.kernel).__name__)
+        pair = PairMoments(left.moments(), right.moments())
+        return DistanceMap(pair, drawn.kernel, drawn.n_features, pair.scale)
+
+    def feature_distances(
+        self, X: Any, Y: Any = None, *, sides: tuple[Any, Any] = ("codes", "codes")
+    ) -> NDArray[np.float32]:
+        """Return the squared distances of the features of two sides, |f(x)|^2 + |g(y)|^2 - 2 f(x) . g(y).
+
+        Parameters
+        ----------
+        X, Y : array, CSR matrix, data frame or Codes; Y defaults to X
+        sides : as in `kernel_estimate`
+
+        Returns
+        -------
+        ndarray of float32, shape (n, n_y)
+            Its mean is `distance_map(sides)` of the rows' distance, whose inverse reads it back.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import lowtide as lt
+        >>> X = np.random.default_rng(0).standard_normal((5, 8))
+        >>> enc = lt.RandomFeatures(gamma=0.05, n_components=16384, random_state=0).fit(X)
+        >>> read = enc.distance_map(("codes", "full")).inverse(enc.feature_distances(X, sides=("codes", "full")))
+        >>> bool(np.abs(read[0, 1] - np.linalg.norm(X[0] - X[1])) < 0.3)
+        True
+        """
+        X, Y, sides = self._operands(X, Y, sides)
+        left = X if isinstance(X, Codes) else self.drawn_.left(X, sides[0])
+        right = Y if isinstance(Y, Codes) else self.drawn_.right(Y, sides[1])
+        lengths = [np.sum(np.asarray(side, dtype=np.float64) ** 2, axis=1) for side in (left, right)]
+        return np.maximum(lengths[0][:, None] + lengths[1] - 2.0 * self.drawn_.product(left, right), 0.0).astype(
+            np.float32
+        )

@@ -138,7 +138,7 @@ class StepFunction:
         out[0] = np.sum(self.values * (ends - self.breaks))
         # k = 64 q + r: exponentials of q and of r alone, and a matrix product in place of one of each k.
         coarse = np.exp(-2j * math.pi * np.outer(np.arange(0, n_harmonics + 1, 64), self.breaks))
-        fine = np.exp(-2j * math.pi * np.outer(np.arange(64), self.breaks))
+        fine = np.exp(-2j * math.pi * np.outer(np.arange(min(64, n_harmonics + 1)), self.breaks))
         out[1:] = ((coarse * jumps) @ fine.T).ravel()[1 : n_harmonics + 1] / (2j * math.pi * k)
         return out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -167,15 +168,7 @@ class PeriodicMap(Quantizer):
     def coefficients(self) -> NDArray[np.complex128]:
         """Return F_0 .. F_2048, or those that were given; of a complex f, two rows: of real and of imaginary part."""
         given = _given(self.f)
-        if given is not None:
-            return given
-        steps = self._steps()
-        if steps is None:
-            return _coefficients(self._at(_MIDDLES), N_HARMONICS)
-        values = steps.values
-        parts = (values.real, values.imag) if np.iscomplexobj(values) else (values,)
-        kept = np.stack([StepFunction(steps.breaks, part).coefficients(N_HARMONICS) for part in parts])
-        return kept if len(kept) == 2 else kept[0]
+        return self._looked_at[1] if given is None else given
 
     def draw(self, feature_map: FeatureMap, rng: np.random.Generator) -> DrawnQuantizer:
         """Return packed steps for a piecewise-constant map, a float map otherwise; nothing is random."""
@@ -187,10 +180,18 @@ class PeriodicMap(Quantizer):
         turn, scale = (0.0, 1.0) if not self.aligned else _alignment(complex(first), rows, "PeriodicMap")
         # A complex map has both components of itself; a real one has a shift of the feature map for each.
         shifts = turn + np.array([0.0] if len(rows) > 1 else feature_map.shifts)
-        steps = self._steps() if callable(self.f) else None
+        steps = self._looked_at[0] if callable(self.f) else None
         if steps is not None:
             return _pack_steps(steps, shifts, scale)
         return DrawnPeriodic(self, shifts, scale, rows)
+
+    @property
+    def _looked_at(self) -> tuple[StepFunction | None, NDArray[np.complex128]]:
+        """The steps and the coefficients of a callable, found once where it can be remembered."""
+        try:
+            return _remembered(self.f)
+        except TypeError:  # not hashable
+            return _look_at(self)
 
     def _at(self, turns: NDArray[np.float64]) -> NDArray[Any]:
         """Evaluate f at phases in turns, (...) or of a complex f (2, ...), and refuse what is not finite."""
@@ -258,6 +259,21 @@ class Modulo(Quantizer):
         rows = steps.coefficients(1)[None]
         turn, scale = _alignment(complex(rows[0, 1]), rows, "Modulo") if self.aligned else (0.0, 1.0)
         return _pack_steps(steps, turn + np.array(feature_map.shifts), scale)
+
+
+@lru_cache(maxsize=64)
+def _remembered(f: Function) -> tuple[StepFunction | None, NDArray[np.complex128]]:
+    return _look_at(PeriodicMap(f))
+
+
+def _look_at(periodic: PeriodicMap) -> tuple[StepFunction | None, NDArray[np.complex128]]:
+    """Return the steps of a callable map, None for a continuous one, and its coefficients F_0 .. F_2048."""
+    steps = periodic._steps()
+    if steps is None:
+        return None, _coefficients(periodic._at(_MIDDLES), N_HARMONICS)
+    parts = (steps.values.real, steps.values.imag) if np.iscomplexobj(steps.values) else (steps.values,)
+    kept = np.stack([StepFunction(steps.breaks, part).coefficients(N_HARMONICS) for part in parts])
+    return steps, kept if len(kept) == 2 else kept[0]
 
 
 def _alignment(first: complex, rows: NDArray[np.complex128], owner: str) -> tuple[float, float]:
@@ -366,7 +382,7 @@ class DrawnPeriodic:
         phase = turns.astype(np.float64)
         parts = [self.source._at((phase + turn) % 1.0) for turn in self.turns]
         both = np.stack(list(parts[0]) if len(self.rows) == 2 else parts, axis=-1)
-        return (both / self.scale).reshape(len(turns), -1).astype(np.float32)
+        return (both / self.scale).reshape(len(turns), turns.shape[1] * both.shape[-1]).astype(np.float32)
 
     def moments(self, n_harmonics: int = N_HARMONICS) -> Moments:
         """Return the coefficients of the components and of their products."""

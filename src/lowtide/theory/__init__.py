@@ -11,7 +11,7 @@ from lowtide.theory.signals import Ball, Box, Entropy, FiniteSet, LowRank, Signa
 from lowtide.theory.pairs import Curve, HarmonicSeries, PairMoments, kernel_reach
 from lowtide.theory.layouts import covariance, layout_variance
 from lowtide.theory.square_wave import (
-    distance_map, gamma_q_cos_inverse_gaussian, gamma_q_cos_inverse_slope, kappa_qq, triangle_wave, universal_Qk,
+    DistanceMap, gamma_q_cos_inverse_gaussian, gamma_q_cos_inverse_slope, kappa_qq, triangle_wave, universal_Qk,
 )
 from lowtide.theory.variances import (
     block_variance, gap_variance, lloyd_max_table, measure_blocks, measure_variance, phase_F1,
@@ -37,7 +37,7 @@ from lowtide.theory.matching import TernaryMatch, equation_constants, match_mome
 __all__ = [  # noqa: RUF022
     "features_needed", "plan_features", "Guarantee", "Side", "SignalSet", "FiniteSet", "Ball", "Box", "SparseSet",
     "UnionOfSubspaces", "LowRank", "Entropy", "HarmonicSeries", "PairMoments", "kernel_reach", "Curve", "covariance",
-    "layout_variance", "distance_map", "gamma_q_cos_inverse_gaussian", "gamma_q_cos_inverse_slope", "kappa_qq",
+    "layout_variance", "DistanceMap", "gamma_q_cos_inverse_gaussian", "gamma_q_cos_inverse_slope", "kappa_qq",
     "triangle_wave", "universal_Qk", "block_variance", "gap_variance", "lloyd_max_table", "measure_blocks",
     "measure_variance", "phase_F1", "stochastic_codes_variance", "unbiased_variance", "mean_lipschitz", "measure_beta",
     "measure_bound", "kernel_bounds", "orf_chi_variance",

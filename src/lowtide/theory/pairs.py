@@ -328,6 +328,8 @@ class Curve:
     ambiguous : float
         Largest value beyond the first decreasing branch: a value up to it belongs to several distances. Minus infinity
         where the whole curve falls.
+    branch_end : float
+        Distance at which the first decreasing branch ends; infinite where the whole curve falls.
 
     Notes
     -----
@@ -353,6 +355,7 @@ class Curve:
         self._infimum = min(self.limit, float(values[-1])) if whole else float(self._branch_values[-1])
         later = np.append(values[t > self._branch_t[-1]], self.limit)
         self.ambiguous = -np.inf if whole else float(later.max())
+        self.branch_end = np.inf if whole else float(self._branch_t[-1] ** 4)
 
     def __call__(self, distance: ArrayLike) -> Floats:
         """Values at the distances, elementwise; float64 of the same shape."""

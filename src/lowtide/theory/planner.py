@@ -276,7 +276,7 @@ class Guarantee:
         estimates of an encoder; pi/2 for the square wave against the cosine.
     of : {"kernel", "distance"}, default "kernel"
         What is estimated: the expected kernel of the two sides, or the squared distance scale |z_f(x) - z_g(y)|^2,
-        around its mean `distance_map`, which needs three kernels within a quarter of the error each.
+        around its mean, a `DistanceMap`, which needs three kernels within a quarter of the error each.
     form : {"corrected", "printed", "sharp"}, default "corrected"
         The bounds above; those of the paper as printed, whose proofs have gaps; or the proof of the corrected one with
         its four shares of the error chosen best, which takes a third to a seventh of the features.

@@ -8,6 +8,7 @@ For real maps f, g of zero mean, gamma_{f,g}(s) = |f|^2 + |g|^2 - 2 sum_k F_k co
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from scipy.special import spence
 
 from lowtide._checks import check_option, check_positive
 from lowtide.kernels import Gaussian, Kernel, Laplace
-from lowtide.theory.pairs import HarmonicSeries, PairMoments
+from lowtide.theory.pairs import Curve, HarmonicSeries, PairMoments, kernel_reach
 
 Floats = NDArray[np.float64]
 
@@ -120,8 +121,11 @@ def kappa_qq(kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
     return np.where(s <= _LINEAR, linear, series)
 
 
-def distance_map(pair: PairMoments | str, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-    """Return the mean squared distance gamma(s) of two embedded points per frequency.
+class DistanceMap:
+    """Map the distance s of two rows to the mean squared distance gamma(s) of their features, and back.
+
+    With f on the left and g on the right, gamma(s) = |f|^2 + |g|^2 - 2 sum_k F_k conj(G_k) kappa(k s), per frequency.
+    At s = 0 it is |f - g|^2, a bias that is 0 for equal sides only.
 
     Parameters
     ----------
@@ -131,34 +135,88 @@ def distance_map(pair: PairMoments | str, kernel: Kernel, distance: ArrayLike, n
         linear near 0.
     kernel : Kernel
         Any kernel.
-    distance : array-like of float
-        Distances s in X's units.
     n_features : int
         Dimension of X.
+    scale : float, default=1
+        By which all is multiplied: 2/w for features of w columns a frequency as encoders make them.
 
-    Returns
-    -------
-    ndarray of float64, same shape as `distance`
+    Attributes
+    ----------
+    bias : float
+        gamma(0).
+    reach : float
+        The end of the first branch, where gamma stops growing; infinite where it always grows.
+    safe : float
+        Squared distances below this one belong to one distance only; those of a kernel that oscillates come again
+        beyond the first branch.
+
+    References
+    ----------
+    Asymmetric RPF (Schellekens and Jacques), Corollary 2 and section 5; the inverse for any pair is derived.
 
     Examples
     --------
     >>> from lowtide.kernels import Gaussian
     >>> from lowtide.maps import Cosine
-    >>> from lowtide.theory import PairMoments, distance_map
+    >>> from lowtide.theory import DistanceMap, PairMoments
     >>> full = Cosine().moments()
-    >>> float(distance_map(PairMoments(full, full), Gaussian(), 0.7, n_features=3).round(6))
-    0.217295
-    >>> [float(distance_map(name, Gaussian(), 0.7, n_features=3).round(6)) for name in ("q_cos", "cos_cos", "q_q")]
+    >>> gamma = DistanceMap(PairMoments(full, full), Gaussian(), n_features=3)
+    >>> float(gamma(0.7).round(6)), float(gamma.inverse(gamma(0.7)).round(6))
+    (0.217295, 0.7)
+    >>> [float(DistanceMap(name, Gaussian(), n_features=3)(0.7).round(6)) for name in ("q_cos", "cos_cos", "q_q")]
     [0.50343, 0.217295, 0.711126]
     """
-    if isinstance(pair, PairMoments):
-        left, right = (np.einsum("ii->", side.product[..., 0]).real for side in (pair.left, pair.right))
-        return np.asarray(left + right - 2 * pair.mean(kernel, distance, n_features))
-    check_option("distance_map", "pair", pair, ("q_cos", "cos_cos", "q_q"))
-    if pair == "q_q":
-        return np.asarray(2 - 2 * kappa_qq(kernel, distance, n_features))
-    kappa = kernel.radial(distance, n_features)
-    return np.asarray(1.5 - 4 / math.pi * kappa if pair == "q_cos" else 1 - kappa)
+
+    def __init__(self, pair: PairMoments | str, kernel: Kernel, n_features: int, scale: float = 1.0) -> None:
+        if not isinstance(pair, PairMoments):
+            check_option("DistanceMap", "pair", pair, ("q_cos", "cos_cos", "q_q"))
+        self.pair, self.kernel, self.n_features, self.scale = pair, kernel, n_features, scale
+
+    def __call__(self, distance: ArrayLike) -> Floats:
+        """Return gamma at distances s >= 0 in X's units, elementwise."""
+        pair, of = self.pair, (self.kernel, distance, self.n_features)
+        if isinstance(pair, PairMoments):
+            left, right = (np.einsum("ii->", side.product[..., 0]).real for side in (pair.left, pair.right))
+            return np.asarray(self.scale * (left + right - 2 * pair.mean(*of)))
+        if pair == "q_q":
+            return np.asarray(self.scale * (2 - 2 * kappa_qq(*of)))
+        kappa = self.kernel.radial(distance, self.n_features)
+        return np.asarray(self.scale * (1.5 - 4 / math.pi * kappa if pair == "q_cos" else 1 - kappa))
+
+    @cached_property
+    def _falling(self) -> Curve:
+        """-gamma, tabulated."""
+        return Curve(lambda s: -self(s), kernel_reach(self.kernel, self.n_features)[0])
+
+    @property
+    def bias(self) -> float:
+        """gamma(0)."""
+        return float(self(0.0))
+
+    @property
+    def reach(self) -> float:
+        """The end of the first branch."""
+        return self._falling.branch_end
+
+    @property
+    def safe(self) -> float:
+        """The largest squared distance below which all belong to one distance only."""
+        return float("inf") if np.isinf(self._falling.ambiguous) else -self._falling.ambiguous
+
+    def inverse(self, values: ArrayLike) -> Floats:
+        """Return the distances at which gamma first has these values, on its first branch, elementwise.
+
+        0 at or below the bias; NaN at or beyond the largest value of the branch, too far apart to tell.
+        """
+        return self._falling.inverse(-np.asarray(values, dtype=np.float64))
+
+    def inverse_error(self, values: ArrayLike, error: ArrayLike) -> Floats:
+        """Return how far the inverse may be off when values are by up to `error`, elementwise; infinite past `safe`."""
+        y, step = np.broadcast_arrays(np.asarray(values, dtype=np.float64), np.asarray(error, dtype=np.float64))
+        y = np.maximum(y, self.bias)
+        ends = np.abs(np.stack([self.inverse(y - step), self.inverse(y + step)]) - self.inverse(y))
+        far = np.nan_to_num(ends, nan=np.inf).max(axis=0)
+        return np.where(y + step < self.safe, far, np.inf)
 
 
 def gamma_q_cos_inverse_gaussian(y: ArrayLike, bandwidth: float = 1.0) -> Floats:
