@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,29 +59,26 @@ def estimator_variance(kernel: Kernel, s: float) -> dict[str, float]:
 
 def mean_lipschitz(f: str) -> float:
     if f.startswith("lm_arcsine_b"):
-        return theory.mean_lipschitz("lloyd_max", bits=int(f.removeprefix("lm_arcsine_b")))
-    return theory.mean_lipschitz({"q": [1, -1], "cos": "cosine", "exp_i": "exponential"}[f])
+        levels = theory.lloyd_max_table(int(f.removeprefix("lm_arcsine_b"))).levels
+        return theory.mean_lipschitz([*levels, *levels[::-1]])
+    return theory.mean_lipschitz({"q": "square_wave", "cos": "cosine", "exp_i": "exponential"}[f])
 
 
-def _printed_lipschitz(*names: str) -> tuple[float, float]:
-    """The paper takes the valid bound 1 for the cosine."""
-    f, g = ({"q": theory.mean_lipschitz([1, -1]), "cos": 1.0, "exp": 1.0}[name] for name in names)
-    return f, g
+# The file takes the paper's bound 1 for the smoothness of the cosine, and the real part of complex products.
+SIDES = {"q": theory.Side(4 / math.pi), "cos": theory.Side(1.0), "exp": theory.Side(1.0)}
 
 
-def uniform_paper(d: int, eps: float, f: str, g: str, sigma: float) -> float:
-    return theory.uniform_features(eps, d, _printed_lipschitz(f, g), mean_projection=1 / sigma)
-
-
-def uniform_corrected(d: int, eps: float, f: str, g: str, sigma: float) -> float:
-    kernel = Gaussian(sigma)
-    constants = kernel.mean_projection(d), kernel.mean_frequency_norm(d)
-    return theory.uniform_features(eps, d, _printed_lipschitz(f, g), *constants)
+def uniform(d: int, eps: float, f: str, g: str, sigma: float, form: str) -> float:
+    """A failure that counts for nothing leaves the number that the covering takes."""
+    bound = theory.Guarantee(SIDES[f], SIDES[g], theory.Ball(d), Gaussian(sigma), form=form)
+    return bound.features(eps, failure=1.0)
 
 
 def cor3_paper(d: int, eps: float, sigma: float) -> float:
     """The one-bit estimate is pi/2 times a product of features of sup-norm 1."""
-    return theory.uniform_features(2 * eps / math.pi, d, _printed_lipschitz("q", "cos"), mean_projection=1 / sigma)
+    settings = {"scale": math.pi / 2, "form": "printed"}
+    bound = theory.Guarantee("square_wave", "cosine", theory.Ball(d), Gaussian(sigma), **settings)
+    return bound.features(eps, failure=1.0)
 
 
 def orf_constants(d: int) -> dict[str, float | None]:
@@ -230,9 +228,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "estimator_variance_laplace": lambda s: estimator_variance(Laplace(), s),
     "phase_quantiser_F1": lambda M_: theory.phase_F1(M_),
     "mean_lipschitz": mean_lipschitz,
-    "hoeffding_m_real_pair": lambda eps, delta: theory.pair_features(eps, delta),
-    "uniform_m_unit_ball_paper": uniform_paper,
-    "uniform_m_unit_ball_corrected": uniform_corrected,
+    "hoeffding_m_real_pair": lambda eps, delta: theory.Guarantee("square_wave", "cosine").features(eps, delta),
+    "uniform_m_unit_ball_paper": partial(uniform, form="printed"),
+    "uniform_m_unit_ball_corrected": partial(uniform, form="corrected"),
     "cor3_m_unit_ball_paper": cor3_paper,
     "lm_gauss": lm_gauss,
     "qrp_rff_mean": lambda b, gamma, rho: theory.fourier_moments(b, sklearn_gamma(gamma)).mean(rho),

@@ -15,6 +15,7 @@ from lowtide.theory import (
     sketch_bias,
     sketch_bits_needed,
     sketch_bounds,
+    sketch_failure_printed,
     sketch_features_printed,
     sketch_lipschitz,
 )
@@ -186,6 +187,11 @@ def test_count_is_smaller_with_the_sharper_constant():
     assert sharp < printed
 
 
+def test_failure_of_the_printed_theorem_is_a_probability():
+    assert sketch_failure_printed(10, 0.01) == 1.0
+    assert sketch_failure_printed(25600, 1.0) == pytest.approx(4 * math.exp(-100), rel=1e-12, abs=0)
+
+
 def test_counts_refuse_bad_parameters():
     for call in (
         lambda: sketch_lipschitz(0, 0.5),
@@ -193,6 +199,7 @@ def test_counts_refuse_bad_parameters():
         lambda: sketch_features_printed(0.0, 3, 0.5, 1.0),
         lambda: sketch_features_printed(0.1, 0, 0.5, 1.0),
         lambda: sketch_features_printed(0.1, 3, 0.5, -1.0),
+        lambda: sketch_failure_printed(10, 0.0),
     ):
         with pytest.raises(ParameterError, match=r"must be"):
             call()

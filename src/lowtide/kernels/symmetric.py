@@ -193,7 +193,7 @@ class Laplace(Kernel):
 
     Notes
     -----
-    The frequencies have no mean, so no uniform bound on the kernel error applies (`theory.uniform_features_*`).
+    The frequencies have no mean, so no uniform bound on the kernel error applies (`theory.Guarantee`).
 
     Examples
     --------

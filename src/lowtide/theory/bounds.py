@@ -1,161 +1,180 @@
-"""How many features guarantee an error: for one pair, for N points, and uniformly over a set.
+"""What a uniform bound must know: how smooth a periodic map is on average, and how a measure spreads.
 
-The uniform counts are worst cases, 10^5 and up. For planning use `features_needed`, which takes the exact variance.
-Bounds are real numbers; round up. Periodic features have sup-norm 1 (class PF of the paper), and enter by their mean
-Lipschitz constants, smoothness after averaging over the phase, which are finite for maps with jumps:
+A map with jumps moves far under a small step of its phase, but rarely. Its mean Lipschitz constant is an average:
 
     L_f = sup over delta of (1/delta) E_t sup_{|r| <= delta} |f(t+r) - f(t)|.
+
+Maps of several values, and complex ones, are curves: |.| is their Euclidean length. With the variation TV of f over a
+period (its length as a curve, jumps included), |f(t+r) - f(t)| is at most the variation on [t-delta, t+delta], whose
+mean over t is delta TV/pi. So L_f <= TV/pi, attained as delta falls to 0 where all variation is in jumps; a smooth f
+has the limit TV/(2 pi), so TV/pi is never more than twice too large.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
+from lowtide.errors import ParameterError
 from lowtide.kernels import MeasureKernel
-from lowtide.theory.variances import lloyd_max_table
+from lowtide.maps import Cosine, CosSin, FeatureMap
+from lowtide.quantizers import DrawnPeriodic, DrawnQuantizer, PhaseSteps, Quantizer
+
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], Any]
 
 # The cosine's is the maximum over d of (2/pi)(sin d + 1 - cos d)/d, at d = 1.17504...
-_LIPSCHITZ = {"cosine": 0.8328323608303538, "exponential": 1.0, "square_wave_gap": 4 / math.pi + 8 / math.pi**2}
-# Factor c and divisor n of the failure probability c exp(-m eps^2/n).
-_FAILURES = {"corrected": (4, 64), "printed": (3, 64), "sketch": (4, 256)}
+_COSINE = 0.8328323608303538
+_SAMPLES = 4096  # of a period, for maps without a closed form: 0.1 s, and bounds within a few percent
+_HALVINGS = 30  # a cell is then 4e-13 wide, where what is left of its rise is a jump
+_JUMP = 1e-9  # of the largest value
 
 
-def pair_features(error: float, failure: float, n_points: int = 1, complex_maps: bool = False) -> float:
-    """Return how many features keep one pair, or all pairs of N points, within `error` but for a probability.
+class _Constants(NamedTuple):
+    """The mean Lipschitz constant of a map, a bound on it, a bound on |f|, whether f is real, values a frequency."""
 
-    Hoeffding: (2/eps^2) ln(2/delta) for real maps, (4/eps^2) ln(4/delta) for complex ones; delta/N^2 for N points.
+    lipschitz: float
+    bound: float
+    sup_norm: float
+    real: bool = True
+    width: int = 1
+
+
+_NAMED: dict[str, tuple[_Constants, Function]] = {
+    "cosine": (_Constants(_COSINE, _COSINE, 1.0), np.cos),
+    "cos_sin": (_Constants(1.0, 1.0, 1.0, width=2), lambda t: np.stack([np.cos(t), np.sin(t)])),
+    "exponential": (_Constants(1.0, 1.0, 1.0, real=False), lambda t: np.exp(1j * t)),
+    "square_wave": (_Constants(4 / math.pi, 4 / math.pi, 1.0), lambda t: np.where(np.cos(t) >= 0, 1.0, -1.0)),
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """State what a guarantee needs of one side, a periodic map f of the phase: its size and its smoothness on average.
 
     Parameters
     ----------
-    error : float
-        eps, above 0.
-    failure : float
-        delta, in (0, 1]: probability of a larger error.
-    n_points : int, default 1
-        N; 1 means a single pair.
-    complex_maps : bool, default False
-        Whether a side is complex. The paper's (17) is the real case, stated for both.
-
-    Returns
-    -------
-    float
-        Smallest number of features, not rounded.
-
-    References
-    ----------
-    Asymmetric RPF (Schellekens and Jacques), Proposition 4; the complex constant is corrected.
+    lipschitz : float
+        A bound on the mean Lipschitz constant L_f, as from `mean_lipschitz`; infinite for a map that has none (values
+        rounded at random), which leaves the pairwise bounds.
+    sup_norm : float, default 1.0
+        A bound on |f(t)|.
+    real : bool, default True
+        Whether products with f are real numbers, or only their real part is used.
+    printed_lipschitz : float, optional
+        L_f as the paper has it, where that differs: 1 for the cosine.
+    width : int, optional
+        Values a frequency, where they are known: only sides of one width can meet.
 
     Examples
     --------
-    >>> from lowtide.theory import pair_features
-    >>> round(pair_features(0.1, 0.01), 4)
-    1059.6635
+    >>> from lowtide.quantizers import LloydMax
+    >>> from lowtide.theory import Side
+    >>> Side.of("exponential")
+    Side(lipschitz=1.0, sup_norm=1.0, real=False, printed_lipschitz=None, width=1)
+    >>> one_bit = Side.of(LloydMax(1))                  # the levels -pi/4 and pi/4
+    >>> round(one_bit.lipschitz, 12), round(one_bit.sup_norm, 6)
+    (1.0, 0.785398)
     """
-    eps = check_positive("pair_features", "error", error)
-    delta = _probability("pair_features", failure)
-    n = check_integer("pair_features", "n_points", n_points, low=1)
-    factor = 4 if complex_maps else 2
-    return factor / eps**2 * math.log(factor * n**2 / delta)
+
+    lipschitz: float
+    sup_norm: float = 1.0
+    real: bool = True
+    printed_lipschitz: float | None = None
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse constants that no map has."""
+        check_interval("Side", "lipschitz", self.lipschitz, 0.0, math.inf)
+        check_positive("Side", "sup_norm", self.sup_norm)
+
+    @classmethod
+    def of(cls, side: Any, minus: Any = None) -> Side:
+        """Return the constants of a side, or of the difference of two.
+
+        A side is what `mean_lipschitz` takes, or a `Side` already.
+        """
+        if minus is not None:
+            f, g = _function(side), _function(minus)
+            found = _measured(lambda t: _difference(f(t), g(t)))
+            return cls(found.bound, found.sup_norm, found.real, None, found.width)
+        if isinstance(side, Side):
+            return side
+        found = _constants(side)
+        printed = 1.0 if found.lipschitz == _COSINE else None
+        return cls(found.bound, found.sup_norm, found.real, printed, found.width)
 
 
-def uniform_features(
-    error: float,
-    dimension: int,
-    lipschitz: tuple[float, float],
-    mean_projection: float,
-    mean_norm: float | None = None,
-) -> float:
-    """Return how many features keep the error of every pair of points in the unit ball below `error`.
+@overload
+def mean_lipschitz(function: Any, *, order: int = 1, return_bound: Literal[False] = False) -> float: ...
 
-    128 eps^-2 H(eps/c), H(eta) = d log(1 + 2/eta) a bound on the log of the number of balls of radius eta that cover
-    the unit ball, and c = 4[(L_f + L_g) E|omega| + 2 min(L_f, L_g) C_Lambda]. They fail with `uniform_failure`.
+
+@overload
+def mean_lipschitz(function: Any, *, order: int = 1, return_bound: Literal[True]) -> tuple[float, float]: ...
+
+
+def mean_lipschitz(function: Any, *, order: int = 1, return_bound: bool = False) -> float | tuple[float, float]:
+    """Return the mean Lipschitz constant of a periodic map, and on request a number that it does not exceed.
 
     Parameters
     ----------
-    error : float
-        eps, above 0.
-    dimension : int
-        d of the unit ball.
-    lipschitz : (float, float)
-        Mean Lipschitz constants L_f and L_g, from `mean_lipschitz`.
-    mean_projection : float
-        C_Lambda, ``kernel.mean_projection(d)`` or a bound on it; the paper takes 1/sigma for the Gaussian.
-    mean_norm : float, optional
-        E|omega|, ``kernel.mean_frequency_norm(d)``; sqrt(d) times larger than C_Lambda for the Gaussian. Without it
-        C_Lambda stands in its place, as Proposition 5 is printed: there the supremum over a ball is moved out of the
-        expectation, so its proof has a gap.
+    function : str, list of numbers, callable, FeatureMap, Quantizer or DrawnQuantizer
+        A name: "cosine", 0.83283 (the paper uses 1, a valid bound), "exponential" (exp(i t)) and "cos_sin" (the pair
+        cos t, sin t), 1, or "square_wave", 4/pi. The values of a piecewise-constant map in the order of the phase, (n,)
+        real or complex, the last one followed by the first: the sum of the jumps over pi. A callable that takes phases
+        in radians, (n,), to values (n,) or (w, n), real or complex. Or a side: a map, a quantizer drawn for one, or a
+        quantizer, drawn here for the cosine (for the pair, where it needs that); then in the units of its codebook.
+    order : int, default=1
+        k, not 0: the constant of f(k t), |k| times that of f.
+    return_bound : bool, default=False
+        Whether to return a bound too. It equals the constant where that has a closed form.
 
     Returns
     -------
-    float
-        Infinite when a constant is (Laplace, stable with alpha = 1, Matern with nu <= 1/2): frequencies without a mean
-        move a small ball arbitrarily far, so no uniform bound of this kind applies.
+    lipschitz : float
+        Infinite for values rounded at random: the smallest step may change them.
+    bound : float
+        Only with `return_bound`.
 
     Notes
     -----
-    The one-bit estimate (pi/2) q cos multiplies features of sup-norm 1 by pi/2: give 2 eps/pi and L = (4/pi, 1). As
-    printed that is Corollary 3, 32 pi^2 eps^-2 H(eps/((8 + 6 pi) C_Lambda)), failure 3 exp(-m eps^2/(16 pi^2)).
+    A callable is measured at 4096 phases, its jumps found by halving cells. The bound follows from the samples for
+    every map whose slope, in a cell without a jump, varies by at most twice what the cells around it show. With the
+    variation of the jumps, TV_j, that of the rest, TV_c, and that of the slope, D, the mean w of the largest change has
+
+        w(delta)/delta <= min(TV_j/pi + TV_c/(2 pi) + delta D/(4 pi), (TV_j + TV_c)/pi),
+
+    the first because of max(a, b) = (a+b)/2 + |a-b|/2, a and b the variations on both sides of t. For delta beyond a
+    cell there is also the largest change on the grid, with what a cell can hide. The bound is within a few percent for
+    piecewise smooth maps, and about twice the constant at worst.
 
     References
     ----------
-    Asymmetric RPF (Schellekens and Jacques), Proposition 5 and Corollary 3, corrected; as printed without `mean_norm`.
+    Asymmetric RPF (Schellekens and Jacques), Definition 3, Proposition 6 for the square wave; the rest is derived.
 
     Examples
     --------
-    >>> import math
-    >>> from lowtide.kernels import Gaussian
-    >>> from lowtide.theory import uniform_features
-    >>> k = Gaussian()
-    >>> round(uniform_features(0.1, 5, (4 / math.pi, 1.0), k.mean_projection(5), k.mean_frequency_norm(5)))
-    399701
-    >>> round(uniform_features(0.1, 5, (4 / math.pi, 1.0), mean_projection=1.0))
-    373588
-    """
-    eps = check_positive("uniform_features", "error", error)
-    f, g = lipschitz
-    norm = mean_projection if mean_norm is None else mean_norm
-    constant = 4 * ((f + g) * norm + 2 * min(f, g) * mean_projection)
-    d = check_integer("uniform_features", "dimension", dimension, low=1)
-    return math.inf if math.isinf(constant) else 128 / eps**2 * d * math.log1p(2 * constant / eps)
-
-
-def uniform_failure(n_features: float, error: float, bound: str = "corrected") -> float:
-    """Return the probability that a uniform bound fails: 4 exp(-m eps^2/64), at most 1.
-
-    Parameters
-    ----------
-    n_features : float
-        m, at least the count of `uniform_features` (of `sketch_features_printed` for "sketch").
-    error : float
-        eps, above 0.
-    bound : {"corrected", "printed", "sketch"}, default="corrected"
-        The corrected Proposition 5; as printed, 3 exp(-m eps^2/64), which counts the union bound over pairs once too
-        few; or Theorem 3 of One-Sketch as printed, 4 exp(-m eps^2/256), where the proof's union bound would make it 6.
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Asymmetric RPF (Schellekens and Jacques), Proposition 5; One-Sketch (Li and Li), Theorem 3.
-
-    Examples
-    --------
-    >>> from lowtide.theory import uniform_failure
-    >>> uniform_failure(400_000, 0.1) < 1e-26
+    >>> import numpy as np
+    >>> from lowtide.theory import mean_lipschitz
+    >>> mean_lipschitz([1, -1]) == 4 / np.pi
     True
-    >>> round(uniform_failure(200_000, 0.1, bound="sketch"), 6)
-    0.001619
+    >>> round(mean_lipschitz("cosine"), 6), round(mean_lipschitz("cosine", order=-3), 6)
+    (0.832832, 2.498497)
+    >>> value, bound = mean_lipschitz(lambda t: np.arcsin(np.sin(t)), return_bound=True)   # a triangle wave of slope 1
+    >>> round(value, 3), 1 <= bound < 1.1
+    (1.0, True)
     """
-    eps = check_positive("uniform_failure", "error", error)
-    factor, divisor = _FAILURES[check_option("uniform_failure", "bound", bound, tuple(_FAILURES))]
-    return min(1.0, factor * math.exp(-n_features * eps**2 / divisor))
+    if order == 0:
+        raise fail("mean_lipschitz", "order must not be 0 (a constant has no period)", order)
+    k = abs(check_integer("mean_lipschitz", "order", order, low=-(2**31), high=2**31))
+    found = _constants(function)
+    return (k * found.lipschitz, k * found.bound) if return_bound else k * found.lipschitz
 
 
 def measure_beta(dimension: int) -> float:
@@ -247,55 +266,174 @@ def measure_bound(
     return MeasureBound(total, moment, alpha, 4 * (d + 2) * total**2 / eps**2 * logs)
 
 
-def mean_lipschitz(function: str | ArrayLike, *, bits: int = 1, order: int = 1) -> float:
-    """Return the mean Lipschitz constant of a periodic map.
+def _constants(side: Any) -> _Constants:
+    """Return the constants of a side: in closed form for names, cosines and steps, else measured."""
+    if isinstance(side, str):
+        return _NAMED[check_option("mean_lipschitz", "function", side, tuple(_NAMED))][0]
+    if isinstance(side, FeatureMap):
+        wave = np.exp(2j * math.pi * np.array(side.shifts))
+        axes = np.linalg.svd(np.stack([wave.real, wave.imag]), compute_uv=False)  # of the ellipse that it runs on
+        long, short = float(axes[0]), float(axes[1:].sum())
+        if short < 1e-12 * long:  # a line, passed as a cosine
+            return _Constants(long * _COSINE, long * _COSINE, long, width=len(wave))
+        circle = long - short < 1e-12 * long
+        return _Constants(long, long, long, width=len(wave)) if circle else _measured(_function(side))
+    if isinstance(side, Quantizer):
+        return _constants(_drawn(side))
+    if isinstance(side, PhaseSteps):
+        breaks = np.unique(np.concatenate([step.breaks for step in side.components]))
+        middles = (breaks + np.append(breaks[1:], breaks[0] + 1.0)) / 2
+        return _steps(np.stack([step.at(middles) for step in side.components]))
+    if isinstance(side, DrawnPeriodic) or callable(side):
+        return _measured(_function(side))
+    if getattr(side, "codebook", None) is not None:  # levels that are no function of the phase: rounded at random
+        largest = float(np.max(np.abs(side.codebook))) * math.sqrt(len(side.shifts))
+        return _Constants(math.inf, math.inf, largest, width=len(side.shifts))
+    try:
+        values = np.asarray(side)
+        valid = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        need = "a map must be a name, a side, a function of the phase, or a non-empty list of finite values"
+        raise fail("mean_lipschitz", need, side)
+    return _steps(values[None])
 
-    Parameters
-    ----------
-    function : array-like of float or complex, or {"cosine", "exponential", "square_wave_gap", "lloyd_max"}
-        The values of a piecewise-constant map in the order of the phase over one period, (n,), the last one followed by
-        the first: its total variation over a period, divided by pi; [1, -1] is the square wave q, 4/pi. Or a name.
-        cos(k t): |k| times the maximum over d of (2/pi)(sin d + 1 - cos d)/d, 0.83283 (the paper uses |k|, a valid
-        bound). exp(i k t): |k|. q - (4/pi) cos: 4/pi + 8/pi^2, what Corollary 1 needs to compare the one-bit estimate
-        with the full one (the difference of the normalized maps (pi/2) q - 2 cos is not of sup-norm 1 and must be
-        divided by pi/2 first). Lloyd-Max cosine: 4 mu_max/pi, mu_max its largest level.
-    bits : int, default=1
-        1 to 8, of "lloyd_max". One bit has levels 2/pi; the square wave has height 1.
-    order : int, default=1
-        k, not 0, of the harmonic: every constant grows as |k|.
 
-    Returns
-    -------
-    float
-        The small-delta limit, but for the cosine; values on a grid of delta fall from it.
+def _steps(values: NDArray[Any]) -> _Constants:
+    """Return the constants of the piecewise-constant map with these values (w, n) in the order of the phase."""
+    variation = float(np.linalg.norm(np.diff(values, axis=1, append=values[:, :1]), axis=0).sum())
+    largest = float(np.linalg.norm(values, axis=0).max()) or 1.0
+    return _Constants(variation / math.pi, variation / math.pi, largest, not np.iscomplexobj(values), len(values))
 
-    References
-    ----------
-    Asymmetric RPF (Schellekens and Jacques), Proposition 6 for the square wave, Corollary 1; the rest is derived.
 
-    Examples
-    --------
-    >>> import math
-    >>> from lowtide.theory import mean_lipschitz
-    >>> mean_lipschitz([1, -1]) == 4 / math.pi
-    True
-    >>> round(mean_lipschitz("cosine"), 6), round(mean_lipschitz("cosine", order=-3), 6)
-    (0.832832, 2.498497)
-    >>> round(mean_lipschitz("lloyd_max", bits=2), 6)
-    1.087445
-    """
-    if order == 0:
-        raise fail("mean_lipschitz", "order must not be 0 (a constant has no period)", order)
-    k = abs(check_integer("mean_lipschitz", "order", order, low=-(2**31), high=2**31))
-    if isinstance(function, str):
-        check_option("mean_lipschitz", "function", function, (*_LIPSCHITZ, "lloyd_max"))
-        if function == "lloyd_max":
-            return k * 4 * float(lloyd_max_table(bits).levels[-1]) / math.pi
-        return k * _LIPSCHITZ[function]
-    steps = np.asarray(function)
-    if steps.ndim != 1 or steps.size == 0:
-        raise fail("mean_lipschitz", "the values of a map must be a non-empty list of numbers", function)
-    return k * float(np.sum(np.abs(np.diff(steps, append=steps[:1])))) / math.pi
+def _function(side: Any) -> Function:
+    """Return a side as a function of the phase in radians, (n,) to (n,) or (w, n)."""
+    if isinstance(side, str):
+        return _NAMED[check_option("Side", "side", side, tuple(_NAMED))][1]
+    if isinstance(side, Quantizer):
+        side = _drawn(side)
+    if isinstance(side, FeatureMap):
+        shifts = 2 * math.pi * np.array(side.shifts)[:, None]
+        return lambda t: np.cos(t + shifts)
+    if isinstance(side, PhaseSteps):
+        return lambda t: np.stack([step.at(t / (2 * math.pi)) for step in side.components])
+    if isinstance(side, DrawnPeriodic):
+        return lambda t: _periodic_values(side, t)
+    if callable(side):
+        return side
+    raise fail("Side", "a difference must be one of names, maps, quantizers of the phase and functions", side)
+
+
+def _drawn(quantizer: Quantizer) -> DrawnQuantizer:
+    """Return a quantizer drawn for the cosine, or for the pair of cosine and sine where it needs both."""
+    try:
+        return quantizer.draw(Cosine(), np.random.default_rng(0))
+    except ParameterError:
+        return quantizer.draw(CosSin(), np.random.default_rng(0))
+
+
+def _periodic_values(side: DrawnPeriodic, t: Floats) -> Floats:
+    """Return the components (w, n) of a continuous map; a complex one has its real and imaginary part."""
+    phases = t + 2 * math.pi * side.turns[:, None]
+    if callable(side.source.f):
+        values = np.stack([np.asarray(side.source.f(np.remainder(phase, 2 * math.pi))) for phase in phases])
+        parts = np.concatenate([values.real, values.imag]) if np.iscomplexobj(values) else values
+    else:
+        z = np.exp(1j * np.broadcast_to(phases, (max(len(phases), len(side.rows)), t.size)))
+        rows = np.broadcast_to(side.rows, (len(z), side.rows.shape[1]))
+        parts = np.stack([row[0].real + 2 * np.real(np.polyval(row[:0:-1], w) * w) for row, w in zip(rows, z)])
+    return np.asarray(parts / side.scale)
+
+
+def _difference(left: Any, right: Any) -> NDArray[Any]:
+    """Return the difference of two sides' values, which must have as many components."""
+    first, second = np.atleast_2d(left), np.atleast_2d(right)
+    if first.shape != second.shape:
+        raise fail("Side", "two sides must have as many values a frequency", (len(first), len(second)))
+    return np.asarray(first - second)
+
+
+def _measured(function: Function) -> _Constants:
+    """Return the constants of a function of the phase from its samples; `mean_lipschitz` states the bound."""
+    n, cell = _SAMPLES, 2 * math.pi / _SAMPLES
+    t: Floats = cell * (
+        np.arange(n, dtype=np.float64) + 0.382
+    )  # off the round phases, where a jump would be met exactly
+    F, real = _sampled(function, t)
+    width = len(F) if real else len(F) // 2
+    after = np.roll(F, -1, axis=1)
+    before_jump, after_jump = _steepest(function, t, F, after, cell)
+    rise, jump = _norm(after - F), _norm(after_jump - before_jump)
+    largest = max(float(_norm(F).max()), 1e-300)
+    jumps = jump > _JUMP * largest
+    left, right = _norm(before_jump - F)[jumps], _norm(after - after_jump)[jumps]
+    small = (jump[jumps].sum() + (rise[~jumps].sum() + left.sum() + right.sum()) / 2) / math.pi
+    # From here on upper bounds. All that a cell with a jump rises besides counts as jumps: it may hold several.
+    jump_variation = float(np.sum(jump[jumps] + left + right))
+    slopes = ((after - F) / cell)[:, ~jumps]
+    seen = _norm(slopes - np.roll(slopes, 1, axis=1))
+    bend, slope = 2 * (seen + np.roll(seen, -1)), _norm(slopes)
+    # In a cell f' is the chord's slope and a part of mean 0 and length up to `bend`, along it if there is one column.
+    steepness = np.maximum(slope, bend) if len(F) == 1 else np.hypot(slope, bend)
+    smooth_variation = cell * float(np.sum(steepness))
+    slope_variation = 2 * float(seen.sum())
+    hidden = cell * float(bend.max(initial=0.0))  # how far a cell's values may lie from those at its ends
+    ends = np.concatenate([_norm(before_jump)[jumps], _norm(after_jump)[jumps], [largest]])
+    variation = jump_variation + smooth_variation
+    k = np.arange(1, n // 2 + 1)
+    change = _largest_changes(F)
+    value = max(float(small), float(np.max(change / (k * cell))))
+    # Within [k, k+1] cells; the first entry is for less than one.
+    in_a_cell = float(np.concatenate([rise[~jumps], left, right]).max()) + hidden
+    reached = np.append(change[2:], [change[-1]] * 2) + in_a_cell + variation / n
+    by_grid = np.append(math.inf, reached / (k * cell))
+    by_slope = np.arange(1, n // 2 + 2) * cell * slope_variation / (4 * math.pi)
+    by_slope += (jump_variation + smooth_variation / 2) / math.pi
+    bound = float(np.max(np.minimum(np.minimum(by_grid, by_slope), variation / math.pi)))
+    return _Constants(min(value, bound), bound, float(ends.max()) + hidden, real, width)
+
+
+def _sampled(function: Function, t: Floats) -> tuple[Floats, bool]:
+    """Return values as real columns (w, n), a complex one as two, and whether they were real."""
+    values = np.atleast_2d(np.asarray(function(t)))
+    numbers = np.issubdtype(values.dtype, np.number) or values.dtype == np.bool_
+    if values.ndim != 2 or values.shape[1] != t.size or not numbers or not np.isfinite(values).all():
+        need = "a function must take phases (n,) to finite values (n,) or (w, n)"
+        raise fail("mean_lipschitz", need, f"{values.dtype} {values.shape} for n = {t.size}")
+    real = not np.iscomplexobj(values)
+    columns = values if real else np.concatenate([values.real, values.imag])
+    return columns.astype(np.float64), real
+
+
+def _steepest(function: Function, t: Floats, low: Floats, high: Floats, cell: float) -> tuple[Floats, Floats]:
+    """Return the values on both sides of the steepest place of each cell, found by halving towards the larger rise."""
+    left, right = t.copy(), t + cell
+    for _ in range(_HALVINGS):
+        middle = (left + right) / 2
+        values, _ = _sampled(function, middle)
+        upper = _norm(high - values) > _norm(values - low)
+        left, right = np.where(upper, middle, left), np.where(upper, right, middle)
+        low, high = np.where(upper, values, low), np.where(upper, high, values)
+    return low, high
+
+
+def _largest_changes(F: Floats) -> Floats:
+    """Return the mean over i of max_{|j| <= k} |F_{i+j} - F_i| for k = 1 .. n/2, around the circle."""
+    n = F.shape[1]
+    around = np.concatenate([F, F, F], axis=1)
+    largest, means = np.zeros(n), np.empty(n // 2)
+    for k in range(1, n // 2 + 1):
+        for start in (n - k, n + k):
+            step = around[:, start : start + n] - F
+            np.maximum(largest, np.einsum("wn,wn->n", step, step), out=largest)
+        means[k - 1] = np.sqrt(largest).mean()
+    return means
+
+
+def _norm(values: Floats) -> Floats:
+    """Return Euclidean lengths of columns."""
+    return np.asarray(np.sqrt(np.einsum("wn,wn->n", values, values)))
 
 
 def _probability(owner: str, value: float) -> float:

@@ -291,8 +291,8 @@ def sketch_features_printed(error: float, dimension: int, gamma: float, lipschit
     Returns
     -------
     float
-        Number of projections k, not rounded: millions. They fail with ``uniform_failure(k, eps, bound="sketch")``. The
-        proof has the gap of `uniform_features` as printed; plan with the variance of `fourier_moments`.
+        Number of projections k, not rounded: millions. They fail with `sketch_failure_printed`. The proof has the gap
+        of the printed `Guarantee`; plan with the variance of `fourier_moments`.
 
     References
     ----------
@@ -308,3 +308,33 @@ def sketch_features_printed(error: float, dimension: int, gamma: float, lipschit
     d = check_integer("sketch_features_printed", "dimension", dimension, low=1)
     L = check_positive("sketch_features_printed", "lipschitz", lipschitz)
     return 512 * d / eps**2 * math.log1p(64 * L * paper_gamma("sketch_features_printed", gamma) / eps)
+
+
+def sketch_failure_printed(n_projections: float, error: float) -> float:
+    """Return the probability that Theorem 3 fails, as printed: 4 exp(-k eps^2/256), at most 1.
+
+    The union bound of its proof would make it 6 exp(-k eps^2/256).
+
+    Parameters
+    ----------
+    n_projections : float
+        k, at least the count of `sketch_features_printed`.
+    error : float
+        eps, above 0.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    One-Sketch (Li and Li), Theorem 3.
+
+    Examples
+    --------
+    >>> from lowtide.theory import sketch_failure_printed
+    >>> round(sketch_failure_printed(200_000, 0.1), 6)
+    0.001619
+    """
+    eps = check_positive("sketch_failure_printed", "error", error)
+    return min(1.0, 4 * math.exp(-n_projections * eps**2 / 256))
