@@ -188,7 +188,8 @@ def code_dot(
     out: NDArray[np.floating[Any]],
 ) -> None: ...
 
-# With `weight` on the decoded columns of the one side.
+# With `weight` on the decoded columns of the one side. With `digits` one bit against more by integer sums of the
+# codebook, where they lose no more than float32 sums do; without weight, and unless the one-bit rows are few.
 def panel_dot(
     rows: NDArray[np.uint8],
     n_levels: int,
@@ -199,6 +200,7 @@ def panel_dot(
     other_bits: int,
     other_book: NDArray[np.float32],
     weight: NDArray[np.float32] | None,
+    digits: bool,
     out: NDArray[np.float32],
 ) -> None: ...
 def trit_gram(rows: NDArray[np.uint8], n_levels: int, value: float, out: NDArray[np.floating[Any]]) -> None: ...

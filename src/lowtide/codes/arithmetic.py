@@ -314,7 +314,7 @@ def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
         _core.trit_dot(codes.rows, mine, other.rows, others, codes.n_levels, out)
     elif out.dtype == np.float32:
         sides = (*codes[:4], *other[:4])
-        _core.panel_dot(*sides, _joint_scale(codes.scale, other.scale), out)
+        _core.panel_dot(*sides, _joint_scale(codes.scale, other.scale), _core.is_fast("bit_dot"), out)
     else:
         for rows, left in decoded_blocks(codes, out.dtype):
             for columns, right in decoded_blocks(other, out.dtype):

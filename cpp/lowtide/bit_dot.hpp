@@ -1,0 +1,25 @@
+// Products of 1-bit code matrices with wider ones, from sums of table look-ups.
+#pragma once
+
+#include "lowtide/code_products.hpp"
+
+namespace lowtide {
+
+// Whether bit_dot loses no more than float32 sums of as many columns may: every value of b's codebook is off by less than
+// a.n_levels half units in its last place.
+bool weights_suffice(const CodeMatrix& a, const CodeMatrix& b);
+
+// The product of the rows of two sides: entry (i, j) is at out[i * row + j * column].
+struct DotOut {
+  float* out;
+  std::size_t row, column;
+};
+
+// out = A B', a.bits 1, a.width 1, b of any bits and width with as many decoded columns. The values of b's codebook are
+// rounded to multiples of a power of two, at most 2^22 of them between the least and the largest; so by at most 2^-22 of
+// their range, and those that are such multiples already, small integers among them, not at all. With these values the
+// sums are exact and rounded once, so the bits do not depend on threads, instruction set or the other rows. Padding bits
+// must be 0. Buffers: at most 4 MB a thread, or, beyond 65,536 levels, 64 bytes a level.
+void bit_dot(const CodeMatrix& a, const CodeMatrix& b, const DotOut& to);
+
+}  // namespace lowtide
