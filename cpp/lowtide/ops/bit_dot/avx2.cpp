@@ -63,10 +63,9 @@ inline void add_to(double* sums, __m128i more) {
 // What a digit of 16 rows is worth, added to their sums in 32 bits.
 inline void add_digit(__m256i (&total)[2], __m256i words, int digit) {
   const __m128i shift = _mm_cvtsi32_si128(kDigitBits * digit);
-  total[0] = _mm256_add_epi32(
-      total[0], _mm256_sll_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(words)), shift));
-  total[1] = _mm256_add_epi32(
-      total[1], _mm256_sll_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(words, 1)), shift));
+  total[0] = _mm256_add_epi32(total[0], _mm256_sll_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(words)), shift));
+  total[1] =
+      _mm256_add_epi32(total[1], _mm256_sll_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(words, 1)), shift));
 }
 
 // N registers of 32 rows.
