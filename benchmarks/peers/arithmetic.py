@@ -81,6 +81,16 @@ def _dot(bits: int, n_components: int, n_rows: int) -> tuple[Side, Side]:
     return lambda: left.dot(right), lambda: Z @ Y.T
 
 
+def _mixed_dot(bits: int, n_components: int, n_rows: int) -> tuple[Side, Side]:
+    """One-bit rows with rows of more bits on the same frequencies."""
+    X = np.random.default_rng(0).standard_normal((2 * n_rows, 64), dtype=np.float32)
+    encoder = partial(lt.RandomFeatures, gamma=1 / 64, n_components=n_components, random_state=0)
+    left = encoder(bits=1).fit(X[:100]).encode(X[:n_rows])
+    right = encoder(bits=bits).fit(X[:100]).encode(X[n_rows:])
+    Z, Y = np.asarray(left), np.asarray(right)
+    return lambda: left.dot(right), lambda: Z @ Y.T
+
+
 def _own_dot(n_components: int, n_rows: int) -> tuple[Side, Side]:
     """Rows with themselves, which both sides make from one triangle."""
     X = np.random.default_rng(0).standard_normal((n_rows, 64), dtype=np.float32)
@@ -115,6 +125,15 @@ DUELS = [
         "float32 Z @ Y.T",
         partial(_dot, 4, 4096, 4000),
         goal=1,
+        repeats=3,
+    ),
+    Duel(
+        "dot-1x4",
+        "C.dot(O), 1 bit with 4 bits, 4000 x 4096 each",
+        "float32 Z @ Y.T",
+        partial(_mixed_dot, 4, 4096, 4000),
+        must=1,
+        goal=3,
         repeats=3,
     ),
     Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),

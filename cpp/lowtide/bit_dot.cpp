@@ -103,7 +103,9 @@ class BitStrips {
     ops().decode_f32(words + first / b_.width * b_.bits / 64, count / b_.width, b_.bits, book_.weights.data(), b_.width,
                      weights);
     std::fill(weights + count, weights + 64 * n_words, 0.0f);
-    for (std::size_t k = 0; k < count; ++k) totals_[r] += static_cast<double>(weights[k]);
+    std::uint32_t total = 0;  // of integers, which may be added in any order, many at a time
+    for (std::size_t k = 0; k < count; ++k) total += static_cast<std::uint32_t>(static_cast<std::int32_t>(weights[k]));
+    totals_[r] += total;
     op_.prepare_weights(weights, n_words, tables_.get() + r * table_bytes_);
   }
 

@@ -19,7 +19,7 @@ struct DotOut {
 // rounded to multiples of a power of two, at most 2^22 of them between the least and the largest; so by at most 2^-22 of
 // their range, and those that are such multiples already, small integers among them, not at all. With these values the
 // sums are exact and rounded once, so the bits do not depend on threads, instruction set or the other rows. Padding bits
-// must be 0. Buffers: at most 4 MB a thread, or, beyond 65,536 levels, 64 bytes a level.
+// must be 0. Buffers: at most 3 MB a thread, or 32 bytes a level beyond 65,536 levels.
 void bit_dot(const CodeMatrix& a, const CodeMatrix& b, const DotOut& to);
 
 }  // namespace lowtide

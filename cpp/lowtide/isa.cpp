@@ -24,8 +24,7 @@ struct Choice {
 bool may_use_tiles() {
   constexpr unsigned tiles_and_bytes = 3u << 24;
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tiles_and_bytes) != tiles_and_bytes)
-    return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tiles_and_bytes) != tiles_and_bytes) return false;
   constexpr long ask = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, ask, tile_data) == 0;
 }

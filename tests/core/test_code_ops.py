@@ -310,7 +310,7 @@ def test_code_dot_of_rows_with_themselves_under_two_codebooks_is_not_mirrored():
         (300, 1, 1025, (1, 1), (3, 1)),
         (17, 160, 64, (2, 1), (1, 1)),
         (2100, 3, 66, (1, 1), (8, 2)),
-        (40, 0, 65, (1, 1), (2, 1)),
+        (70, 0, 65, (1, 1), (2, 1)),
     ],
 )
 def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted):
@@ -331,13 +331,13 @@ def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, rig
 
 @pytest.mark.parametrize(("bits", "width"), [(2, 1), (3, 1), (4, 1), (8, 1), (4, 2)])
 def test_one_bit_against_more_rounds_the_codebook_to_22_bits_of_its_range(bits, width):
-    levels, rows, book, _ = draw(40, 1300, 1, 1)
+    levels, rows, book, _ = draw(70, 1300, 1, 1)
     other_levels, other_rows, other_book, _ = draw(9, 1300 // width, bits, width)
     A, B = reference.decoded(levels, book), reference.decoded(other_levels, other_book)
     exact = reference.product(A, B.T)
     rounding = np.ptp(other_book) * 2.0**-22 * np.abs(A).sum(axis=1)[:, None] + np.abs(exact) * 2.0**-23
     left, right = (rows, 1300, 1, book), (other_rows, 1300 // width, bits, other_book)
-    out, turned = np.empty((40, 9), np.float32), np.empty((9, 40), np.float32)
+    out, turned = np.empty((70, 9), np.float32), np.empty((9, 70), np.float32)
     _core.panel_dot(*left, *right, None, True, out)
     assert (np.abs(out - exact) <= rounding).all()
     _core.panel_dot(*right, *left, None, True, turned)
@@ -346,10 +346,10 @@ def test_one_bit_against_more_rounds_the_codebook_to_22_bits_of_its_range(bits, 
 
 @pytest.mark.parametrize("book", [[1.0, 1e-9, -1.0, 0.0], [2.0**-30] * 4, [0.0] * 4, [-3e38, 3e38, 1.0, 0.0]])
 def test_one_bit_against_a_codebook_that_22_bits_cannot_hold_is_as_exact_as_float32(book):
-    levels, rows, _, _ = draw(40, 200, 1, 1)
+    levels, rows, _, _ = draw(70, 200, 1, 1)
     signs, book = np.array([[-0.25], [0.5]], np.float32) / 200, np.array(book, np.float32)[:, None]
     other_levels = np.repeat([[0], [1], [2], [3]], 200, axis=1).astype(np.uint8)
-    other_rows, out = aligned(reference.packed(other_levels, 2)), np.empty((40, 4), np.float32)
+    other_rows, out = aligned(reference.packed(other_levels, 2)), np.empty((70, 4), np.float32)
     _core.panel_dot(rows, 200, 1, signs, other_rows, 200, 2, book, None, True, out)
     A, B = reference.decoded(levels, signs), reference.decoded(other_levels, book)
     assert (np.abs(out - reference.product(A, B.T)) <= reference.product_bound(A, B.T, 201)).all()
@@ -376,13 +376,13 @@ def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n):
 
 def test_results_do_not_depend_on_the_thread_count():
     _, rows, book, rng = draw(5000, 300, 1, 1)
-    bits, (_, wide, wide_book, _) = rows[:40].copy(), draw(1000, 300, 4, 1)
+    bits, (_, wide, wide_book, _) = rows[:70].copy(), draw(1000, 300, 4, 1)
     W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
     before, found = _core.thread_count(), []
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (40, 1000))
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000))
             outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])

@@ -302,8 +302,8 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
 def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns.
 
-    One-bit codes and trits are counted; others are decoded in cache for float32, block by block for float64. Of a
-    matrix with itself the upper triangle is made and copied.
+    One-bit codes and trits are counted. For float32 one bit is summed with more by look-ups, and others are decoded in
+    cache; for float64 block by block. Of a matrix with itself the upper triangle is made and copied.
     """
     out = empty_result((len(codes.rows), len(other.rows)), float_dtype("Codes.dot", dtype))
     mine, others = codes.trit_value, other.trit_value

@@ -277,8 +277,8 @@ class Codes:
 
         Notes
         -----
-        One bit against one bit and trits against trits are counted; anything else is decoded in cache, or for float64
-        a block of either at a time. Of a matrix with itself one triangle is made and copied.
+        One bit against one bit and trits against trits are counted; one bit against more is, for float32, summed in
+        integers, its codebook rounded by at most 2^-22 of its range; anything else is decoded in cache or in blocks.
 
         Examples
         --------
