@@ -164,16 +164,8 @@ void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t 
   code_dot(a, b, out.data());
 }
 
-// 1-bit rows for which the tables of the other side's rows are worth their making, as measured: about 50 with AVX-512,
-// 90 with AVX2.
-constexpr std::size_t few_bit_rows = 64;
-
-bool is_bits_for(const CodeMatrix& a, const CodeMatrix& b) {
-  return a.bits == 1 && a.width == 1 && a.n_rows >= few_bit_rows && weights_suffice(a, b);
-}
-
 void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, CodeRows other, std::size_t other_levels,
-              unsigned other_bits, Book other_book, const Weight& weight, bool digits, Matrix<float> out) {
+              unsigned other_bits, Book other_book, const Weight& weight, Matrix<float> out) {
   const CodeMatrix a = code_matrix(rows, n_levels, bits, book);
   const CodeMatrix b = code_matrix(other, other_levels, other_bits, other_book);
   require(a.n_levels * a.width == b.n_levels * b.width, "both sides must have as many decoded columns");
@@ -181,11 +173,23 @@ void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Cod
   require(!weight || weight->shape(0) == a.n_levels * a.width, "weight must have an entry a decoded column");
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
   nb::gil_scoped_release nogil;
-  if (digits && !weight) {
-    if (is_bits_for(a, b)) return bit_dot(a, b, {out.data(), b.n_rows, 1});
-    if (is_bits_for(b, a)) return bit_dot(b, a, {out.data(), 1, b.n_rows});
-  }
   panel_dot(a, b, weight ? weight->data() : nullptr, out.data());
+}
+
+void mixed_dot(CodeRows rows, Book book, CodeRows other, std::size_t other_levels, unsigned other_bits, Book other_book,
+               bool turned, Matrix<float> out) {
+  const CodeMatrix b = code_matrix(other, other_levels, other_bits, other_book);
+  require(book.shape(1) == 1, "the codebook of the one-bit side must have 1 value an entry");
+  const CodeMatrix a = code_matrix(rows, other_levels * b.width, 1, book);
+  const std::size_t n_rows = turned ? b.n_rows : a.n_rows, n_columns = turned ? a.n_rows : b.n_rows;
+  check_shape(out, n_rows, n_columns, "out must be (rows of the one, rows of the other), or turned");
+  nb::gil_scoped_release nogil;
+  bit_dot(a, b, turned ? DotOut{out.data(), 1, a.n_rows} : DotOut{out.data(), b.n_rows, 1});
+}
+
+bool book_suffices(std::size_t n_columns, Book book) {
+  require(book.size() > 0, "book must have entries");
+  return weights_suffice(n_columns, book.data(), book.size());
 }
 
 void check_best(const CodeMatrix& codes, std::size_t n_queries, const Matrix<std::int64_t>& indices,
@@ -245,7 +249,10 @@ void bind_codes(nb::module_& m) {
         "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
   m.def("panel_dot", &wide_dot, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "other"_a.noconvert(), "other_levels"_a, "other_bits"_a, "other_book"_a.noconvert(),
-        "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "out"_a.noconvert());
+  m.def("bit_dot", &mixed_dot, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(), "other_levels"_a,
+        "other_bits"_a, "other_book"_a.noconvert(), "turned"_a, "out"_a.noconvert());
+  m.def("weights_suffice", &book_suffices, "n_columns"_a, "book"_a.noconvert());
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),

@@ -25,8 +25,8 @@ constexpr std::size_t items_a_thread = 4;
 
 // The values of a codebook as low + step * weight, weights integers below 2^22.
 struct WeightBook {
-  explicit WeightBook(const CodeMatrix& codes) : weights(codes.width << codes.bits) {
-    const auto [least, largest] = std::minmax_element(codes.book, codes.book + weights.size());
+  WeightBook(const float* book, std::size_t n_values) : weights(n_values) {
+    const auto [least, largest] = std::minmax_element(book, book + n_values);
     low = *least;
     const double span = static_cast<double>(*largest) - low;
     // The least power of two with span / step <= 2^22 - 1.
@@ -34,8 +34,8 @@ struct WeightBook {
     std::frexp(span / ((1 << kWeightBits) - 1), &exponent);
     step = span > 0 ? std::ldexp(1.0, exponent) : 1.0;
     if (span > 0 && span <= step / 2 * ((1 << kWeightBits) - 1)) step /= 2;
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      weights[i] = static_cast<float>(std::nearbyint((static_cast<double>(codes.book[i]) - low) / step));
+    for (std::size_t i = 0; i < n_values; ++i)
+      weights[i] = static_cast<float>(std::nearbyint((static_cast<double>(book[i]) - low) / step));
   }
 
   double low, step;
@@ -142,11 +142,11 @@ class BitStrips {
 
 }  // namespace
 
-bool weights_suffice(const CodeMatrix& a, const CodeMatrix& b) {
-  const WeightBook book(b);
-  const double tolerance = static_cast<double>(a.n_levels) * 0x1p-24;
-  for (std::size_t i = 0; i < book.weights.size(); ++i) {
-    const double value = b.book[i], kept = book.low + book.step * static_cast<double>(book.weights[i]);
+bool weights_suffice(std::size_t n_columns, const float* book, std::size_t n_values) {
+  const WeightBook rounded(book, n_values);
+  const double tolerance = static_cast<double>(n_columns) * 0x1p-24;
+  for (std::size_t i = 0; i < n_values; ++i) {
+    const double value = book[i], kept = rounded.low + rounded.step * static_cast<double>(rounded.weights[i]);
     if (std::abs(kept - value) > tolerance * std::abs(value)) return false;
   }
   return true;
@@ -154,7 +154,7 @@ bool weights_suffice(const CodeMatrix& a, const CodeMatrix& b) {
 
 void bit_dot(const CodeMatrix& a, const CodeMatrix& b, const DotOut& to) {
   if (a.n_rows == 0 || b.n_rows == 0) return;
-  const WeightBook book(b);
+  const WeightBook book(b.book, b.width << b.bits);
   const std::size_t n_panels = (a.n_rows + kDotRows - 1) / kDotRows;
   const std::size_t n_runs = (words_per_row(a.n_levels, 1) + kBitRun - 1) / kBitRun;
   const std::size_t largest =

@@ -5,9 +5,9 @@
 
 namespace lowtide {
 
-// Whether bit_dot loses no more than float32 sums of as many columns may: every value of b's codebook is off by less than
-// a.n_levels half units in its last place.
-bool weights_suffice(const CodeMatrix& a, const CodeMatrix& b);
+// Whether bit_dot with a codebook of n_values loses no more than float32 sums of n_columns may: every value is off by
+// less than n_columns half units in its last place.
+bool weights_suffice(std::size_t n_columns, const float* book, std::size_t n_values);
 
 // The product of the rows of two sides: entry (i, j) is at out[i * row + j * column].
 struct DotOut {
