@@ -1,7 +1,7 @@
 // vpshufb, vpaddb: the nibbles of 32 rows pick a byte each of a table. Four digits of six bits, so that four look-ups are
 // added as bytes before they are widened: ten instructions for a digit of 512 bits. Widening is by halves of 16-bit
 // words: whole words are added to one sum, upper bytes to another, and what the upper bytes brought into the first is
-// taken off at the end. Binds: the four vector pipes, some 42 bits a cycle on Zen 4, where multiplying floats is 16.
+// taken off at the end. Binds: the vector pipes that all of these share; measured 147 G bits a second on one core.
 #include "lowtide/ops/bit_dot/bit_dot.hpp"
 
 #include "lowtide/ops/code_dot/nibbles_avx2.hpp"
