@@ -1,7 +1,8 @@
 // vpermb, vpdpbusd: a register holds 16 rows of four nibbles, each of which picks a byte of one of four tables; the four
 // bytes of a row are added to its 32-bit sum. Three digits of a byte make three of either instruction for 256 bits.
 // Binds: the pipe that both can use; measured 220 G bits a second on one core. Reckoned from the pipes of Zen 4, not
-// measured: at most 64 bits a cycle, where counting the ones of the eight planes of 4-bit levels is 43, floats are 16. Blocks of 64 rows keep 12 sums in registers, beside three tables.
+// measured: at most 64 bits a cycle, where counting the ones of the eight planes of 4-bit levels is 43, floats are 16.
+// Blocks of 64 rows keep 12 sums in registers, beside three tables.
 #include <immintrin.h>
 
 #include "lowtide/ops/bit_dot/bit_dot.hpp"
