@@ -81,6 +81,27 @@ def _dot(bits: int, n_components: int, n_rows: int) -> tuple[Side, Side]:
     return lambda: left.dot(right), lambda: Z @ Y.T
 
 
+def _two_sides(bits: int, n_components: int, n_queries: int, n_rows: int) -> tuple[lt.Codes, lt.Codes]:
+    """Return one-bit queries, and rows of more bits on the same frequencies."""
+    X = np.random.default_rng(0).standard_normal((n_queries + n_rows, 64), dtype=np.float32)
+    encoder = partial(lt.RandomFeatures, gamma=1 / 64, n_components=n_components, random_state=0)
+    queries = encoder(bits=1).fit(X[:100]).encode(X[:n_queries])
+    return queries, encoder(bits=bits).fit(X[:100]).encode(X[n_queries:])
+
+
+def _mixed_dot(bits: int, n_components: int, n_rows: int) -> tuple[Side, Side]:
+    left, right = _two_sides(bits, n_components, n_rows, n_rows)
+    Z, Y = np.asarray(left), np.asarray(right)
+    return lambda: left.dot(right), lambda: Z @ Y.T
+
+
+def _mixed_top_k(bits: int, n_components: int, n_queries: int, n_rows: int) -> tuple[Side, Side]:
+    """The ten best rows, exact on our side; for the peer the float32 products and a partition of them."""
+    queries, store = _two_sides(bits, n_components, n_queries, n_rows)
+    Z, Y = np.asarray(queries), np.asarray(store)
+    return lambda: store.top_k(queries, 10), lambda: np.argpartition(Z @ Y.T, -10, axis=1)[:, -10:]
+
+
 def _own_dot(n_components: int, n_rows: int) -> tuple[Side, Side]:
     """Rows with themselves, which both sides make from one triangle."""
     X = np.random.default_rng(0).standard_normal((n_rows, 64), dtype=np.float32)
@@ -115,6 +136,23 @@ DUELS = [
         "float32 Z @ Y.T",
         partial(_dot, 4, 4096, 4000),
         goal=1,
+        repeats=3,
+    ),
+    Duel(
+        "dot-1x4",
+        "C.dot(O), 1 bit with 4 bits, 4000 x 4096 each",
+        "float32 Z @ Y.T",
+        partial(_mixed_dot, 4, 4096, 4000),
+        must=1,
+        goal=3,
+        repeats=3,
+    ),
+    Duel(
+        "top-k-1x4",
+        "top 10 of 20,000 x 4096, 4 bits, 1000 queries of 1 bit",
+        "float32 Z @ Y.T, argpartition",
+        partial(_mixed_top_k, 4, 4096, 1000, 20_000),
+        must=1,
         repeats=3,
     ),
     Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),

@@ -20,8 +20,8 @@ __all__ = ["FLAGS", "compiler", "library", "on_threads"]
 SOURCE = Path(__file__).with_name("probes.cpp")
 # As in CMakeLists.txt.
 AVX2 = ("-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mpopcnt")
-AVX512 = (*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vpopcntdq")
-FLAGS = {"avx2": AVX2, "avx512": AVX512, "amx": (*AVX512, "-mavx512vbmi", "-mamx-tile", "-mamx-int8")}
+AVX512 = (*AVX2, *(f"-mavx512{part}" for part in ("f", "bw", "dq", "vl", "vpopcntdq", "vbmi", "vnni")))
+FLAGS = {"avx2": AVX2, "avx512": AVX512, "amx": (*AVX512, "-mamx-tile", "-mamx-int8")}
 
 
 def compiler() -> str | None:

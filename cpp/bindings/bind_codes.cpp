@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "checks.hpp"
+#include "lowtide/bit_dot.hpp"
 #include "lowtide/code_counts.hpp"
 #include "lowtide/code_products.hpp"
 #include "lowtide/code_top_k.hpp"
@@ -175,6 +176,22 @@ void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Cod
   panel_dot(a, b, weight ? weight->data() : nullptr, out.data());
 }
 
+void mixed_dot(CodeRows rows, Book book, CodeRows other, std::size_t other_levels, unsigned other_bits, Book other_book,
+               bool turned, Matrix<float> out) {
+  const CodeMatrix b = code_matrix(other, other_levels, other_bits, other_book);
+  require(book.shape(1) == 1, "the codebook of the one-bit side must have 1 value an entry");
+  const CodeMatrix a = code_matrix(rows, other_levels * b.width, 1, book);
+  const std::size_t n_rows = turned ? b.n_rows : a.n_rows, n_columns = turned ? a.n_rows : b.n_rows;
+  check_shape(out, n_rows, n_columns, "out must be (rows of the one, rows of the other), or turned");
+  nb::gil_scoped_release nogil;
+  bit_dot(a, b, turned ? DotOut{out.data(), 1, a.n_rows} : DotOut{out.data(), b.n_rows, 1});
+}
+
+bool book_suffices(std::size_t n_columns, Book book) {
+  require(book.size() > 0, "book must have entries");
+  return weights_suffice(n_columns, book.data(), book.size());
+}
+
 void check_best(const CodeMatrix& codes, std::size_t n_queries, const Matrix<std::int64_t>& indices,
                 const Matrix<float>& scores) {
   require(indices.shape(1) >= 1 && indices.shape(1) <= codes.n_rows, "k must be from 1 to the number of rows");
@@ -233,6 +250,9 @@ void bind_codes(nb::module_& m) {
   m.def("panel_dot", &wide_dot, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "other"_a.noconvert(), "other_levels"_a, "other_bits"_a, "other_book"_a.noconvert(),
         "weight"_a.noconvert().none(), "out"_a.noconvert());
+  m.def("bit_dot", &mixed_dot, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(), "other_levels"_a,
+        "other_bits"_a, "other_book"_a.noconvert(), "turned"_a, "out"_a.noconvert());
+  m.def("weights_suffice", &book_suffices, "n_columns"_a, "book"_a.noconvert());
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),

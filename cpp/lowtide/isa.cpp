@@ -22,10 +22,9 @@ struct Choice {
 #if defined(LOWTIDE_AMX)
 // Tiles are 8 KB more to save for every thread, so Linux gives them to processes that ask.
 bool may_use_tiles() {
-  constexpr unsigned vbmi = 1u << 1, tiles_and_bytes = 3u << 24;
+  constexpr unsigned tiles_and_bytes = 3u << 24;
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (c & vbmi) == 0 || (d & tiles_and_bytes) != tiles_and_bytes)
-    return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tiles_and_bytes) != tiles_and_bytes) return false;
   constexpr long ask = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, ask, tile_data) == 0;
 }
@@ -40,7 +39,8 @@ Isa detect() {
                     __builtin_cpu_supports("popcnt");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512vpopcntdq");
+                      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vbmi") &&
+                      __builtin_cpu_supports("avx512vnni");
   if (avx512 && may_use_tiles()) return Isa::amx;
   if (avx512) return Isa::avx512;
   if (avx2) return Isa::avx2;

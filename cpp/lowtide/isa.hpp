@@ -9,8 +9,8 @@ namespace lowtide {
 enum class Family : int { none, x86 };
 
 // A rank within a family: a level may use everything of a lower rank in its own. Rank 0 is plain C++, the same in every
-// family. avx512 means F, BW, DQ, VL and VPOPCNTDQ together; amx means VBMI, tiles and their products of bytes, and the
-// system's leave to use them.
+// family. avx512 means F, BW, DQ, VL, VPOPCNTDQ, VBMI and VNNI together; amx means tiles and their products of bytes, and
+// the system's leave to use them.
 struct Isa {
   Family family;
   int rank;

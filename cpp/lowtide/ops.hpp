@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lowtide/isa.hpp"
+#include "lowtide/ops/bit_dot/bit_dot.hpp"
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/ops/code_gram/code_gram.hpp"
 #include "lowtide/ops/code_matvec/code_matvec.hpp"
@@ -55,6 +56,7 @@ struct Ops {
   RowProductFn<double> row_product_f64;
   DotOp code_dot;
   OnesFn code_ones;
+  BitDotOp bit_dot;
   GramOp code_gram;
   TernaryOps ternary;
   DotOp trit_dot;

@@ -35,6 +35,7 @@ void fill_scalar(Ops& table) {
   table.row_product_f64 = scalar::row_product;
   table.code_dot = scalar::code_dot;
   table.code_ones = scalar::code_ones;
+  table.bit_dot = scalar::bit_dot;
   table.code_gram = scalar::code_gram;
   table.ternary = scalar::ternary;
   table.trit_dot = scalar::trit_dot;
@@ -73,6 +74,7 @@ void fill_avx2(Ops& table) {
   table.row_product_f64 = avx2::row_product;
   table.code_dot = avx2::code_dot;
   table.code_ones = avx2::code_ones;
+  table.bit_dot = avx2::bit_dot;
   table.code_gram = avx2::code_gram;
   table.ternary = avx2::ternary;
   table.trit_dot = avx2::trit_dot;
@@ -102,6 +104,7 @@ void fill_avx512(Ops& table) {
   table.row_product_f32 = avx512::row_product;
   table.row_product_f64 = avx512::row_product;
   table.code_dot = avx512::code_dot;
+  table.bit_dot = avx512::bit_dot;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
   table.trit_dot = avx512::trit_dot;
@@ -186,6 +189,7 @@ constexpr Entry entries[] = {
     ENTRY(row_product_f64),
     ENTRY(code_dot),
     ENTRY(code_ones),
+    ENTRY(bit_dot),
     ENTRY(code_gram),
     ENTRY(ternary),
     ENTRY(trit_dot),

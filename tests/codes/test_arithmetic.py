@@ -203,7 +203,7 @@ def with_factors(C):
 
 # 70 decoded columns each: every pair of sides on the same frequencies may meet.
 SIDES = {
-    "1 bit": draw_codes(9, 70, 1, side=b"1" * 16),
+    "1 bit": draw_codes(70, 70, 1, side=b"1" * 16),
     "4 bits": draw_codes(23, 70, 4, side=b"4" * 16),
     "3 bits": draw_codes(5, 70, 3),
     "2 bits": draw_codes(4, 70, 2, seed=3),

@@ -79,8 +79,25 @@ def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, mo
     assert_best(C.top_k(other, 7, largest=largest), products, 7, largest)
 
 
+# Enough one-bit queries for integer sums to rule rows out: rows and queries in several blocks, ties by the dozen, and
+# rows that differ from each other by less than the sums can tell.
+@each_end
+@pytest.mark.parametrize(("bits", "width"), [(2, 1), (3, 1), (4, 1), (8, 1), (4, 2)])
+def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatch):
+    monkeypatch.setattr("lowtide.codes.arithmetic._core.weights_suffice", lambda *_: True)
+    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_BITS", 70)
+    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_SUMS", 70 * 40)
+    C, queries = exact_codes(130, 130 // width, bits, width), exact_codes(140, 130, 1)
+    C = lt.concatenate([C, C[:60], C[5:6]])
+    C = C.with_codebook(C.codebook + np.float32(2**-20) * np.arange(C.codebook.size).reshape(C.codebook.shape))
+    products = np.asarray(C, dtype=float) @ np.asarray(queries, dtype=float).T
+    for k in (1, 7, 45, len(C)):
+        assert_best(C.top_k(queries, k, largest=largest), products, k, largest)
+
+
 def test_queries_of_another_side_are_never_decoded_together(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 12)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 15)
+    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_SUMS", 1 << 14)
     C, queries = exact_codes(50, 100, 4), exact_codes(4000, 100, 1)
     tracemalloc.start()
     C.top_k(queries, 3)

@@ -316,9 +316,70 @@ def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, rig
         decoded.append(reference.decoded(levels, book).astype(np.int64))
     weight = rng.integers(-3, 4, n_features).astype(np.float32) if weighted else None
     out = np.full((n, n_other), np.nan, np.float32)
-    _core.panel_dot(*sides, weight, out)
     scaled = decoded[0] if weight is None else decoded[0] * weight.astype(np.int64)
+    _core.panel_dot(*sides, weight, out)
     np.testing.assert_array_equal(out, scaled @ decoded[1].T)
+
+
+# Panels, runs and groups in part and whole; one row, none; several strips.
+@pytest.mark.parametrize(
+    ("n", "n_other", "n_features", "bits", "width"),
+    [
+        (70, 50, 300, 4, 1),
+        (128, 33, 2052, 4, 2),
+        (300, 1, 1025, 3, 1),
+        (1, 17, 64, 2, 1),
+        (2100, 3, 66, 8, 2),
+        (5, 20, 63, 1, 1),
+        (0, 3, 65, 2, 1),
+        (40, 0, 65, 2, 1),
+    ],
+)
+def test_bit_dot_is_exact_for_small_integers(n, n_other, n_features, bits, width):
+    levels, rows, _, rng = draw(n, n_features, 1, 1)
+    other_levels, other_rows, _, _ = draw(n_other, n_features // width, bits, width)
+    book, other_book = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((2, 1), (1 << bits, width)))
+    exact = reference.decoded(levels, book).astype(int) @ reference.decoded(other_levels, other_book).astype(int).T
+    sides = frozen(rows), book, frozen(other_rows), n_features // width, bits, other_book
+    for turned, shape in ((False, (n, n_other)), (True, (n_other, n))):
+        out = np.full(shape, np.nan, np.float32)
+        _core.bit_dot(*sides, turned, out)
+        np.testing.assert_array_equal(out.T if turned else out, exact)
+
+
+@pytest.mark.parametrize(("bits", "width"), [(2, 1), (3, 1), (4, 1), (8, 1), (4, 2)])
+def test_bit_dot_rounds_the_codebook_to_22_bits_of_its_range(bits, width):
+    levels, rows, book, _ = draw(70, 1300, 1, 1)
+    other_levels, other_rows, other_book, _ = draw(9, 1300 // width, bits, width)
+    A, B = reference.decoded(levels, book), reference.decoded(other_levels, other_book)
+    exact = reference.product(A, B.T)
+    rounding = np.ptp(other_book) * 2.0**-22 * np.abs(A).sum(axis=1)[:, None] + np.abs(exact) * 2.0**-23
+    out = np.empty((70, 9), np.float32)
+    _core.bit_dot(rows, book, other_rows, 1300 // width, bits, other_book, False, out)
+    assert (np.abs(out - exact) <= rounding).all()
+
+
+@pytest.mark.parametrize(
+    ("book", "suffices"),
+    [
+        ([-3.0, -1.0, 1.0, 3.0], True),
+        ([2.0**-30] * 4, True),
+        ([0.0] * 4, True),
+        ([1.0, 0.3, -0.3, -1.0], True),
+        ([1.0, 1e-9, -1.0, 0.0], False),
+        ([-3e38, 3e38, 1.0, 0.0], False),
+    ],
+)
+def test_weights_suffice_where_float32_sums_lose_as_much_of_every_value(book, suffices):
+    book = np.array(book, np.float32)[:, None]
+    assert _core.weights_suffice(200, book) is suffices
+    levels, rows, _, _ = draw(20, 200, 1, 1)
+    signs, other_levels = np.array([[-0.25], [0.5]], np.float32) / 200, np.repeat([[0], [1], [2], [3]], 200, axis=1)
+    other_rows, out = aligned(reference.packed(other_levels.astype(np.uint8), 2)), np.empty((20, 4), np.float32)
+    _core.bit_dot(rows, signs, other_rows, 200, 2, book, False, out)
+    A, B = reference.decoded(levels, signs), reference.decoded(other_levels, book)
+    within = np.abs(out - reference.product(A, B.T)) <= reference.product_bound(A, B.T, 201)
+    assert within.all() == suffices
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4, 8])
@@ -342,12 +403,13 @@ def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n):
 
 def test_results_do_not_depend_on_the_thread_count():
     _, rows, book, rng = draw(5000, 300, 1, 1)
+    bits, (_, wide, wide_book, _) = rows[:70].copy(), draw(1000, 300, 4, 1)
     W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
     before, found = _core.thread_count(), []
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)])
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000))
             outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
@@ -356,6 +418,7 @@ def test_results_do_not_depend_on_the_thread_count():
             _core.panel_gram(rows, 300, 1, book, None, True, outs[4])
             _core.code_dot(rows, book, rows[:30], book, 300, outs[5])
             _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, outs[6])
+            _core.bit_dot(bits, book, wide, 300, 4, wide_book, False, outs[7])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

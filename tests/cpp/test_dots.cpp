@@ -1,5 +1,6 @@
 // Products of codes with codes: every runnable level against plain loops, on buffers of exactly the size that the
 // contracts name, so that the sanitizers see any step outside.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -8,6 +9,7 @@
 
 #include "check.hpp"
 #include "drawn.hpp"
+#include "lowtide/bit_dot.hpp"
 #include "lowtide/buffer.hpp"
 #include "lowtide/code_counts.hpp"
 #include "lowtide/code_products.hpp"
@@ -86,6 +88,57 @@ LOWTIDE_TEST(trit_dot_sums_products) {
           }
         CHECK(same, where(level, 2, n_levels));
       }
+}
+
+// Weights up to the largest, and only such: a run of them comes close to 2^32.
+LOWTIDE_TEST(bit_dot_sums_weights_where_bits_are_one) {
+  constexpr std::uint32_t largest = (1u << kWeightBits) - 1;
+  for (Isa level : check::runnable_levels())
+    for (std::size_t n_words : {std::size_t{1}, std::size_t{3}, kBitRun})
+      for (std::size_t n_rows : {1, 5, 33, 64, 97, 128})
+        for (bool full : {false, true}) {
+          Drawn a = draw(n_rows, 64 * n_words, 1, 1);
+          if (full) {
+            std::fill(a.levels.begin(), a.levels.end(), std::uint8_t{1});
+            std::fill(a.rows.begin(), a.rows.end(), ~std::uint64_t{0});
+          }
+          std::mt19937 random(5);
+          std::vector<float> weights(64 * n_words);
+          for (float& weight : weights) weight = static_cast<float>(full ? largest : random() & largest);
+          const BitDotOp& op = ops_at(level).bit_dot;
+          const auto bits = make_buffer<std::uint8_t>(op.bits_bytes(n_words));
+          const auto tables = make_buffer<std::uint8_t>(op.weights_bytes(n_words));
+          op.prepare_bits(a.rows.data(), n_rows, n_words, n_words, bits.get());
+          op.prepare_weights(weights.data(), n_words, tables.get());
+          std::vector<double> sums(kDotRows, 0x1p52);
+          op.multiply(bits.get(), tables.get(), n_words, n_rows, sums.data());
+          bool same = true;
+          for (std::size_t i = 0; i < n_rows; ++i) {
+            double sum = 0x1p52;
+            for (std::size_t k = 0; k < weights.size(); ++k)
+              if (a.levels[i * weights.size() + k] == 1) sum += weights[k];
+            same = same && sums[i] == sum;
+          }
+          CHECK(same, where(level, 1, 64 * n_words));
+        }
+}
+
+LOWTIDE_TEST(bit_dot_of_whole_matrices_is_exact_on_integers_either_way_round) {
+  for (std::size_t width : {1, 2}) {
+    const Drawn a = draw(140, 1100, 1, 1), b = draw(35, 1100 / width, 4, width, 3);
+    std::vector<float> out(140 * 35, NAN), other(140 * 35, NAN);
+    CHECK(weights_suffice(1100, b.book.data(), b.book.size()), where(active_isa(), 4, 1100));
+    bit_dot(a.matrix(), b.matrix(), {out.data(), 35, 1});
+    bit_dot(a.matrix(), b.matrix(), {other.data(), 1, 140});
+    bool same = true;
+    for (std::size_t i = 0; i < 140; ++i)
+      for (std::size_t j = 0; j < 35; ++j) {
+        double sum = 0;
+        for (std::size_t f = 0; f < 1100; ++f) sum += a.value(i, f) * b.value(j, f);
+        same = same && out[i * 35 + j] == sum && other[j * 140 + i] == sum;
+      }
+    CHECK(same, where(active_isa(), 4, 1100));
+  }
 }
 
 LOWTIDE_TEST(panel_fill_looks_levels_up) {

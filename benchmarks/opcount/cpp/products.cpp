@@ -1,4 +1,5 @@
-// Packed rows times a dense matrix: code_tables, code_product, row_product; and times packed rows: code_dot.
+// Packed rows times a dense matrix: code_tables, code_product, row_product; and times packed rows: code_dot,
+// bit_dot.
 #include "cases.hpp"
 #include "dots.hpp"
 #include "inputs.hpp"
@@ -62,6 +63,34 @@ void add_dot(Cases& cases) {
                    }});
 }
 
+// One row of weights by a full panel of bits.
+struct BitSums {
+  const BitDotOp& op;
+  Array<std::uint64_t> rows = words(kDotRows * dot_words, 10);
+  Array<float> weights = zeros<float>(64 * dot_words);
+  Array<std::uint8_t> bits = zeros<std::uint8_t>(op.bits_bytes(dot_words)),
+                      tables = zeros<std::uint8_t>(op.weights_bytes(dot_words));
+  Array<double> sums = zeros<double>(kDotRows);
+
+  void prepare_bits() const { op.prepare_bits(rows.get(), kDotRows, dot_words, dot_words, bits.get()); }
+  void prepare_weights() const { op.prepare_weights(weights.get(), dot_words, tables.get()); }
+  void multiply() const { op.multiply(bits.get(), tables.get(), dot_words, kDotRows, sums.get()); }
+};
+
+void add_bit_dot(Cases& cases) {
+  constexpr std::size_t n_weights = 64 * dot_words, n_bits = kDotRows * n_weights;
+  cases.push_back({"bit_dot", n_bits, "multiply-add", [](const Ops& ops) {
+                     const BitSums made{ops.bit_dot};
+                     made.prepare_bits();
+                     made.prepare_weights();
+                     return [=] { made.multiply(); };
+                   }});
+  cases.push_back({"bit_dot bits", n_bits, "bit",
+                   [](const Ops& ops) { return [made = BitSums{ops.bit_dot}] { made.prepare_bits(); }; }});
+  cases.push_back({"bit_dot weights", n_weights, "weight",
+                   [](const Ops& ops) { return [made = BitSums{ops.bit_dot}] { made.prepare_weights(); }; }});
+}
+
 }  // namespace
 
 void add_products(Cases& cases) {
@@ -72,6 +101,7 @@ void add_products(Cases& cases) {
   add_row_product<float>(cases, "row_product_f32", &Ops::row_product_f32);
   add_row_product<double>(cases, "row_product_f64", &Ops::row_product_f64);
   add_dot(cases);
+  add_bit_dot(cases);
 }
 
 }  // namespace lowtide::opcount

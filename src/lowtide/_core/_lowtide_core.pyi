@@ -201,6 +201,20 @@ def panel_dot(
     weight: NDArray[np.float32] | None,
     out: NDArray[np.float32],
 ) -> None: ...
+
+# One-bit rows by rows of any bits, the other codebook rounded by at most 2^-22 of its range; out (rows, others), or
+# `turned` (others, rows). The rounding suffices where float32 sums of so many columns may lose as much of every value.
+def bit_dot(
+    rows: NDArray[np.uint8],
+    book: NDArray[np.float32],
+    other: NDArray[np.uint8],
+    other_levels: int,
+    other_bits: int,
+    other_book: NDArray[np.float32],
+    turned: bool,
+    out: NDArray[np.float32],
+) -> None: ...
+def weights_suffice(n_columns: int, book: NDArray[np.float32]) -> bool: ...
 def trit_gram(rows: NDArray[np.uint8], n_levels: int, value: float, out: NDArray[np.floating[Any]]) -> None: ...
 def trit_dot(
     rows: NDArray[np.uint8],

@@ -17,6 +17,8 @@ from lowtide.errors import CodeLayoutError
 _BLOCK_VALUES = 1 << 22
 # Below this many rows the look-up tables of a product cost more than they save.
 _FEW_ROWS = 16
+# One-bit rows from which look-ups are worth the tables of the other side, as measured: 50 at AVX-512, 90 at AVX2.
+_FEW_BIT_ROWS = 64
 # Weights that stay in the second-level cache, so that every row may read them anew.
 _CACHED_WEIGHTS = 1 << 16
 _TOP_K = "Codes.top_k"
@@ -26,6 +28,9 @@ _COUNTED_LEVELS = 65535
 # Scores that its way by blocks holds at a time are at most their product: 4 MB of float64.
 _TOP_QUERIES = 64
 _TOP_ROWS = 1 << 13
+# One-bit queries that are summed with rows together, and the sums held at a time: 4 MB of float32.
+_TOP_BITS = 1 << 10
+_TOP_SUMS = 1 << 20
 # Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
 _SMALL_RESULT = _core.large_result // 8
 
@@ -302,8 +307,8 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
 def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
     """Return D O' of two code matrices with equally many decoded columns.
 
-    One-bit codes and trits are counted; others are decoded in cache for float32, block by block for float64. Of a
-    matrix with itself the upper triangle is made and copied.
+    One-bit codes and trits are counted. For float32 one bit is summed with more by look-ups, and others are decoded in
+    cache; for float64 block by block. Of a matrix with itself the upper triangle is made and copied.
     """
     out = empty_result((len(codes.rows), len(other.rows)), float_dtype("Codes.dot", dtype))
     mine, others = codes.trit_value, other.trit_value
@@ -312,6 +317,10 @@ def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
         _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
     elif unscaled and mine is not None and others is not None:
         _core.trit_dot(codes.rows, mine, other.rows, others, codes.n_levels, out)
+    elif unscaled and out.dtype == np.float32 and _is_summed(codes, other):
+        _core.bit_dot(codes.rows, codes.book, *other[:4], False, out)
+    elif unscaled and out.dtype == np.float32 and _is_summed(other, codes):
+        _core.bit_dot(other.rows, other.book, *codes[:4], True, out)
     elif out.dtype == np.float32:
         sides = (*codes[:4], *other[:4])
         _core.panel_dot(*sides, _joint_scale(codes.scale, other.scale), out)
@@ -321,6 +330,12 @@ def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
                 np.matmul(left, right.T, out=out[rows, columns])
         return out
     return _scaled(out, codes.row_scale, other.row_scale)
+
+
+def _is_summed(bits: PackedRows, other: PackedRows) -> bool:
+    """Whether one-bit rows are multiplied with others in integer sums: where that is fast, and as exact as float32."""
+    one_bit = bits.bits == 1 and bits.book.shape[1] == 1 and len(bits.rows) >= _FEW_BIT_ROWS
+    return one_bit and _core.is_fast("bit_dot") and _core.weights_suffice(bits.n_levels, other.book)
 
 
 def _joint_scale(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
@@ -344,6 +359,10 @@ def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDAr
         _fill(codes, query, largest, indices, scores)
     elif _is_counted(codes, query):
         _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
+    elif codes.bits > 1 and _is_bounded(codes, query):
+        for first in range(0, n_queries, _TOP_BITS):
+            part = slice(first, first + _TOP_BITS)
+            _fill_by_sums(codes, query._replace(rows=query.rows[part]), largest, indices[part], scores[part])
     else:
         for some, Q in decoded_blocks(query, np.float64):
             _fill(codes, Q, largest, indices[some], scores[some])
@@ -374,6 +393,61 @@ def _fill(
             best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
         for q, (found, values) in enumerate(best):
             indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
+
+
+def _is_bounded(codes: PackedRows, query: PackedRows) -> bool:
+    """Whether one-bit queries rule rows out by integer sums: without factors, and within float32's range."""
+    scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
+    if any(scale is not None for scale in scales) or not _is_summed(query, codes):
+        return False
+    return _largest_product(codes, query) < float(np.finfo(np.float32).max)
+
+
+def _largest_product(codes: PackedRows, query: PackedRows) -> float:
+    """Return a bound on the product of any two rows."""
+    return codes.shape[1] * float(np.abs(codes.book).max()) * float(np.abs(query.book).max())
+
+
+def _fill_by_sums(
+    codes: PackedRows, query: PackedRows, largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
+) -> None:
+    """Set the best rows for one-bit queries: only what integer sums leave within their error is scored in float64."""
+    n, n_queries, k = len(codes.rows), len(query.rows), scores.shape[1]
+    sign = np.float32(1 if largest else -1)
+    # Sums are off by at most 2^-21 of the largest product, and by their rounding; twice that, and the scores' own.
+    slack = _largest_product(codes, query) * 2.0**-19
+    owner, found, values = np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.float32)
+    size = max(k, _TOP_SUMS // n_queries)
+    for begin in range(0, n, size):
+        block = codes._replace(rows=codes.rows[begin : begin + size])
+        sums = np.empty((n_queries, len(block.rows)), np.float32)
+        _core.bit_dot(query.rows, query.book, *block[:4], False, sums)
+        sums *= sign
+        worst = values[k - 1 :: k] if begin else np.partition(sums, -k, axis=1)[:, -k]
+        late = np.nonzero(sums >= (worst - slack).astype(np.float32)[:, None])
+        owner = np.concatenate([owner, late[0]])
+        found = np.concatenate([found, begin + late[1]])
+        values = np.concatenate([values, sign * _pair_products(query, late[0], block, late[1])])
+        # By query, then best first, equal scores by lower index; every query has at least k of them.
+        order = np.lexsort((found, -values, owner))
+        starts = np.searchsorted(owner[order], np.arange(n_queries))
+        order = order[(starts[:, None] + np.arange(k)).ravel()]
+        owner, found, values = owner[order], found[order], values[order]
+    indices[...], scores[...] = found.reshape(n_queries, k), (sign * values + np.float32(0)).reshape(n_queries, k)
+
+
+def _pair_products(
+    left: PackedRows, rows: NDArray[np.intp], right: PackedRows, others: NDArray[np.intp]
+) -> NDArray[np.float32]:
+    """Return the products of row rows[p] of the left with row others[p] of the right, in float64 and rounded once."""
+    products = np.empty(len(rows), np.float32)
+    size = max(1, _BLOCK_VALUES // 16 // left.shape[1])  # a part that stays in cache
+    for begin in range(0, len(rows), size):
+        pairs = slice(begin, begin + size)
+        one = decode(left._replace(rows=left.rows[rows[pairs]]), np.float64)
+        other = decode(right._replace(rows=right.rows[others[pairs]]), np.float64)
+        products[pairs] = np.einsum("pf,pf->p", one, other)
+    return products
 
 
 def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:

@@ -277,8 +277,8 @@ class Codes:
 
         Notes
         -----
-        One bit against one bit and trits against trits are counted; anything else is decoded in cache, or for float64
-        a block of either at a time. Of a matrix with itself one triangle is made and copied.
+        One bit against one bit and trits against trits are counted; one bit against more is, for float32, summed in
+        integers, its codebook rounded by at most 2^-22 of its range; anything else is decoded in cache or in blocks.
 
         Examples
         --------
@@ -318,10 +318,10 @@ class Codes:
         Notes
         -----
         No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
-        threads. One-bit codes against one-bit codes are counted; other codes are decoded, a block of queries at a
-        time. Arrays go through byte tables with a bound on their error first, on 1, 2 or 4 bits and up to 512 bytes a
-        row; what the bound cannot rule out is scored in full. Anything else is multiplied by blocks. Never n times q
-        numbers.
+        threads. One-bit codes against one-bit codes are counted; 64 or more of them against wider codes are summed in
+        integers with a bound on the error. Other codes are decoded, some at a time; they and arrays go through byte
+        tables with such a bound, on 1, 2 or 4 bits and up to 512 bytes a row. What a bound cannot rule out is scored in
+        full. Anything else is multiplied by blocks. Never n times q numbers.
 
         Examples
         --------
