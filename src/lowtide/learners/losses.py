@@ -143,6 +143,55 @@ class SquaredHinge(Loss):
         return np.where(Y * F < 1.0, 2.0, 0.0)
 
 
+@dataclass(eq=False, repr=False)
+class Hinge(Loss):
+    """max(0, 1 - y f), y = -1 or 1: the loss of a support vector machine, by Newton's method on its rounded corner."""
+
+    has_corner = True
+    keeps_border = True
+
+    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
+        """Return the weighted sum and -y where y f < 1, which is a subgradient in the corner."""
+        short = 1.0 - Y * F
+        return float(np.sum(weight @ np.maximum(short, 0.0))), np.where(short > 0.0, -Y, 0.0) * weight[:, None]
+
+    def rounded(self, width: float) -> RoundedHinge:
+        """Return this loss with a corner of some width."""
+        return RoundedHinge(width)
+
+
+@dataclass(eq=False, repr=False)
+class RoundedHinge(Loss):
+    """The hinge with a parabola for its corner, where |1 - y f| < width / 2: the smooth loss nearest to it.
+
+    Of u = 1 - y f it is max over a in [0, 1] of a u + width a (1 - a) / 2 ... (see below).
+    """
+
+    width: float = 1.0
+    keeps_border = True
+
+    @staticmethod
+    def slope(short: Array, width: Any) -> Array:
+        """Return by how much the loss grows with u = 1 - y f: from 0 to 1 over the corner."""
+        return np.clip(0.5 + short / width, 0.0, 1.0)
+
+    @classmethod
+    def value(cls, short: Array, width: Any) -> Array:
+        """Return the loss of u = 1 - y f: at most width / 8 above the hinge, and equal to it outside of the corner."""
+        a = cls.slope(short, width)
+        return np.asarray(a * short + 0.5 * width * a * (1.0 - a))
+
+    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
+        """Return the weighted sum and -y times the slope."""
+        short = 1.0 - Y * F
+        slope = self.slope(short, self.width)
+        return float(np.sum(weight @ self.value(short, self.width))), -Y * slope * weight[:, None]
+
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return 1 / width in the corner, 0 beyond."""
+        return np.where(np.abs(1.0 - Y * F) < 0.5 * self.width, 1.0 / self.width, 0.0)
+
+
 LOSSES: Registry[Loss] = Registry(
-    "loss", Loss, {"squared": Squared, "logistic": Logistic, "squared_hinge": SquaredHinge}
+    "loss", Loss, {"squared": Squared, "logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": Hinge}
 )
