@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from lowtide import AsymmetricLSSVC, CodePCA, KernelClassifier, KernelRegressor, RandomFeatures
 from lowtide.errors import LowtideError, ParameterError
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 
 
 @pytest.mark.parametrize(

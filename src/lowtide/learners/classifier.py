@@ -398,7 +398,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
             change = "Raise max_iter or tol, or lower C."
-            text = f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. {change}"
+            text = f"{fit.steps} stopped at {where} before {fit.measure} fell below tol={self.tol}. {change}"
             warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:

@@ -26,7 +26,7 @@ _MOST_TRIES, _WIDER = 6, 3.0
 # rounding leaves of a relative gap.
 _SETTLED, _EXACTLY, _ROUNDING = 0.1, 1e-4, 1e-13
 # Lengths of a step, all of them tried in one pass.
-_LENGTHS = np.array([0.0, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.005])
+_LENGTHS = np.array([0.0, 1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.005, 0.001, 0.0001])
 
 
 @dataclass
@@ -140,31 +140,35 @@ class NewtonSteps:
         coef, intercept = start[:-1].copy(), start[-1].copy()
         width, factor = np.full(len(intercept), FIRST_WIDTH), np.full(len(intercept), _NARROWER)
         tries = np.full(len(intercept), _MOST_TRIES)
+        best, gap = start.copy(), np.full(len(intercept), np.inf)
         n_iter = 0
         while True:
             sums = self.problem.sum(MarginSums.of, np.ascontiguousarray(coef, dtype=self.dtype), intercept, width)
             margin = self._margin(coef, sums)
-            is_open = margin.gap > self.goal
-            if self.is_exact:
-                is_open |= ~margin.is_settled(_EXACTLY)
-            if not np.any(is_open & (tries > 0)) or n_iter >= max_iter:
+            is_better = margin.gap <= gap
+            best[:, is_better] = np.vstack([coef, self._centered(intercept, sums, width)])[:, is_better]
+            is_near = margin.gap <= self.goal
+            tries[(margin.gap < gap) & ~is_near] = _MOST_TRIES
+            gap = np.minimum(gap, margin.gap)
+            is_open = (tries > 0) & ~(is_near & (margin.is_settled(_EXACTLY) | (not self.is_exact)))
+            if not np.any(is_open) or n_iter >= max_iter:
                 break
-            is_narrowed = margin.is_settled(_SETTLED) & (margin.gap > self.goal)
+            is_narrowed = is_open & margin.is_settled(_SETTLED) & ~is_near
             wanted = np.where(is_narrowed, factor * width, width)
-            length = self._step(coef, intercept, sums, width, wanted, is_open & (tries > 0))
+            length = self._step(coef, intercept, sums, width, wanted, is_open)
             # Where no length goes down the corner was narrowed by too much, or is too narrow for the rows around it.
             stuck = is_open & (length == 0.0)
-            factor[stuck] = np.sqrt(factor[stuck])
-            tries[stuck] -= 1
-            width = np.where(stuck, np.where(is_narrowed, width, _WIDER * width), wanted)
+            factor = np.where(stuck, np.sqrt(factor), np.maximum(factor**1.5, _NARROWER))
+            # Near the goal a step is exact, or rounding is all that is left.
+            tries -= np.where(is_near, _MOST_TRIES // 3, stuck.astype(int))
+            width = np.where(stuck & ~is_near, np.where(is_narrowed, width, _WIDER * width), wanted)
             n_iter += 1
             if each_iteration is not None:
                 try:
                     each_iteration(lambda: np.vstack([coef, intercept]).ravel())
                 except StopIteration:
                     break
-        intercept = self._centered(intercept, sums, width)
-        return Solution(coef, intercept, max(1, n_iter), bool(np.all(margin.gap <= self.goal))), margin.gap
+        return Solution(best[:-1], best[-1], n_iter, bool(np.all(gap <= self.goal))), gap
 
     def _margin(self, coef: Array, sums: MarginSums) -> Margin:
         """Return the relative duality gap of each column, and the part that the corner accounts for."""
@@ -186,7 +190,7 @@ class NewtonSteps:
         the width their distances from the margin shrink.
         """
         change, shift = np.zeros_like(coef), np.zeros_like(intercept)
-        for column in np.flatnonzero(is_open):
+        for column in np.flatnonzero(is_open).tolist():
             aim, level = self._aim(sums, column, float(width[column]), float(wanted[column]), float(intercept[column]))
             change[:, column], shift[column] = aim - coef[:, column], level - intercept[column]
         both = np.ascontiguousarray(np.hstack([coef, change]), dtype=self.dtype)

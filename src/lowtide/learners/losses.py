@@ -17,6 +17,8 @@ Array = NDArray[Any]
 
 # Step of a difference of first derivatives: the cube root of a rounding, as central differences want.
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
+# Width of the corner of a hinge, around the margin, in which rows count as free support vectors when they are left out.
+_CORNER = 0.1
 
 
 class Loss(Spec):
@@ -34,6 +36,8 @@ class Loss(Spec):
     is_calibrated : bool
         Whether softmax(f), of 0 and f for two classes, are probabilities; otherwise a curve is fitted on scores that
         rows would have had without having been learned from.
+    keeps_border : bool
+        Whether scores of two classes are divided at 0 whatever left-out rows say.
 
     Examples
     --------
@@ -51,6 +55,7 @@ class Loss(Spec):
     has_normal_equations: ClassVar[bool] = False
     is_multinomial: ClassVar[bool] = False
     is_calibrated: ClassVar[bool] = False
+    keeps_border: ClassVar[bool] = False
 
     @abstractmethod
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
@@ -71,6 +76,15 @@ class Loss(Spec):
         ones = np.ones(len(F))
         ahead, behind = (self.value_and_gradient(F + step, Y, ones)[1] for step in (_STEP, -_STEP))
         return np.asarray(np.maximum(ahead - behind, 0.0) / (2.0 * _STEP))
+
+    def residual(self, F: Array, Y: Array) -> Array:
+        """Return how far each score is from where its loss, as it curves here, would be least; 0 where it is straight.
+
+        It is -loss'/loss'', the residual of the least squares that stand for the loss near F.
+        """
+        curvature = self.curvature(F, Y)
+        slope = self.value_and_gradient(F, Y, np.ones(len(F)))[1]
+        return np.divide(-slope, curvature, out=np.zeros_like(F), where=curvature > 0)
 
     def targets(self, n_classes: int) -> ClassTargets:
         """Return how positions among the classes are read as targets."""
@@ -147,7 +161,6 @@ class SquaredHinge(Loss):
 class Hinge(Loss):
     """max(0, 1 - y f), y = -1 or 1: the loss of a support vector machine, by Newton's method on its rounded corner."""
 
-    has_corner = True
     keeps_border = True
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
@@ -155,20 +168,27 @@ class Hinge(Loss):
         short = 1.0 - Y * F
         return float(np.sum(weight @ np.maximum(short, 0.0))), np.where(short > 0.0, -Y, 0.0) * weight[:, None]
 
-    def rounded(self, width: float) -> RoundedHinge:
-        """Return this loss with a corner of some width."""
-        return RoundedHinge(width)
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return that of the loss with a rounded corner: a row there is a free support vector."""
+        return RoundedHinge(_CORNER).curvature(F, Y)
+
+    def residual(self, F: Array, Y: Array) -> Array:
+        """Return y times the slope over the curvature in the corner, also for rows at their bound.
+
+        Left out, either kind takes the same pull from its own score: the part of the row that no free support vector
+        has in common with it.
+        """
+        return Y * RoundedHinge.slope(1.0 - Y * F, _CORNER) * _CORNER
 
 
 @dataclass(eq=False, repr=False)
 class RoundedHinge(Loss):
     """The hinge with a parabola for its corner, where |1 - y f| < width / 2: the smooth loss nearest to it.
 
-    Of u = 1 - y f it is max over a in [0, 1] of a u + width a (1 - a) / 2 ... (see below).
+    With u = 1 - y f it is the largest a u + width a (1 - a) / 2 of a from 0 to 1.
     """
 
     width: float = 1.0
-    keeps_border = True
 
     @staticmethod
     def slope(short: Array, width: Any) -> Array:

@@ -266,8 +266,7 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     """
     seen = problem.train.matmul(coef) + intercept
     curvature = loss.curvature(seen, problem.targets)
-    slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
-    residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    residual = loss.residual(seen, problem.targets)
     scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
     return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
 

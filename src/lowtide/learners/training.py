@@ -21,10 +21,14 @@ from lowtide.learners.dual import (
     IterativeSystem,
     Landmarks,
     RowSpan,
+    choose_form,
     dense_design,
+    is_dual_possible,
+    n_landmarks,
     weight_sums,
 )
-from lowtide.learners.losses import Loss
+from lowtide.learners.hinge import FIRST_WIDTH, NewtonSteps
+from lowtide.learners.losses import Hinge, Loss, RoundedHinge
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     FORMS,
@@ -46,10 +50,11 @@ Judge = Callable[[Array, Problem], Array]
 Candidates = tuple[Callable[[float], RidgeSolution], CalibrationRows]
 
 _SMALL_TOLERANCE = 1e-10
-# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
-_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
-# Steps of conjugate gradients to expect; each passes over all codes twice.
-_EXPECTED_STEPS = 40
+# The relative duality gap of small problems, and the one from which on products in float32 are enough. First steps of a
+# hinge, with their tolerance; and the error of scores that a step on a corner may have, over its width.
+_SMALL_GAP, _FLOAT32_GAP = 1e-8, 1e-5
+_FIRST_STEPS, _FIRST_TOLERANCE = 60, 1e-3
+_PART_OF_WIDTH = 0.01
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
 # Rows of a half that the other is judged by.
@@ -92,6 +97,8 @@ class RidgeFit:
         The penalty that a choice starts from.
     judge : callable
         Losses of left-out scores, which the choice is made by.
+    is_quiet : bool
+        Whether nothing is said of steps that ended too soon.
     """
 
     owner: str
@@ -100,6 +107,7 @@ class RidgeFit:
     max_iter: int
     first: float
     judge: Judge
+    is_quiet: bool = False
 
     def __call__(
         self, problem: SummedProblem, alpha: float | Literal["auto"], sample: Callable[[], CalibrationRows]
@@ -146,7 +154,7 @@ class RidgeFit:
 
     def _told(self, solution: RidgeSolution) -> RidgeSolution:
         """Return the solution, and warn when it is not one yet."""
-        if not solution.is_converged:
+        if not solution.is_converged and not self.is_quiet:
             where = f"max_iter={self.max_iter}" if solution.n_iter >= self.max_iter else "what rounding allows"
             change = "Raise max_iter, tol or the regularization."
             text = f"Conjugate gradients stopped at {where} before the error fell below tol={self.tolerance}. {change}"
@@ -207,11 +215,16 @@ def check_sums(owner: str, m: int) -> None:
 
 @dataclass(frozen=True)
 class SmoothFit:
-    """A fit of a smooth loss: the solution, C, its form, and the span of the rows where it was made there."""
+    """A fit of a smooth loss: the solution, C, its form, and the span of the rows where it was made there.
+
+    `steps` and `measure` name, for messages, how it was found and what is to fall below the tolerance.
+    """
 
     solution: Solution
     C: float
     form: Form
+    steps: str = "L-BFGS"
+    measure: str = "the gradient"
     span: RowSpan | None = None
     inner: Array | None = None
 
@@ -240,6 +253,8 @@ def fit_smooth(
     are many and the loss is steep, `sample` gives rows that make steps fewer.
     """
     dtype = product_dtype(*problem.shape)
+    if isinstance(loss, Hinge):
+        return _fit_hinge(problem, C, rng, solver, start, each_iteration, **limits)
     if solver == "dual" and not problem.is_whole:
         remedy = "Take 'iterative', or load the rows as Codes."
         raise fail("KernelClassifier", "solver must not be 'dual' for rows that are not in memory", "dual", remedy)
@@ -282,7 +297,50 @@ def _fit_in_span(
         if C == "auto":
             C, first = _choose_inverse_strength(span.problem, loss, rng, first, **limits)
         found = _minimized(span.problem, loss, C, dtype, first, report, **limits)
-    return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span, found.coef)
+    return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span=span, inner=found.coef)
+
+
+def _fit_hinge(
+    problem: SummedProblem,
+    C: float | Literal["auto"],
+    rng: np.random.Generator,
+    solver: str,
+    start: Array | None,
+    each_iteration: Report | None,
+    *,
+    max_iter: int,
+    tolerance: float,
+) -> SmoothFit:
+    """Return the solution of the hinge: some steps of L-BFGS on a wide corner, then Newton's to a relative gap.
+
+    A step's least squares take any form, of the rows in the corner alone.
+    """
+    is_small, rounded = product_dtype(*problem.shape) is np.float64, RoundedHinge(FIRST_WIDTH)
+    dtype: type[np.floating[Any]] = np.float64 if is_small or tolerance < _FLOAT32_GAP else np.float32
+    if C == "auto":
+        C, start = _choose_inverse_strength(problem.weighted_rows(), rounded, rng, start, max_iter, _FIRST_TOLERANCE)
+    first = minimize(
+        Objective(problem, rounded, C, dtype),
+        start=start,
+        max_iter=min(max_iter, _FIRST_STEPS),
+        tolerance=_FIRST_TOLERANCE,
+        each_iteration=each_iteration,
+    )
+    fit, forms = RidgeFit("KernelClassifier", solver, tolerance, max_iter, 1.0, lambda scores, _: scores, True), []
+
+    def ridge(rows: Problem, alpha: float) -> RidgeSolution:
+        # An error of a score is one of its slope, times one over the width.
+        needed = float(np.clip(_PART_OF_WIDTH * C * alpha, _SMALL_TOLERANCE, _FIRST_TOLERANCE))
+        found, _ = replace(fit, tolerance=needed)(rows, alpha, lambda: CalibrationRows.of(rows))
+        forms.append(found.form)
+        return found
+
+    newton = NewtonSteps(problem, C, ridge, dtype, min(tolerance, _SMALL_GAP) if is_small else tolerance, is_small)
+    stacked = np.vstack([first.coef, first.intercept])
+    solution, gap = newton.solve(stacked, max_iter - first.n_iter, each_iteration)
+    solution = replace(solution, n_iter=first.n_iter + solution.n_iter, converged=bool(np.all(gap <= tolerance)))
+    form: Form = forms[-1] if forms else "primal"
+    return SmoothFit(solution, C, form, "Newton's method", "the relative duality gap")
 
 
 def _is_steep(problem: SummedProblem, loss: Loss, C: float) -> bool:
@@ -414,51 +472,3 @@ def _choose_inverse_strength(
 def _some(rows: Array, rng: np.random.Generator) -> Array:
     """Return rows in order, at most as many as a choice needs."""
     return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))
-
-
-def choose_form(
-    owner: str,
-    problem: SummedProblem,
-    dtype: type[np.floating[Any]],
-    n_columns: int,
-    allowed: tuple[Form, ...] = FORMS,
-) -> Form:
-    """Return the form of least cost among those that are allowed and that memory allows, for columns of weights.
-
-    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
-    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
-    on every machine, so that the choice is. Needs are bytes beside the codes at the peak, with C="auto".
-    """
-    (n, m), pair = problem.shape, problem.pair_cost
-    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
-    product = float(n) * m * n_columns
-    costs: dict[Form, float] = {
-        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
-        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
-        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
-    }
-    needs: dict[Form, float] = {
-        # Sums and a factor; a part's sums and the factor in float64 where there are parts.
-        "primal": 3.0 * m * m * (size if problem.is_whole else 8.0),
-        "dual": n * n * (8.0 + 2.0 * size) + 24.0 * m * n_columns,
-        "iterative": 2.0 * landmarks**2 * size + 8.0 * n_columns * (8.0 * m + 3.0 * n),
-    }
-    possible = [form for form in allowed if form != "dual" or is_dual_possible(problem)]
-    available = available_memory()
-    fitting = [form for form in possible if available is None or needs[form] <= available]
-    if not fitting:
-        least = min(possible, key=needs.__getitem__)
-        what = f"matrices of the {least} form for {n:,} rows by {m:,} features"
-        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
-        return least
-    return min(fitting, key=costs.__getitem__)
-
-
-def is_dual_possible(problem: SummedProblem) -> bool:
-    """Whether all rows are in memory, or few enough to be brought there."""
-    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
-
-
-def n_landmarks(n: int) -> int:
-    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
-    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)
