@@ -8,14 +8,13 @@ from learners.test_training import SIDES, left_out_by_hand, problem_on
 
 from lowtide import KernelClassifier, KernelRegressor, _checks, load, save
 from lowtide.errors import MemoryNeedError, ParameterError
+from lowtide.learners import dual, training
 from lowtide.learners import ridge as ridge_module
-from lowtide.learners import training
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan, _probed_diagonal
+from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan, _probed_diagonal, choose_form
 from lowtide.learners.losses import Logistic, SquaredHinge
 from lowtide.learners.ridge import Factor, NormalEquations
 from lowtide.learners.smooth import Objective, minimize
-from lowtide.learners.training import choose_form
 
 FORMS = ("primal", "dual", "iterative")
 
@@ -23,7 +22,7 @@ FORMS = ("primal", "dual", "iterative")
 @pytest.fixture
 def few_landmarks(monkeypatch):
     """A preconditioner of a tenth of the rows, so that conjugate gradients have something to do."""
-    monkeypatch.setattr(training, "_LEAST_LANDMARKS", 30)
+    monkeypatch.setattr(dual, "_LEAST_LANDMARKS", 30)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 8, None])
@@ -205,7 +204,7 @@ class Sized:
 
 
 def test_the_cheapest_form_is_taken(monkeypatch):
-    monkeypatch.setattr(training, "available_memory", lambda: None)
+    monkeypatch.setattr(dual, "available_memory", lambda: None)
     expected = {
         (60_000, 4096): "primal",
         (3000, 2048): "primal",
@@ -221,7 +220,7 @@ def test_the_cheapest_form_is_taken(monkeypatch):
 
 def test_a_form_that_does_not_fit_gives_way_to_another(monkeypatch):
     for available, form in ((10e9, "primal"), (500e6, "iterative")):
-        monkeypatch.setattr(training, "available_memory", lambda available=available: available)
+        monkeypatch.setattr(dual, "available_memory", lambda available=available: available)
         assert choose_form("a", Sized(200_000, 12_000), np.float32, 12) == form
 
 
@@ -268,7 +267,7 @@ def test_solvers_that_cannot_be_are_refused(kind):
 
 
 def test_dual_of_many_rows_elsewhere_is_refused(monkeypatch):
-    monkeypatch.setattr(training, "_MOST_LANDMARKS", 20)
+    monkeypatch.setattr(dual, "_MOST_LANDMARKS", 20)
     X, y = classes(n=60, k=2)
     codes = encoder(X).encode(X)
     with pytest.raises(ParameterError, match="solver must not be 'dual' for many rows that are not in memory"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cache
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,61 +18,24 @@ from sklearn.utils.multiclass import check_classification_targets
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import Calibration, CalibrationRows, best_threshold, fit_calibration
-from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_weights
+from lowtide.learners.calibration import Calibration, CalibrationRows, Machine, best_threshold, fit_calibration
+from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_pairs, class_weights
 from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import Design, column_of, is_source
+from lowtide.learners.design import column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, suitable_threads
-from lowtide.learners.rules import ArgMax
+from lowtide.learners.ridge import Form, suitable_threads
+from lowtide.learners.rules import ArgMax, Rule, Votes
 from lowtide.learners.smooth import MinibatchSteps, left_out_scores
 from lowtide.learners.strength import class_losses
-from lowtide.learners.training import FORMS, RidgeFit, check_sums, fit_smooth
+from lowtide.learners.training import FORMS, RidgeFit, fit_smooth
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
 # Where the choice of C starts: at C = 1.
 _FIRST_ALPHA = 0.5
-
-
-class ClassSums:
-    """Gram matrix and the sum of rows of every class: all that one-against-rest least squares depends on.
-
-    A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
-    """
-
-    def __init__(self, classes: Array) -> None:
-        self.classes = classes
-        self.sums: NormalEquations | None = None
-
-    def add(self, design: Design, labels: Array, weight: Array | None) -> None:
-        """Add rows with their labels; classes that were not there yet get a column each."""
-        check_sums("KernelClassifier", design.shape[1])
-        self.classes = np.concatenate([self.classes, np.setdiff1d(labels, self.classes)])
-        part = NormalEquations.of_rows(design, (labels[:, None] == self.classes).astype(np.float64), weight)
-        if self.sums is None:
-            self.sums = part
-        else:
-            self.sums.widen(len(self.classes))
-            self.sums.merge(part)
-
-    def check(self) -> None:
-        """Refuse rows that have no weight in all."""
-        if self.sums is None or self.sums.weight <= 0.0:
-            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", 0.0)
-
-    def equations(self) -> tuple[Array, NormalEquations]:
-        """Return the classes in order, and the equations of their targets; one column for two classes."""
-        self.check()
-        sums = self.sums
-        assert sums is not None
-        order = np.argsort(self.classes)
-        chosen = order[1:] if len(order) == 2 else order
-        cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
-        return self.classes[order], replace(sums, cross=cross, target_sum=2.0 * sums.target_sum[chosen] - sums.weight)
 
 
 @dataclass
@@ -111,6 +74,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from, "full" for raw rows only; None is "codes" where features have them.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: each against the rest (the multinomial loss for "logistic"), or a machine a pair of them,
+        which vote; ties go to the larger sum of confidences. "ovo" is for rows that do not come in blocks of sums.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
@@ -170,6 +136,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     bits: int | None = 1
     train_on: Side | None = None
     predict_on: Side | None = None
+    multi_class: Literal["ovr", "ovo"] = "ovr"
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     fit_intercept: bool = True
     solver: Literal["auto", "primal", "dual", "iterative"] = "auto"
@@ -204,7 +171,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
-        with fit_steps(self, 2 if loss.has_normal_equations else self.max_iter + 1, X, y) as step:
+        n_steps = 2 if loss.has_normal_equations else self.max_iter + 1
+        with fit_steps(self, n_steps if self.multi_class == "ovr" else None, X, y) as step:
             problem, sides = self._start_problem(X, y, sample_weight)
             self._fit_problem(problem, sides, loss, step)
         return self
@@ -271,12 +239,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _decide(self, stream: _Stream) -> Decision:
         """Return the decision of all rows of a stream so far."""
+        loss = LOSSES.resolve(self.loss)
         if isinstance(stream.so_far, ClassSums):
             _, equations = stream.so_far.equations()
             solution = equations.solve(0.5 / self.C_, fit_intercept=self.fit_intercept)
-            return self._ridge_decision(solution, stream.rows, stream.sides, stream.classes)
-        parameters, loss = stream.so_far.parameters.copy(), LOSSES.resolve(self.loss)
-        return self._smooth_decision(parameters, stream.rows, stream.weight, stream.sides, stream.classes, loss)
+            machine = Machine.of_ridge(solution, stream.rows)
+        else:
+            machine = self._smooth_machine(stream.so_far.parameters.copy(), stream.rows, stream.weight, loss)
+        return self._calibrated(machine, stream.sides, stream.classes, ArgMax(), loss)
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
         """Return all classes that will come; they are settled by the first block."""
@@ -296,24 +266,44 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Fit on validated rows with their labels."""
         found = problem.tally(ClassCounts.of)
         check_classes("KernelClassifier", found.classes)
-        factor = class_weights(self.class_weight, found.classes, found.totals)
-        problem = problem.relabel(ClassIndex(found.classes, factor), loss.targets(len(found.classes)))
+        classes, n = found.classes, len(found.classes)
+        factor = class_weights(self.class_weight, classes, found.totals)
+        problem = problem.relabel(ClassIndex(classes, factor), loss.targets(n))
         step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if loss.has_normal_equations:
-            rows = CalibrationRows.with_more(None, problem)
-            fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
-            solution, alpha = fit(problem, "auto" if self.C == "auto" else 0.5 / self.C, lambda: rows)
-            self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
-            self.decision_ = self._ridge_decision(solution, rows, sides, found.classes)
-            step("solve")
+        pairs = class_pairs(n) if self.multi_class == "ovo" and n > 2 else []
+        # The pair of the heaviest classes comes first: it chooses C for all.
+        order = sorted(range(len(pairs)), key=lambda p: -found.totals[[pairs[p].first, pairs[p].second]].sum())
+        machines: dict[int, Machine] = {}
+        C, steps, form = self.C, 1, None
+        for place in order or [0]:
+            part = pairs[place].rows(problem, loss.targets(2)) if pairs else problem
+            if loss.has_normal_equations:
+                kept = CalibrationRows.with_more(None, part)
+                fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
+                solution, alpha = fit(part, "auto" if C == "auto" else 0.5 / C, partial(_itself, kept))
+                self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
+                machines[place] = Machine.of_ridge(solution, kept)
+                step("solve")
+            else:
+                machines[place] = self._minimize(part, C, sides, None if pairs else classes, loss, rng, step)
+            C, steps, form = self.C_, max(steps, self.n_iter_), form or self.solver_
+        self.n_iter_, self.solver_ = steps, form or self.solver_
+        if pairs:
+            kept = CalibrationRows.with_more(None, problem)
+            together = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, n)
+            self.decision_ = self._calibrated(together, sides, classes, Votes(break_ties=True), loss)
         else:
-            self._minimize(problem, sides, found.classes, loss, rng, step)
+            self.decision_ = self._calibrated(machines[0], sides, classes, ArgMax(), loss)
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
         if blocks and self.solver not in ("auto", "primal"):
             raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
+        check_option("KernelClassifier", "multi_class", self.multi_class, ("ovr", "ovo"))
+        if blocks and self.multi_class == "ovo":
+            remedy = "Fit on all rows at once, as Codes or a store."
+            raise fail("KernelClassifier", "multi_class must be 'ovr' when rows come in blocks", "ovo", remedy)
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
@@ -321,54 +311,53 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         elif blocks:
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
-    def _ridge_decision(
-        self, solution: RidgeSolution, kept: CalibrationRows | None, sides: Sides, classes: Array
-    ) -> Decision:
-        """Return the decision of a closed-form solution, calibrated on some of its rows."""
-        assert kept is not None
-        rows, unit = kept.for_scores(solution.coef.shape[1])
-        scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
-        return self._calibrated(solution.coef, solution.intercept, scores, rows, sides, classes)
-
-    def _smooth_decision(
+    def _smooth_machine(
         self,
         parameters: Array,
         kept: CalibrationRows | None,
         weight: float,
-        sides: Sides,
-        classes: Array,
         loss: Loss,
         view: Callable[[Problem, Array], tuple[Problem, Array]] | None = None,
-    ) -> Decision:
-        """Return the decision of weights above an intercept, calibrated unless the loss makes probabilities itself.
+    ) -> Machine:
+        """Return weights above an intercept, with left-out scores of the rows that were kept.
 
         `weight` is that of all rows; `view` gives rows and weights on fewer columns.
         """
         coef, intercept = np.asfortranarray(parameters[:-1]), parameters[-1]
         if kept is None or not len(kept.keys):
-            return sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())
+            return Machine(coef, intercept)
         rows, unit = kept.for_scores(coef.shape[1])
         share = unit * rows.total_weight / weight
         seen = (rows, coef) if view is None else view(rows, kept.places[: len(rows.labels)])
         scores = left_out_scores(seen[0], loss, seen[1], intercept, unit * self.C_, share)
-        return self._calibrated(coef, intercept, scores, rows, sides, classes)
+        return Machine(coef, intercept, rows, scores)
 
-    def _calibrated(
-        self, coef: Array, intercept: Array, scores: Array, rows: Problem, sides: Sides, classes: Array
-    ) -> Decision:
+    def _calibrated(self, machine: Machine, sides: Sides, classes: Array, rule: Rule, loss: Loss) -> Decision:
         """Return the decision of weights, its border and its probabilities from scores of rows as if left out.
 
         Predictions and probabilities move together: a border elsewhere than at 0 goes into the intercept.
         """
+        coef, intercept, rows, scores = machine
+        if rows is None or scores is None:
+            return sides.decision(coef, intercept, rule, classes=classes, calibration=Calibration())
+        values, border = rule.class_scores(scores, classes), 0.0
         with suitable_threads(1):
-            border = best_threshold(scores, rows.labels, rows.weights) if self.fit_intercept else 0.0
-            curve = fit_calibration(scores - border, rows.labels, rows.weights)
-        return sides.decision(coef, intercept - border, ArgMax(), classes=classes, calibration=curve)
+            if self.fit_intercept and not loss.keeps_border:
+                border = best_threshold(values, rows.labels, rows.weights)
+            curve = fit_calibration(values - border, rows.labels, rows.weights)
+        return sides.decision(coef, intercept - border, rule, classes=classes, calibration=curve)
 
     def _minimize(
-        self, problem: SummedProblem, sides: Sides, classes: Array, loss: Loss, rng: np.random.Generator, step: Step
-    ) -> None:
-        """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
+        self,
+        problem: SummedProblem,
+        C: float | Literal["auto"],
+        sides: Sides,
+        classes: Array | None,
+        loss: Loss,
+        rng: np.random.Generator,
+        step: Step,
+    ) -> Machine:
+        """Return the minimum of a smooth loss, and warn when it is not one yet; `classes` where it decides alone."""
         stopped = False
 
         def decision_at(theta: Array) -> dict[str, Decision]:
@@ -379,7 +368,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
         def report(current: Callable[[], Array]) -> None:
             nonlocal stopped
-            stopped = step("iteration", lambda: decision_at(current()))
+            stopped = step("iteration", None if classes is None else lambda: decision_at(current()))
             if stopped:
                 raise StopIteration
 
@@ -387,19 +376,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         limits = {"max_iter": self.max_iter, "tolerance": self.tol}
         sample = cache(lambda: CalibrationRows.with_more(None, problem))
         how: dict[str, Any] = {"solver": self.solver, "start": start, "each_iteration": report, **limits}
-        fit = fit_smooth(problem, loss, self.C, rng, sample, **how)
+        fit = fit_smooth(problem, loss, C, rng, sample, **how)
         solution, self.C_, self.solver_ = fit.solution, fit.C, fit.form
         self.n_iter_ = solution.n_iter
-        rows = None if loss.is_calibrated else sample()
         parameters = np.vstack([solution.coef, solution.intercept])
-        about = problem.total_weight, sides, classes, loss
-        self.decision_ = self._smooth_decision(parameters, rows, *about, view=fit.view)
+        kept = None if loss.is_calibrated and classes is not None else sample()
+        machine = self._smooth_machine(parameters, kept, problem.total_weight, loss, fit.view)
         if not solution.converged and not stopped:
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
             change = "Raise max_iter or tol, or lower C."
             text = f"{fit.steps} stopped at {where} before {fit.measure} fell below tol={self.tol}. {change}"
             warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
+        return machine
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
@@ -437,7 +426,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
         self.C_, self.n_iter_, self.solver_ = C, 1, "primal"
         kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
-        self.decision_ = self._ridge_decision(solution, kept, sides, classes)
+        self.decision_ = self._calibrated(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
         step("solve")
 
     def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
@@ -482,6 +471,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
+
+
+def _itself(rows: CalibrationRows) -> CalibrationRows:
+    """Return the rows: as a function of none, what a fit asks for some of its rows."""
+    return rows
 
 
 def _class_losses(scores: Array, rows: Problem) -> Array:

@@ -41,7 +41,7 @@ from lowtide.learners.ridge import (
 from lowtide.learners.smooth import Objective, Report, Solution, minimize
 from lowtide.learners.strength import choose_strength, class_losses
 
-__all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth"]
+__all__ = ["FORMS", "RidgeFit", "fit_smooth"]
 
 Array = NDArray[Any]
 # Losses (n, q) of left-out scores (n, k) of rows, which come second; the first decides.
@@ -204,13 +204,6 @@ def _on_half_of_the_columns(sums: NormalEquations, few: CalibrationRows) -> Cand
     half = sums.columns(columns, scale)
     rows = replace(few, rows=replace(few.rows, train=train, predict=predict))
     return partial(half.solve, fit_intercept=few.rows.fit_intercept), rows
-
-
-def check_sums(owner: str, m: int) -> None:
-    """Refuse to gather sums of m x m for which there is no room: those so far, a part's, and the factor."""
-    what = f"matrices of {m:,} x {m:,} features, which rows in blocks are added to,"
-    remedy = "Lower n_components, or fit on all rows at once, as Codes or a store: that needs no such matrix."
-    check_memory(owner, 3.0 * 8.0 * m * m, what, remedy)
 
 
 @dataclass(frozen=True)
