@@ -225,7 +225,7 @@ def test_a_form_that_does_not_fit_gives_way_to_another(monkeypatch):
 
 
 def test_a_fit_that_no_form_can_hold_is_refused_before_it_starts(monkeypatch):
-    for module in (training, _checks):
+    for module in (dual, _checks):
         monkeypatch.setattr(module, "available_memory", lambda: 300 << 20)
     with pytest.raises(
         MemoryNeedError, match=r"matrices of the iterative form.* take .* GiB, and 300 MiB are left\. Lower n_comp"

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
@@ -50,6 +51,14 @@ class _Stream:
     so_far: ClassSums | MinibatchSteps
     rows: CalibrationRows | None = None
     weight: float = 0.0
+
+
+def _takes_blocks(model: Any) -> bool:
+    """Refuse rows in blocks for machines of pairs, each of which needs the rows of two classes."""
+    if model.multi_class == "ovo":
+        remedy = "Fit on all rows at once, as Codes or a store."
+        raise fail("KernelClassifier", "multi_class must be 'ovr' when rows come in blocks", "ovo", remedy)
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -177,6 +186,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self._fit_problem(problem, sides, loss, step)
         return self
 
+    @available_if(_takes_blocks)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -301,9 +311,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if blocks and self.solver not in ("auto", "primal"):
             raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
         check_option("KernelClassifier", "multi_class", self.multi_class, ("ovr", "ovo"))
-        if blocks and self.multi_class == "ovo":
-            remedy = "Fit on all rows at once, as Codes or a store."
-            raise fail("KernelClassifier", "multi_class must be 'ovr' when rows come in blocks", "ovo", remedy)
+        if blocks:
+            _takes_blocks(self)
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":

@@ -77,14 +77,14 @@ class Loss(Spec):
         ahead, behind = (self.value_and_gradient(F + step, Y, ones)[1] for step in (_STEP, -_STEP))
         return np.asarray(np.maximum(ahead - behind, 0.0) / (2.0 * _STEP))
 
-    def residual(self, F: Array, Y: Array) -> Array:
-        """Return how far each score is from where its loss, as it curves here, would be least; 0 where it is straight.
+    def as_squares(self, F: Array, Y: Array) -> tuple[Array, Array]:
+        """Return the curvature, and the residual -loss'/loss'', of the least squares that stand for the loss near F.
 
-        It is -loss'/loss'', the residual of the least squares that stand for the loss near F.
+        A row whose loss is straight has no residual.
         """
         curvature = self.curvature(F, Y)
         slope = self.value_and_gradient(F, Y, np.ones(len(F)))[1]
-        return np.divide(-slope, curvature, out=np.zeros_like(F), where=curvature > 0)
+        return curvature, np.divide(-slope, curvature, out=np.zeros_like(F), where=curvature > 0)
 
     def targets(self, n_classes: int) -> ClassTargets:
         """Return how positions among the classes are read as targets."""
@@ -168,17 +168,14 @@ class Hinge(Loss):
         short = 1.0 - Y * F
         return float(np.sum(weight @ np.maximum(short, 0.0))), np.where(short > 0.0, -Y, 0.0) * weight[:, None]
 
-    def curvature(self, F: Array, Y: Array) -> Array:
-        """Return that of the loss with a rounded corner: a row there is a free support vector."""
-        return RoundedHinge(_CORNER).curvature(F, Y)
-
-    def residual(self, F: Array, Y: Array) -> Array:
-        """Return y times the slope over the curvature in the corner, also for rows at their bound.
+    def as_squares(self, F: Array, Y: Array) -> tuple[Array, Array]:
+        """Return those of a rounded corner, where free support vectors are; rows at their bound have a residual too.
 
         Left out, either kind takes the same pull from its own score: the part of the row that no free support vector
         has in common with it.
         """
-        return Y * RoundedHinge.slope(1.0 - Y * F, _CORNER) * _CORNER
+        slope = RoundedHinge.slope(1.0 - Y * F, _CORNER)
+        return RoundedHinge(_CORNER).curvature(F, Y), Y * slope * _CORNER
 
 
 @dataclass(eq=False, repr=False)

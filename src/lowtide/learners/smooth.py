@@ -265,8 +265,7 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
-    curvature = loss.curvature(seen, problem.targets)
-    residual = loss.residual(seen, problem.targets)
+    curvature, residual = loss.as_squares(seen, problem.targets)
     scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
     return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
 
