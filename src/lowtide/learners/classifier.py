@@ -66,16 +66,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine for classes, trained and used on a few packed bits per feature.
 
     With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
-    than two classes: one against the rest for "squared" and "squared_hinge", multinomial for "logistic".
+    than two classes: each against the rest, the multinomial loss for "logistic"; or a machine a pair of them.
 
     Parameters
     ----------
     features : Encoder or None, default=None
         Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is a Hadamard
         encoder of the RBF kernel. When fitted on `Codes`: None or the encoder that made them.
-    loss : {"squared", "logistic", "squared_hinge"} or Loss, default="squared"
-        "squared" is (y - f)^2, y = -1 or 1; the others are minimized by L-BFGS. A loss of your own derives from
-        `lowtide.learners.Loss`; `lowtide.register` gives it a name and lets it be saved.
+    loss : {"squared", "logistic", "squared_hinge", "hinge"} or Loss, default="squared"
+        "squared" is (y - f)^2, y = -1 or 1; "hinge" is max(0, 1 - y f), that of `SVC`, by Newton's method; the others
+        are minimized by L-BFGS. A loss of your own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a
+        name and lets it be saved.
     C : float or "auto", default=1.0
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
         exact left-out probabilities of up to 2,048 rows, starting from 1; by two halves for the other losses.
@@ -84,17 +85,18 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from, "full" for raw rows only; None is "codes" where features have them.
     multi_class : {"ovr", "ovo"}, default="ovr"
-        More than two classes: each against the rest (the multinomial loss for "logistic"), or a machine a pair of them,
-        which vote; ties go to the larger sum of confidences. "ovo" is for rows that do not come in blocks of sums.
+        More than two classes: each against the rest, or a machine a pair of them, which vote; a tie goes to the larger
+        sum of confidences. "ovo" is not for `partial_fit`, nor for "squared" on an iterator of blocks.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
         How the minimum is found, see Notes; "auto" takes the cheapest that memory allows.
     max_iter : int, default=200
-        Steps of L-BFGS, or of "iterative" for "squared".
+        Steps of L-BFGS, and of Newton's method for "hinge"; or of "iterative" for "squared".
     tol : float, default=1e-4
         Error of the scores of "squared", relative to their size. Of the other losses the largest gradient entry, per
-        unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10.
+        unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10. Of "hinge" the duality gap
+        relative to the objective; the same problems go to 1e-8.
     warm_start : bool, default=False
         Keep the encoder and start L-BFGS at the last solution.
     verbose : int, default=0
@@ -105,8 +107,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Attributes
     ----------
     classes_ : ndarray (n_classes,)
-    coef_ : ndarray (1 or n_classes, n_features_out)
-    intercept_ : ndarray (1 or n_classes,)
+    coef_ : ndarray (1, n_classes or n_pairs, n_features_out)
+        Of a pair of "ovo" positive for its first class, in the order (0, 1), (0, 2), ..., as those of `SVC`.
+    intercept_ : ndarray (1, n_classes or n_pairs,)
     features_ : Encoder or None
     decision_ : Decision
         What was learned, frozen.
@@ -120,7 +123,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ("dual"), or one of at most 8,192 rows and some vectors ("iterative", conjugate gradients); the other losses some 30
     vectors of weights, and for "dual" n x n matrices. With "auto", what does not fit is refused by `MemoryNeedError`.
 
-    Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), g a rising curve: the most
+    Probabilities of all losses but "logistic", and of all of "ovo", are softmax(g(scores)), g a rising curve: the most
     probable class is the predicted one. It is fitted on what up to 20,000 rows, picked by a hash of their codes, would
     have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_` alone.
 

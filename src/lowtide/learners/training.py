@@ -51,10 +51,11 @@ Candidates = tuple[Callable[[float], RidgeSolution], CalibrationRows]
 
 _SMALL_TOLERANCE = 1e-10
 # The relative duality gap of small problems, and the one from which on products in float32 are enough. First steps of a
-# hinge, with their tolerance; and the error of scores that a step on a corner may have, over its width.
+# hinge, with their tolerance; the error of scores that a step on a corner may have, over its width; and the order of a
+# matrix that is always solved in float64.
 _SMALL_GAP, _FLOAT32_GAP = 1e-8, 1e-5
 _FIRST_STEPS, _FIRST_TOLERANCE = 60, 1e-3
-_PART_OF_WIDTH = 0.01
+_PART_OF_WIDTH, _SMALL_ORDER = 0.01, 4096
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
 # Rows of a half that the other is judged by.
@@ -322,8 +323,9 @@ def _fit_hinge(
     fit, forms = RidgeFit("KernelClassifier", solver, tolerance, max_iter, 1.0, lambda scores, _: scores, True), []
 
     def ridge(rows: Problem, alpha: float) -> RidgeSolution:
-        # An error of a score is one of its slope, times one over the width.
-        needed = float(np.clip(_PART_OF_WIDTH * C * alpha, _SMALL_TOLERANCE, _FIRST_TOLERANCE))
+        # An error of a score is one of its slope, times one over the width. A small matrix is soon solved in float64.
+        most = _FLOAT32_TOLERANCE if min(rows.shape) <= _SMALL_ORDER else _FIRST_TOLERANCE
+        needed = float(np.clip(_PART_OF_WIDTH * C * alpha, _SMALL_TOLERANCE, most))
         found, _ = replace(fit, tolerance=needed)(rows, alpha, lambda: CalibrationRows.of(rows))
         forms.append(found.form)
         return found
