@@ -8,13 +8,14 @@ from learners.test_training import SIDES, left_out_by_hand, problem_on
 
 from lowtide import KernelClassifier, KernelRegressor, _checks, load, save
 from lowtide.errors import MemoryNeedError, ParameterError
-from lowtide.learners import dual, training
 from lowtide.learners import ridge as ridge_module
+from lowtide.learners import training
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan, _probed_diagonal, choose_form
+from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan, _probed_diagonal
 from lowtide.learners.losses import Logistic, SquaredHinge
 from lowtide.learners.ridge import Factor, NormalEquations
 from lowtide.learners.smooth import Objective, minimize
+from lowtide.learners.training import choose_form
 
 FORMS = ("primal", "dual", "iterative")
 
@@ -22,7 +23,7 @@ FORMS = ("primal", "dual", "iterative")
 @pytest.fixture
 def few_landmarks(monkeypatch):
     """A preconditioner of a tenth of the rows, so that conjugate gradients have something to do."""
-    monkeypatch.setattr(dual, "_LEAST_LANDMARKS", 30)
+    monkeypatch.setattr(training, "_LEAST_LANDMARKS", 30)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 8, None])
@@ -204,7 +205,7 @@ class Sized:
 
 
 def test_the_cheapest_form_is_taken(monkeypatch):
-    monkeypatch.setattr(dual, "available_memory", lambda: None)
+    monkeypatch.setattr(training, "available_memory", lambda: None)
     expected = {
         (60_000, 4096): "primal",
         (3000, 2048): "primal",
@@ -220,12 +221,12 @@ def test_the_cheapest_form_is_taken(monkeypatch):
 
 def test_a_form_that_does_not_fit_gives_way_to_another(monkeypatch):
     for available, form in ((10e9, "primal"), (500e6, "iterative")):
-        monkeypatch.setattr(dual, "available_memory", lambda available=available: available)
+        monkeypatch.setattr(training, "available_memory", lambda available=available: available)
         assert choose_form("a", Sized(200_000, 12_000), np.float32, 12) == form
 
 
 def test_a_fit_that_no_form_can_hold_is_refused_before_it_starts(monkeypatch):
-    for module in (dual, _checks):
+    for module in (training, _checks):
         monkeypatch.setattr(module, "available_memory", lambda: 300 << 20)
     with pytest.raises(
         MemoryNeedError, match=r"matrices of the iterative form.* take .* GiB, and 300 MiB are left\. Lower n_comp"
@@ -267,7 +268,7 @@ def test_solvers_that_cannot_be_are_refused(kind):
 
 
 def test_dual_of_many_rows_elsewhere_is_refused(monkeypatch):
-    monkeypatch.setattr(dual, "_MOST_LANDMARKS", 20)
+    monkeypatch.setattr(training, "_MOST_LANDMARKS", 20)
     X, y = classes(n=60, k=2)
     codes = encoder(X).encode(X)
     with pytest.raises(ParameterError, match="solver must not be 'dual' for many rows that are not in memory"):

@@ -13,7 +13,7 @@ from lowtide._checks import fail
 from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
 from lowtide.learners.ridge import RidgeSolution
-from lowtide.learners.rules import largest
+from lowtide.learners.rules import Rule, largest
 
 Array = NDArray[Any]
 
@@ -393,10 +393,13 @@ class Machine(NamedTuple):
         return cls(solution.coef, solution.intercept, rows, scores)
 
     @classmethod
-    def of_pairs(cls, machines: list[Machine], pairs: list[Pair], kept: CalibrationRows, n_classes: int) -> Machine:
+    def of_pairs(
+        cls, machines: list[Machine], pairs: list[Pair], kept: CalibrationRows, rule: Rule, n_classes: int
+    ) -> Machine:
         """Return the machines of pairs as one, a column a pair, positive for its first class as votes are counted.
 
         A row was not learned from by the pairs of other classes; its own pairs have kept it too, in the same order.
+        Scores are those of the classes, by the rule.
         """
         coef = -np.hstack([each.coef for each in machines])
         intercept = -np.hstack([each.intercept for each in machines])
@@ -406,4 +409,4 @@ class Machine(NamedTuple):
             own = np.flatnonzero(pair.of(rows.labels))
             if machine.scores is not None:
                 scores[own, column] = -machine.scores[: len(own), 0]
-        return cls(coef, intercept, rows, scores)
+        return cls(coef, intercept, rows, rule.class_scores(scores, np.arange(n_classes)))

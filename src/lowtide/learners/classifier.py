@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -302,12 +302,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 machines[place] = self._minimize(part, C, sides, None if pairs else classes, loss, rng, step)
             C, steps, form = self.C_, max(steps, self.n_iter_), form or self.solver_
         self.n_iter_, self.solver_ = steps, form or self.solver_
+        machine, rule = machines[0], cast(Rule, ArgMax())
         if pairs:
-            kept = CalibrationRows.with_more(None, problem)
-            together = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, n)
-            self.decision_ = self._calibrated(together, sides, classes, Votes(break_ties=True), loss)
-        else:
-            self.decision_ = self._calibrated(machines[0], sides, classes, ArgMax(), loss)
+            rule, kept = Votes(break_ties=True), CalibrationRows.with_more(None, problem)
+            machine = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, rule, n)
+        self.decision_ = self._calibrated(machine, sides, classes, rule, loss)
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
@@ -352,11 +351,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         coef, intercept, rows, scores = machine
         if rows is None or scores is None:
             return sides.decision(coef, intercept, rule, classes=classes, calibration=Calibration())
-        values, border = rule.class_scores(scores, classes), 0.0
+        border = 0.0
         with suitable_threads(1):
             if self.fit_intercept and not loss.keeps_border:
-                border = best_threshold(values, rows.labels, rows.weights)
-            curve = fit_calibration(values - border, rows.labels, rows.weights)
+                border = best_threshold(scores, rows.labels, rows.weights)
+            curve = fit_calibration(scores - border, rows.labels, rows.weights)
         return sides.decision(coef, intercept - border, rule, classes=classes, calibration=curve)
 
     def _minimize(

@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from lowtide._checks import available_memory, check_memory
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     EXACT_ROWS,
-    FORMS,
     LEVERAGE_PROBES,
     ErrorSum,
     Factor,
-    Form,
     Leverages,
     NormalEquations,
     RidgeSolution,
@@ -47,10 +44,6 @@ _TRACE_PROBES = 2
 _NOISE = 0.2
 # Of the tolerance: what is measured is the error of scores over the rows, and a single row may have ten times as much.
 _SAFETY = 0.1
-# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
-_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
-# Steps of conjugate gradients to expect; each passes over all codes twice.
-_EXPECTED_STEPS = 40
 # Steps without a better solution after which rounding is what is left.
 _PATIENCE = 20
 _RESTARTS = 4
@@ -405,51 +398,3 @@ def _trace_leverages(
         z = rows.predict.matmul(np.ascontiguousarray(signs)) - mean @ signs
         other = rows.weights @ (x * z) / rows.total_weight
     return Leverages.mean(1.0 / weight if rows.fit_intercept else 0.0, own, other)
-
-
-def choose_form(
-    owner: str,
-    problem: SummedProblem,
-    dtype: type[np.floating[Any]],
-    n_columns: int,
-    allowed: tuple[Form, ...] = FORMS,
-) -> Form:
-    """Return the form of least cost among those that are allowed and that memory allows, for columns of weights.
-
-    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
-    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
-    on every machine, so that the choice is. Needs are bytes beside the codes at the peak, with C="auto".
-    """
-    (n, m), pair = problem.shape, problem.pair_cost
-    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
-    product = float(n) * m * n_columns
-    costs: dict[Form, float] = {
-        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
-        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
-        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
-    }
-    needs: dict[Form, float] = {
-        # Sums and a factor; a part's sums and the factor in float64 where there are parts.
-        "primal": 3.0 * m * m * (size if problem.is_whole else 8.0),
-        "dual": n * n * (8.0 + 2.0 * size) + 24.0 * m * n_columns,
-        "iterative": 2.0 * landmarks**2 * size + 8.0 * n_columns * (8.0 * m + 3.0 * n),
-    }
-    possible = [form for form in allowed if form != "dual" or is_dual_possible(problem)]
-    available = available_memory()
-    fitting = [form for form in possible if available is None or needs[form] <= available]
-    if not fitting:
-        least = min(possible, key=needs.__getitem__)
-        what = f"matrices of the {least} form for {n:,} rows by {m:,} features"
-        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
-        return least
-    return min(fitting, key=costs.__getitem__)
-
-
-def is_dual_possible(problem: SummedProblem) -> bool:
-    """Whether all rows are in memory, or few enough to be brought there."""
-    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
-
-
-def n_landmarks(n: int) -> int:
-    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
-    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)

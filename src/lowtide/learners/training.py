@@ -21,10 +21,7 @@ from lowtide.learners.dual import (
     IterativeSystem,
     Landmarks,
     RowSpan,
-    choose_form,
     dense_design,
-    is_dual_possible,
-    n_landmarks,
     weight_sums,
 )
 from lowtide.learners.hinge import FIRST_WIDTH, NewtonSteps
@@ -38,8 +35,8 @@ from lowtide.learners.ridge import (
     product_dtype,
     suitable_threads,
 )
-from lowtide.learners.smooth import Objective, Report, Solution, minimize
-from lowtide.learners.strength import choose_strength, class_losses
+from lowtide.learners.smooth import Objective, Report, Solution, choose_inverse_strength, minimize
+from lowtide.learners.strength import choose_strength
 
 __all__ = ["FORMS", "RidgeFit", "fit_smooth"]
 
@@ -56,10 +53,12 @@ _SMALL_TOLERANCE = 1e-10
 _SMALL_GAP, _FLOAT32_GAP = 1e-8, 1e-5
 _FIRST_STEPS, _FIRST_TOLERANCE = 60, 1e-3
 _PART_OF_WIDTH, _SMALL_ORDER = 0.01, 4096
+# Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
+_LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
+# Steps of conjugate gradients to expect; each passes over all codes twice.
+_EXPECTED_STEPS = 40
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
-# Rows of a half that the other is judged by.
-_MOST_HELD = 20_000
 # What to expect of L-BFGS, and what it does to vectors in a step; what an entry of floats costs in a product over one
 # of codes, which are less to be read.
 _LBFGS_STEPS, _LBFGS_VECTORS = 60.0, 20.0
@@ -69,8 +68,6 @@ _REMEMBERED = 30
 # Rows that condition a smooth loss: their eigenvectors take half a second; and products that are worth it.
 _CONDITIONING_ROWS = 1024
 _MANY_PRODUCTS = 1 << 27
-# A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
-_SHORT, _ROUGH = 5, 3.0
 # Rows that choose how strongly to regularize, by exact leverages: twice as many choose no better. Of more rows than
 # that a dual is tried on these alone.
 _JUDGED_ROWS = 2048
@@ -255,7 +252,7 @@ def fit_smooth(
     if _is_span_cheaper(problem, solver):
         return _fit_in_span(cast(Problem, problem), loss, C, rng, dtype, start, each_iteration, limits)
     if C == "auto":
-        C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, **limits)
+        C, start = choose_inverse_strength(problem.weighted_rows(), loss, rng, start, **limits)
     conditioner = None
     if solver == "iterative" or (solver == "auto" and _is_steep(problem, loss, C)):
         conditioner = _conditioner(problem, loss, C, sample())
@@ -289,7 +286,7 @@ def _fit_in_span(
     # Products with a few thousand rows wait longer for a second thread than it saves them.
     with suitable_threads(n_inner):
         if C == "auto":
-            C, first = _choose_inverse_strength(span.problem, loss, rng, first, **limits)
+            C, first = choose_inverse_strength(span.problem, loss, rng, first, **limits)
         found = _minimized(span.problem, loss, C, dtype, first, report, **limits)
     return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span=span, inner=found.coef)
 
@@ -312,7 +309,7 @@ def _fit_hinge(
     is_small, rounded = product_dtype(*problem.shape) is np.float64, RoundedHinge(FIRST_WIDTH)
     dtype: type[np.floating[Any]] = np.float64 if is_small or tolerance < _FLOAT32_GAP else np.float32
     if C == "auto":
-        C, start = _choose_inverse_strength(problem.weighted_rows(), rounded, rng, start, max_iter, _FIRST_TOLERANCE)
+        C, start = choose_inverse_strength(problem.weighted_rows(), rounded, rng, start, max_iter, _FIRST_TOLERANCE)
     first = minimize(
         Objective(problem, rounded, C, dtype),
         start=start,
@@ -405,65 +402,49 @@ def _minimized(
     return minimize(objective, start=start, tolerance=tolerance, conditioner=conditioner, **steps)
 
 
-@dataclass
-class _Scored:
-    """Scores of some rows with their labels and weights."""
+def choose_form(
+    owner: str,
+    problem: SummedProblem,
+    dtype: type[np.floating[Any]],
+    n_columns: int,
+    allowed: tuple[Form, ...] = FORMS,
+) -> Form:
+    """Return the form of least cost among those that are allowed and that memory allows, for columns of weights.
 
-    scores: Array
-    labels: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, part: Problem, coef: Array, intercept: Array) -> _Scored:
-        """Return those of rows in memory, on the side that predicts."""
-        return cls(part.predict.matmul(coef) + intercept, part.labels, part.weights)
-
-    def merge(self, part: _Scored) -> None:
-        """Add other rows."""
-        for name in ("scores", "labels", "weights"):
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(part, name)]))
-
-
-def _choose_inverse_strength(
-    problem: SummedProblem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
-) -> tuple[float, Array]:
-    """Return the C of clearly least loss of left-out halves, and weights to start from; of many rows of one half only.
-
-    Fits are short. Each starts where the one before ended, and the halves' solutions at the chosen C, or the last that
-    was tried, are a start for the whole.
+    Costs count multiplications with additions, at the speed of a product of matrices: a pair of entries of a Gram or
+    kernel matrix costs `pair_cost`, an entry of the codes a column in a product with weights costs 1. They are the same
+    on every machine, so that the choice is. Needs are bytes beside the codes at the peak, with C="auto".
     """
-    order = rng.permutation(problem.shape[0])
-    halves = [np.sort(part) for part in np.array_split(order, 2)]
-    used = halves if product_dtype(*problem.shape) is np.float64 else halves[:1]
-    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(_some(held, rng))) for held in used]
-    steps = max(10, max_iter // _SHORT)
-    last = [start] * len(parts)
-    found: dict[float, Array] = {}
-    seen: list[_Scored] = []
-
-    def left_out(penalty: float) -> Array:
-        seen.clear()
-        for half, (train, held) in enumerate(parts):
-            # The same weight of the data as in the whole fit.
-            objective = Objective(train, loss, 2.0 / penalty, product_dtype(*train.shape))
-            fitted = minimize(objective, start=last[half], max_iter=steps, tolerance=_ROUGH * tolerance)
-            last[half] = np.vstack([fitted.coef, fitted.intercept])
-            seen.append(held.sum(_Scored.of, fitted.coef, fitted.intercept))
-        found[penalty] = np.mean(np.array(last), axis=0)
-        return np.concatenate([each.scores for each in seen])
-
-    def judge(scores: Array) -> Array:
-        labels, weights = (np.concatenate([getattr(each, name) for each in seen]) for name in ("labels", "weights"))
-        with suitable_threads(1):
-            return class_losses(scores, labels, weights)
-
-    first = left_out(1.0)  # which also tells who is judged
-    weights = np.concatenate([each.weights for each in seen])
-    share = weights * (len(weights) / weights.sum())
-    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).strength
-    return 1.0 / chosen, found[chosen]
+    (n, m), pair = problem.shape, problem.pair_cost
+    landmarks, size = n_landmarks(n), np.dtype(dtype).itemsize
+    product = float(n) * m * n_columns
+    costs: dict[Form, float] = {
+        "primal": 0.5 * pair * n * m * m + m**3 / 6.0,
+        "dual": 0.5 * pair * m * n * n + n**3 / 6.0 + product,
+        "iterative": _EXPECTED_STEPS * 2.0 * product + 0.5 * pair * m * landmarks**2 + landmarks**3 / 6.0,
+    }
+    needs: dict[Form, float] = {
+        # Sums and a factor; a part's sums and the factor in float64 where there are parts.
+        "primal": 3.0 * m * m * (size if problem.is_whole else 8.0),
+        "dual": n * n * (8.0 + 2.0 * size) + 24.0 * m * n_columns,
+        "iterative": 2.0 * landmarks**2 * size + 8.0 * n_columns * (8.0 * m + 3.0 * n),
+    }
+    possible = [form for form in allowed if form != "dual" or is_dual_possible(problem)]
+    available = available_memory()
+    fitting = [form for form in possible if available is None or needs[form] <= available]
+    if not fitting:
+        least = min(possible, key=needs.__getitem__)
+        what = f"matrices of the {least} form for {n:,} rows by {m:,} features"
+        check_memory(owner, needs[least], what, "Lower n_components, or fit fewer rows.")
+        return least
+    return min(fitting, key=costs.__getitem__)
 
 
-def _some(rows: Array, rng: np.random.Generator) -> Array:
-    """Return rows in order, at most as many as a choice needs."""
-    return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))
+def is_dual_possible(problem: SummedProblem) -> bool:
+    """Whether all rows are in memory, or few enough to be brought there."""
+    return problem.is_whole or problem.shape[0] <= _MOST_LANDMARKS
+
+
+def n_landmarks(n: int) -> int:
+    """Return how many rows precondition conjugate gradients: all of a few, or else an eighth, within limits."""
+    return min(n, max(_LEAST_LANDMARKS, n // 8), _MOST_LANDMARKS)
