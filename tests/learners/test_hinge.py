@@ -103,7 +103,7 @@ def test_the_gap_is_that_of_a_feasible_point_of_the_dual(fit_intercept):
     problem = source_problem(codes, y.astype(np.uint8), s, fit_intercept, reading)
     rng = np.random.default_rng(0)
     coef, intercept, width = rng.normal(size=(24, 3)), rng.normal(size=3) * fit_intercept, np.array([1.0, 0.3, 0.1])
-    steps = NewtonSteps(problem, C, None, np.float64, 1e-6, False)
+    steps = NewtonSteps(problem, C, None, 1e-6, False)
     found = steps._margin(coef, problem.sum(MarginSums.of, coef, intercept, width))
     D, T = np.asarray(codes, dtype=np.float64), reading.targets(y)
     a = C * s[:, None] * np.clip(0.5 + (1.0 - T * (D @ coef + intercept)) / width, 0.0, 1.0)
@@ -121,7 +121,7 @@ def test_newton_converges_from_nothing_in_few_steps():
     codes, C = encoder(X).encode(X), 0.5
     problem = source_problem(codes, y.astype(np.uint8), weights(120), True, Hinge().targets(2))
     fit = RidgeFit("a", "dual", 1e-10, 100, 1.0, lambda scores, _: scores)
-    steps = NewtonSteps(problem, C, lambda r, a: fit(r, a, lambda: CalibrationRows.of(r))[0], np.float64, 1e-8, True)
+    steps = NewtonSteps(problem, C, lambda r, a: fit(r, a, lambda: CalibrationRows.of(r))[0], 1e-8, True)
     solution, gap = steps.solve(np.zeros((25, 1)), 100, None)
     assert solution.converged
     assert gap[0] <= 1e-8
@@ -172,3 +172,12 @@ def test_strength_is_chosen_and_a_start_is_taken():
     np.testing.assert_allclose(auto.decision_function(X), same.decision_function(X), rtol=0, atol=1e-5)
     warm = machine(C=auto.C_, warm_start=True).fit(X, y).fit(X, y)
     np.testing.assert_allclose(warm.decision_function(X), same.decision_function(X), rtol=0, atol=1e-5)
+
+
+def test_more_components_than_rows_of_any_label_converge():
+    X, _ = classes(n=300)
+    y = np.random.default_rng(0).integers(0, 2, 300)
+    model = machine(n_components=2048, C=10.0, tol=1e-6).fit(X, y)
+    peer = svc_scores(decoded(model, X), y, 10.0)[:, 0]
+    np.testing.assert_allclose(model.decision_function(X), peer, rtol=0, atol=1e-4)
+    assert model.n_iter_ < 120

@@ -49,13 +49,13 @@ class MarginSums:
     @classmethod
     def of(cls, part: Problem, coef: Array, intercept: Array, width: Array) -> MarginSums:
         """Return those of rows in memory, at weights (m, k) and an intercept (k,), for corners of these widths (k,)."""
-        scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+        scores = part.train.matmul(coef) + intercept
         targets, weights = part.targets, part.weights[:, None]
         short = 1.0 - targets * scores
         slope = RoundedHinge.slope(short, width) * weights
         signs = (targets > 0.0, targets < 0.0)
         both = [np.where(sign, slope, 0.0) for sign in signs]
-        pull = part.train.rmatmul(np.ascontiguousarray(np.hstack([both[0], -both[1]]), dtype=coef.dtype))
+        pull = part.train.rmatmul(np.ascontiguousarray(np.hstack([both[0], -both[1]])))
         near = np.flatnonzero(np.any((np.abs(short) < 0.5 * width) & (weights > 0.0), axis=1))
         side = np.where(weights > 0.0, targets * short, 0.0)
         rooms = [
@@ -66,7 +66,7 @@ class MarginSums:
             hinge=np.sum(weights * np.maximum(short, 0.0), axis=0),
             slope=np.array([each.sum(axis=0) for each in both]),
             along=np.array([np.sum(each * short, axis=0) for each in both]),
-            pull=np.moveaxis(pull.astype(np.float64, copy=False).reshape(len(coef), 2, -1), 1, 0),
+            pull=np.moveaxis(pull.reshape(len(coef), 2, -1), 1, 0),
             room=np.array(rooms),
             rows=part.take(near),
             scores=scores[near],
@@ -82,7 +82,7 @@ class MarginSums:
 
 def _values(part: Problem, coef: Array, intercept: Array, width: Array) -> ErrorSum:
     """Return sums of the rounded loss at weights and after steps of all lengths, (n_lengths, k); steps come second."""
-    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+    scores = part.train.matmul(coef) + intercept
     k = len(width)
     short, change = 1.0 - part.targets * scores[:, :k], part.targets * scores[:, k:]
     return ErrorSum(np.array([part.weights @ RoundedHinge.value(short - t * change, width) for t in _LENGTHS]))
@@ -111,7 +111,7 @@ class NewtonSteps:
 
     Slopes a of the rounded loss, scaled so that both classes have the same sum, are feasible in the dual. The gap
     between the two values is |w - v|^2/2 + C sum (s max(0, u) - a u), u = 1 - y f and v = C D'(y a): it proves how far
-    the minimum can be.
+    the minimum can be. Products are float64: slopes are differences from the margin, over the width.
 
     Parameters
     ----------
@@ -120,8 +120,6 @@ class NewtonSteps:
     C : float
     ridge : callable
         Solves least squares of the rows within.
-    dtype : type
-        Of the products with all rows.
     goal : float
         The relative gap to reach.
     is_exact : bool
@@ -131,7 +129,6 @@ class NewtonSteps:
     problem: SummedProblem
     C: float
     ridge: Ridge
-    dtype: type[np.floating[Any]]
     goal: float
     is_exact: bool
 
@@ -143,7 +140,7 @@ class NewtonSteps:
         best, gap = start.copy(), np.full(len(intercept), np.inf)
         n_iter = 0
         while True:
-            sums = self.problem.sum(MarginSums.of, np.ascontiguousarray(coef, dtype=self.dtype), intercept, width)
+            sums = self.problem.sum(MarginSums.of, np.ascontiguousarray(coef), intercept, width)
             margin = self._margin(coef, sums)
             is_better = margin.gap <= gap
             best[:, is_better] = np.vstack([coef, self._centered(intercept, sums, width)])[:, is_better]
@@ -193,7 +190,7 @@ class NewtonSteps:
         for column in np.flatnonzero(is_open).tolist():
             aim, level = self._aim(sums, column, float(width[column]), float(wanted[column]), float(intercept[column]))
             change[:, column], shift[column] = aim - coef[:, column], level - intercept[column]
-        both = np.ascontiguousarray(np.hstack([coef, change]), dtype=self.dtype)
+        both = np.ascontiguousarray(np.hstack([coef, change]))
         losses = np.asarray(self.problem.sum(_values, both, np.concatenate([intercept, shift]), wanted).total)
         penalties = np.array([0.5 * np.sum((coef + t * change) ** 2, axis=0) for t in _LENGTHS])
         length: Array = _LENGTHS[np.argmin(penalties + self.C * losses, axis=0)]

@@ -47,12 +47,11 @@ Judge = Callable[[Array, Problem], Array]
 Candidates = tuple[Callable[[float], RidgeSolution], CalibrationRows]
 
 _SMALL_TOLERANCE = 1e-10
-# The relative duality gap of small problems, and the one from which on products in float32 are enough. First steps of a
-# hinge, with their tolerance; the error of scores that a step on a corner may have, over its width; and the order of a
-# matrix that is always solved in float64.
-_SMALL_GAP, _FLOAT32_GAP = 1e-8, 1e-5
+# The relative duality gap of small problems. First steps of a hinge, with their tolerance; the error of scores that a
+# step on a corner may have, over its width; and the order of a matrix that is always solved in float64.
+_SMALL_GAP = 1e-8
 _FIRST_STEPS, _FIRST_TOLERANCE = 60, 1e-3
-_PART_OF_WIDTH, _SMALL_ORDER = 0.01, 4096
+_PART_OF_WIDTH, _SMALL_ORDER = 0.01, 8192
 # Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
 _LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
 # Steps of conjugate gradients to expect; each passes over all codes twice.
@@ -306,8 +305,8 @@ def _fit_hinge(
 
     A step's least squares take any form, of the rows in the corner alone.
     """
-    is_small, rounded = product_dtype(*problem.shape) is np.float64, RoundedHinge(FIRST_WIDTH)
-    dtype: type[np.floating[Any]] = np.float64 if is_small or tolerance < _FLOAT32_GAP else np.float32
+    dtype, rounded = product_dtype(*problem.shape), RoundedHinge(FIRST_WIDTH)
+    is_small = dtype is np.float64
     if C == "auto":
         C, start = choose_inverse_strength(problem.weighted_rows(), rounded, rng, start, max_iter, _FIRST_TOLERANCE)
     first = minimize(
@@ -327,7 +326,7 @@ def _fit_hinge(
         forms.append(found.form)
         return found
 
-    newton = NewtonSteps(problem, C, ridge, dtype, min(tolerance, _SMALL_GAP) if is_small else tolerance, is_small)
+    newton = NewtonSteps(problem, C, ridge, min(tolerance, _SMALL_GAP) if is_small else tolerance, is_small)
     stacked = np.vstack([first.coef, first.intercept])
     solution, gap = newton.solve(stacked, max_iter - first.n_iter, each_iteration)
     solution = replace(solution, n_iter=first.n_iter + solution.n_iter, converged=bool(np.all(gap <= tolerance)))
