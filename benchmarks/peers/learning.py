@@ -108,6 +108,34 @@ def _fit_squared_hinge() -> tuple[Side, Side]:
     return partial(ours.fit, X[:SOME], y[:SOME]), partial(_quietly, partial(theirs.fit, X[:SOME], y[:SOME]))
 
 
+@cache
+def _decoded() -> tuple[np.ndarray, np.ndarray]:
+    """Return the one-bit features that our machine learns from, as floats, and labels."""
+    X, _, y, _ = mnist()
+    features = lt.RandomFeatures(gamma=GAMMA, n_components=COMPONENTS, random_state=0).fit(X[:SOME])
+    return np.asarray(features.encode(X[:SOME]), dtype=np.float64), y[:SOME]
+
+
+def _fit_hinge(peer: str) -> tuple[Side, Side]:
+    """Support vector machines one against the rest, to tolerances that users have."""
+    X, _, y, _ = mnist()
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, loss="hinge", random_state=0)
+    if peer == "sampler":
+        theirs = partial(peer_model(LinearSVC(loss="hinge", random_state=0)).fit, X[:SOME], y[:SOME])
+    else:
+        theirs = partial(LinearSVC(loss="hinge", random_state=0).fit, *_decoded())
+    return partial(ours.fit, X[:SOME], y[:SOME]), partial(_quietly, theirs)
+
+
+def _fit_pairs() -> tuple[Side, Side]:
+    """Machines of pairs against libsvm's on the same features, decoded."""
+    X, _, y, _ = mnist()
+    ours = lt.KernelClassifier(
+        gamma=GAMMA, n_components=COMPONENTS, loss="hinge", multi_class="ovo", tol=1e-3, random_state=0
+    )
+    return partial(ours.fit, X[:SOME], y[:SOME]), partial(SVC(kernel="linear").fit, *_decoded())
+
+
 def _fit_exact(what: str) -> tuple[Side, Side]:
     X, X_test, y, _ = mnist()
     ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, random_state=0)
@@ -224,6 +252,28 @@ DUELS = [
         f"squared hinge, {SOME:,} digits, m=4096, to its own tolerance",
         "RBFSampler + LinearSVC",
         _fit_squared_hinge,
+        repeats=1,
+        warm=False,
+    ),
+    *(
+        Duel(
+            f"fit-hinge-{peer}",
+            f"hinge, {SOME:,} digits, m=4096, one against the rest, to its own tolerance",
+            name,
+            partial(_fit_hinge, peer),
+            repeats=1,
+            warm=False,
+        )
+        for peer, name in (
+            ("sampler", 'RBFSampler + LinearSVC(loss="hinge")'),
+            ("decoded", 'LinearSVC(loss="hinge") on decoded codes'),
+        )
+    ),
+    Duel(
+        "fit-hinge-pairs",
+        f"hinge, {SOME:,} digits, m=4096, one against one",
+        'SVC(kernel="linear") on decoded codes',
+        _fit_pairs,
         repeats=1,
         warm=False,
     ),

@@ -109,7 +109,7 @@ def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside)
     assert content["score"]["value"] > 0.9  # the target is smooth and has no noise
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
 def test_fit_passes_its_options_on(inside, loss):
     flower_csv(inside / "flowers.csv")
     options = (

@@ -108,7 +108,15 @@ def test_encoder_travels_as_its_specification():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"C": "auto"}, {"class_weight": "balanced"}, {"loss": "logistic"}, {"loss": "squared_hinge", "C": 0.01}],
+    [
+        {},
+        {"C": "auto"},
+        {"class_weight": "balanced"},
+        {"loss": "logistic"},
+        {"loss": "squared_hinge", "C": 0.01},
+        {"loss": "hinge"},
+        {"multi_class": "ovo"},
+    ],
     ids=str,
 )
 def test_classifier_of_a_dask_array_is_the_one_in_memory(settings, client):

@@ -12,13 +12,17 @@ from sklearn.linear_model import LogisticRegression
 from lowtide import AsymmetricLSSVC, CodePCA, KernelClassifier, KernelRegressor, RandomFeatures
 from lowtide.errors import LowtideError, ParameterError
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"loss": "hinge"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss object, got 'hinge'"),
+        (
+            {"loss": "absolute"},
+            "loss must be one of 'squared', 'logistic', 'squared_hinge', 'hinge' or a Loss object, got 'absolute'",
+        ),
+        ({"multi_class": "all"}, "multi_class must be one of 'ovr', 'ovo', got 'all'"),
         ({"C": 0}, r"C must be a finite number above 0, got 0\. Or let it be chosen: C='auto'"),
         ({"C": -1.0}, "C must be a finite number above 0, got -1.0"),
         ({"C": np.inf}, "C must be a finite number above 0, got inf"),
@@ -145,15 +149,18 @@ def test_warm_start_refuses_another_number_of_columns():
         model.fit(X[:, :3], y)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-def test_too_few_iterations_warn_at_the_caller(loss):
+@pytest.mark.parametrize(
+    ("loss", "measure"),
+    [("logistic", "the gradient"), ("squared_hinge", "the gradient"), ("hinge", "the relative duality gap")],
+)
+def test_too_few_iterations_warn_at_the_caller(loss, measure):
     X, y = classes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = KernelClassifier(n_components=32, loss=loss, max_iter=2, random_state=0).fit(X, y)
     (warning,) = caught
     assert warning.category is ConvergenceWarning
-    assert "stopped at max_iter=2 before the gradient fell below tol=0.0001. Raise max_iter" in str(warning.message)
+    assert f"stopped at max_iter=2 before {measure} fell below tol=0.0001. Raise max_iter" in str(warning.message)
     assert warning.filename == __file__
     assert model.n_iter_ == 2
     assert np.all(np.isfinite(model.decision_function(X)))

@@ -10,7 +10,7 @@ import lowtide as lt
 from lowtide import AsymmetricLSSVC, KernelClassifier, KernelRegressor
 from lowtide.errors import ParameterError
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 EXTREMES = [1e300, 1e-300]
 
 

@@ -23,7 +23,7 @@ from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import NormalEquations
 from lowtide.learners.smooth import left_out_scores
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 DIGITS = load_digits(return_X_y=True)
 CELLS = (StandardScaler().fit_transform(load_breast_cancer().data), load_breast_cancer().target)
 

@@ -18,6 +18,8 @@ CLASSIFIERS = [
     KernelClassifier(n_components=64),
     KernelClassifier(n_components=64, loss="logistic"),
     KernelClassifier(n_components=64, loss="squared_hinge"),
+    KernelClassifier(n_components=64, loss="hinge"),
+    KernelClassifier(n_components=64, multi_class="ovo"),
     KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
     KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
     AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0), system="ask_ls"),

@@ -29,6 +29,9 @@ SETTINGS = [
     {"loss": "logistic"},
     {"loss": "logistic", "C": "auto", "random_state": 0},
     {"loss": "squared_hinge", "C": 0.1},
+    {"loss": "hinge"},
+    {"loss": "hinge", "multi_class": "ovo"},
+    {"multi_class": "ovo"},
 ]
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from lowtide import KernelClassifier, KernelRegressor
 from lowtide.errors import ParameterError
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 # Gamma is fixed: "scale" looks at the first block only.
 FIXED = {"n_components": 64, "gamma": 0.1, "random_state": 0}
 

@@ -11,7 +11,7 @@ from lowtide.learners import training
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
-from lowtide.learners.smooth import Objective, minimize
+from lowtide.learners.smooth import Objective, choose_inverse_strength, minimize
 from lowtide.learners.strength import choose_strength, class_losses, lowest, squared_losses
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
@@ -134,7 +134,7 @@ def test_smooth_choice_is_that_of_scores_of_left_out_halves(loss):
     problem, _, _ = problem_on(X, targets, s, ("codes", "full"))
     loss = LOSSES.resolve(loss)
     labeled = problem.relabel(lambda labels, weight: (y, weight), loss.targets(3))
-    chosen, _ = training._choose_inverse_strength(labeled, loss, np.random.default_rng(2), None, 20_000, 1e-9)
+    chosen, _ = choose_inverse_strength(labeled, loss, np.random.default_rng(2), None, 20_000, 1e-9)
     halves = [np.sort(half) for half in np.array_split(np.random.default_rng(2).permutation(80), 2)]
 
     def left_out(penalty):

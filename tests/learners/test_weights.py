@@ -6,9 +6,9 @@ from learners.samples import classes, curve, weights
 
 from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
 
-LOSSES = ["squared", "logistic", "squared_hinge"]
+LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 # L-BFGS ends at a gradient of 1e-10 a row; strong convexity makes that C n 1e-10 of the weights.
-SAME = {"squared": 1e-10, "logistic": 1e-6, "squared_hinge": 1e-6}
+SAME = {"squared": 1e-10, "logistic": 1e-6, "squared_hinge": 1e-6, "hinge": 1e-6}
 
 
 def classifier(loss, **parameters):

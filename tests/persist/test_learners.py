@@ -45,7 +45,7 @@ def _absolute_features(model):
     return np.abs(np.asarray(features(rows()), dtype=np.float64))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge", "hinge"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_loaded_classifier_scores_to_float32_rounding_of_its_weights(loss, n_classes, tmp_path):
     saved = classifier(np.arange(40) % n_classes, loss=loss)

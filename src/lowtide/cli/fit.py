@@ -51,7 +51,7 @@ Examples:
 @click.option("--regression", "task", flag_value="regression", help="Learn numbers.  [default: for other numbers]")
 @click.option(
     "--loss",
-    type=click.Choice(["squared", "logistic", "squared_hinge"]),
+    type=click.Choice(["squared", "logistic", "squared_hinge", "hinge"]),
     help="Loss of a classifier.  [default: squared]",
 )
 @click.option(

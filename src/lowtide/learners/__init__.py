@@ -9,7 +9,7 @@ from lowtide.learners.decision import Decision, RightWeights
 from lowtide.learners.design import SelectedSource
 from lowtide.learners.expansion import DecisionReport
 from lowtide.learners.learner import Learner, as_model
-from lowtide.learners.losses import LOSSES, Logistic, Loss, Squared, SquaredHinge
+from lowtide.learners.losses import LOSSES, Hinge, Logistic, Loss, Squared, SquaredHinge
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem, source_problem
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.rules import RULES, ArgMax, Components, Rule, Sign, Values, Votes
@@ -29,6 +29,7 @@ __all__ = [
     "CompressedRegressor",
     "Decision",
     "DecisionReport",
+    "Hinge",
     "KernelClassifier",
     "KernelRegressor",
     "Learner",

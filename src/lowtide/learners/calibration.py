@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 
 from lowtide._checks import fail
+from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
-from lowtide.learners.rules import largest
+from lowtide.learners.ridge import RidgeSolution
+from lowtide.learners.rules import Rule, largest
 
 Array = NDArray[Any]
 
@@ -369,3 +371,42 @@ class CalibrationRows:
         weight, counts = (np.bincount(group, each[chosen])[:_MOST_ROWS] for each in (rows.weights, counts))
         places = chosen[taken]
         return cls(replace(rows.take(places), weight=weight), own[taken], counts, places)
+
+
+class Machine(NamedTuple):
+    """Weights (m, k), an intercept (k,), and scores of some of the rows, each as if it had been left out.
+
+    There are no such scores where the loss makes probabilities itself.
+    """
+
+    coef: Array
+    intercept: Array
+    rows: Problem | None = None
+    scores: Array | None = None
+
+    @classmethod
+    def of_ridge(cls, solution: RidgeSolution, kept: CalibrationRows | None) -> Machine:
+        """Return a closed-form solution, with left-out scores of the rows that were kept."""
+        assert kept is not None
+        rows, unit = kept.for_scores(solution.coef.shape[1])
+        scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
+        return cls(solution.coef, solution.intercept, rows, scores)
+
+    @classmethod
+    def of_pairs(
+        cls, machines: list[Machine], pairs: list[Pair], kept: CalibrationRows, rule: Rule, n_classes: int
+    ) -> Machine:
+        """Return the machines of pairs as one, a column a pair, positive for its first class as votes are counted.
+
+        A row was not learned from by the pairs of other classes; its own pairs have kept it too, in the same order.
+        Scores are those of the classes, by the rule.
+        """
+        coef = -np.hstack([each.coef for each in machines])
+        intercept = -np.hstack([each.intercept for each in machines])
+        rows, _ = kept.for_scores(n_classes)
+        scores = rows.predict.matmul(np.ascontiguousarray(coef)) + intercept
+        for column, (machine, pair) in enumerate(zip(machines, pairs)):
+            own = np.flatnonzero(pair.of(rows.labels))
+            if machine.scores is not None:
+                scores[own, column] = -machine.scores[: len(own), 0]
+        return cls(coef, intercept, rows, rule.class_scores(scores, np.arange(n_classes)))

@@ -1,9 +1,10 @@
-"""Classes of a learner: their labels in files, their weights, their targets, and sums over the rows of each."""
+"""Classes of a learner: their labels in files, weights, targets and pairs, and sums over the rows of each."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from numbers import Real
 from typing import Any
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import fail
+from lowtide.learners.design import Design
+from lowtide.learners.problem import Reading, SummedProblem
+from lowtide.learners.ridge import NormalEquations, check_sums
 
 Array = NDArray[Any]
 
@@ -84,6 +88,74 @@ class ClassTargets:
         columns = np.zeros((len(labels), self.n_classes))
         columns[np.arange(len(labels)), labels] = 1.0
         return columns if self.one_hot else 2.0 * columns - 1.0
+
+
+class ClassSums:
+    """Gram matrix and the sum of rows of every class: all that one-against-rest least squares depends on.
+
+    A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
+    """
+
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+        self.sums: NormalEquations | None = None
+
+    def add(self, design: Design, labels: Array, weight: Array | None) -> None:
+        """Add rows with their labels; classes that were not there yet get a column each."""
+        check_sums("KernelClassifier", design.shape[1])
+        self.classes = np.concatenate([self.classes, np.setdiff1d(labels, self.classes)])
+        part = NormalEquations.of_rows(design, (labels[:, None] == self.classes).astype(np.float64), weight)
+        if self.sums is None:
+            self.sums = part
+        else:
+            self.sums.widen(len(self.classes))
+            self.sums.merge(part)
+
+    def check(self) -> None:
+        """Refuse rows that have no weight in all."""
+        if self.sums is None or self.sums.weight <= 0.0:
+            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", 0.0)
+
+    def equations(self) -> tuple[Array, NormalEquations]:
+        """Return the classes in order, and the equations of their targets; one column for two classes."""
+        self.check()
+        sums = self.sums
+        assert sums is not None
+        order = np.argsort(self.classes)
+        chosen = order[1:] if len(order) == 2 else order
+        cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
+        return self.classes[order], replace(sums, cross=cross, target_sum=2.0 * sums.target_sum[chosen] - sums.weight)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Rows of two classes, of positions first and second among all: the second is the positive one of the two."""
+
+    first: int
+    second: int
+
+    def __call__(self, labels: Array, weight: Array | None) -> tuple[Array, Array | None]:
+        """Return 0 and 1, and weights that are zero for rows of other classes."""
+        own = self.of(labels).astype(np.float64)
+        return (labels == self.second).astype(np.uint8), own if weight is None else own * weight
+
+    def of(self, labels: Array) -> Array:
+        """Whether rows are of one of the two, a mask (n,)."""
+        return np.asarray((labels == self.first) | (labels == self.second))
+
+    def rows(self, problem: SummedProblem, reading: Reading) -> SummedProblem:
+        """Return the rows of the two classes that have weight."""
+        return problem.relabel(self).weighted_rows().relabel(_without_ones, reading)
+
+
+def class_pairs(n_classes: int) -> list[Pair]:
+    """Return all pairs of positions, in libsvm's order."""
+    return [Pair(first, second) for first, second in combinations(range(n_classes), 2)]
+
+
+def _without_ones(labels: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """Return no weights where all of them are one: products with bits are then counted."""
+    return labels, None if weight is not None and np.all(weight == 1.0) else weight
 
 
 def check_classes(owner: str, classes: Array) -> None:

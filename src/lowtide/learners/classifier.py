@@ -4,75 +4,39 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cache, partial
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import Calibration, CalibrationRows, best_threshold, fit_calibration
-from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_weights
+from lowtide.learners.calibration import Calibration, CalibrationRows, Machine, best_threshold, fit_calibration
+from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_pairs, class_weights
 from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import Design, column_of, is_source
+from lowtide.learners.design import column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, suitable_threads
-from lowtide.learners.rules import ArgMax
+from lowtide.learners.ridge import Form, suitable_threads
+from lowtide.learners.rules import ArgMax, Rule, Votes
 from lowtide.learners.smooth import MinibatchSteps, left_out_scores
 from lowtide.learners.strength import class_losses
-from lowtide.learners.training import FORMS, RidgeFit, check_sums, fit_smooth
+from lowtide.learners.training import FORMS, RidgeFit, fit_smooth
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
 # Where the choice of C starts: at C = 1.
 _FIRST_ALPHA = 0.5
-
-
-class ClassSums:
-    """Gram matrix and the sum of rows of every class: all that one-against-rest least squares depends on.
-
-    A target of -1 and 1 is twice the indicator of a class less one, so its sums follow from those of the indicators.
-    """
-
-    def __init__(self, classes: Array) -> None:
-        self.classes = classes
-        self.sums: NormalEquations | None = None
-
-    def add(self, design: Design, labels: Array, weight: Array | None) -> None:
-        """Add rows with their labels; classes that were not there yet get a column each."""
-        check_sums("KernelClassifier", design.shape[1])
-        self.classes = np.concatenate([self.classes, np.setdiff1d(labels, self.classes)])
-        part = NormalEquations.of_rows(design, (labels[:, None] == self.classes).astype(np.float64), weight)
-        if self.sums is None:
-            self.sums = part
-        else:
-            self.sums.widen(len(self.classes))
-            self.sums.merge(part)
-
-    def check(self) -> None:
-        """Refuse rows that have no weight in all."""
-        if self.sums is None or self.sums.weight <= 0.0:
-            raise fail("KernelClassifier", "class_weight must leave some weight to the rows", 0.0)
-
-    def equations(self) -> tuple[Array, NormalEquations]:
-        """Return the classes in order, and the equations of their targets; one column for two classes."""
-        self.check()
-        sums = self.sums
-        assert sums is not None
-        order = np.argsort(self.classes)
-        chosen = order[1:] if len(order) == 2 else order
-        cross = 2.0 * sums.cross[:, chosen] - sums.row_sum[:, None]
-        return self.classes[order], replace(sums, cross=cross, target_sum=2.0 * sums.target_sum[chosen] - sums.weight)
 
 
 @dataclass
@@ -89,21 +53,30 @@ class _Stream:
     weight: float = 0.0
 
 
+def _takes_blocks(model: Any) -> bool:
+    """Refuse rows in blocks for machines of pairs, each of which needs the rows of two classes."""
+    if model.multi_class == "ovo":
+        remedy = "Fit on all rows at once, as Codes or a store."
+        raise fail("KernelClassifier", "multi_class must be 'ovr' when rows come in blocks", "ovo", remedy)
+    return True
+
+
 @dataclass(eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine for classes, trained and used on a few packed bits per feature.
 
     With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
-    than two classes: one against the rest for "squared" and "squared_hinge", multinomial for "logistic".
+    than two classes: each against the rest, the multinomial loss for "logistic"; or a machine a pair of them.
 
     Parameters
     ----------
     features : Encoder or None, default=None
         Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is a Hadamard
         encoder of the RBF kernel. When fitted on `Codes`: None or the encoder that made them.
-    loss : {"squared", "logistic", "squared_hinge"} or Loss, default="squared"
-        "squared" is (y - f)^2, y = -1 or 1; the others are minimized by L-BFGS. A loss of your own derives from
-        `lowtide.learners.Loss`; `lowtide.register` gives it a name and lets it be saved.
+    loss : {"squared", "logistic", "squared_hinge", "hinge"} or Loss, default="squared"
+        "squared" is (y - f)^2, y = -1 or 1; "hinge" is max(0, 1 - y f), that of `SVC`, by Newton's method; the others
+        are minimized by L-BFGS. A loss of your own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a
+        name and lets it be saved.
     C : float or "auto", default=1.0
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
         exact left-out probabilities of up to 2,048 rows, starting from 1; by two halves for the other losses.
@@ -111,15 +84,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Of the default features; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from, "full" for raw rows only; None is "codes" where features have them.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: each against the rest, or a machine a pair of them, which vote; a tie goes to the larger
+        sum of confidences. "ovo" is not for `partial_fit`, nor for "squared" on an iterator of blocks.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
         How the minimum is found, see Notes; "auto" takes the cheapest that memory allows.
     max_iter : int, default=200
-        Steps of L-BFGS, or of "iterative" for "squared".
+        Steps of L-BFGS, and of Newton's method for "hinge"; or of "iterative" for "squared".
     tol : float, default=1e-4
         Error of the scores of "squared", relative to their size. Of the other losses the largest gradient entry, per
-        unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10.
+        unit of weight, at which L-BFGS stops; problems below 2^24 code entries go to 1e-10. Of "hinge" the duality gap
+        relative to the objective; the same problems go to 1e-8.
     warm_start : bool, default=False
         Keep the encoder and start L-BFGS at the last solution.
     verbose : int, default=0
@@ -130,8 +107,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Attributes
     ----------
     classes_ : ndarray (n_classes,)
-    coef_ : ndarray (1 or n_classes, n_features_out)
-    intercept_ : ndarray (1 or n_classes,)
+    coef_ : ndarray (1, n_classes or n_pairs, n_features_out)
+        Of a pair of "ovo" positive for its first class, in the order (0, 1), (0, 2), ..., as those of `SVC`.
+    intercept_ : ndarray (1, n_classes or n_pairs,)
     features_ : Encoder or None
     decision_ : Decision
         What was learned, frozen.
@@ -145,7 +123,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ("dual"), or one of at most 8,192 rows and some vectors ("iterative", conjugate gradients); the other losses some 30
     vectors of weights, and for "dual" n x n matrices. With "auto", what does not fit is refused by `MemoryNeedError`.
 
-    Probabilities of "squared", "squared_hinge" and your own losses are softmax(g(scores)), g a rising curve: the most
+    Probabilities of all losses but "logistic", and of all of "ovo", are softmax(g(scores)), g a rising curve: the most
     probable class is the predicted one. It is fitted on what up to 20,000 rows, picked by a hash of their codes, would
     have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_` alone.
 
@@ -170,6 +148,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     bits: int | None = 1
     train_on: Side | None = None
     predict_on: Side | None = None
+    multi_class: Literal["ovr", "ovo"] = "ovr"
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     fit_intercept: bool = True
     solver: Literal["auto", "primal", "dual", "iterative"] = "auto"
@@ -204,11 +183,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
-        with fit_steps(self, 2 if loss.has_normal_equations else self.max_iter + 1, X, y) as step:
+        n_steps = 2 if loss.has_normal_equations else self.max_iter + 1
+        with fit_steps(self, n_steps if self.multi_class == "ovr" else None, X, y) as step:
             problem, sides = self._start_problem(X, y, sample_weight)
             self._fit_problem(problem, sides, loss, step)
         return self
 
+    @available_if(_takes_blocks)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -271,12 +252,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _decide(self, stream: _Stream) -> Decision:
         """Return the decision of all rows of a stream so far."""
+        loss = LOSSES.resolve(self.loss)
         if isinstance(stream.so_far, ClassSums):
             _, equations = stream.so_far.equations()
             solution = equations.solve(0.5 / self.C_, fit_intercept=self.fit_intercept)
-            return self._ridge_decision(solution, stream.rows, stream.sides, stream.classes)
-        parameters, loss = stream.so_far.parameters.copy(), LOSSES.resolve(self.loss)
-        return self._smooth_decision(parameters, stream.rows, stream.weight, stream.sides, stream.classes, loss)
+            machine = Machine.of_ridge(solution, stream.rows)
+        else:
+            machine = self._smooth_machine(stream.so_far.parameters.copy(), stream.rows, stream.weight, loss)
+        return self._calibrated(machine, stream.sides, stream.classes, ArgMax(), loss)
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
         """Return all classes that will come; they are settled by the first block."""
@@ -296,24 +279,42 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Fit on validated rows with their labels."""
         found = problem.tally(ClassCounts.of)
         check_classes("KernelClassifier", found.classes)
-        factor = class_weights(self.class_weight, found.classes, found.totals)
-        problem = problem.relabel(ClassIndex(found.classes, factor), loss.targets(len(found.classes)))
+        classes, n = found.classes, len(found.classes)
+        factor = class_weights(self.class_weight, classes, found.totals)
+        problem = problem.relabel(ClassIndex(classes, factor), loss.targets(n))
         step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if loss.has_normal_equations:
-            rows = CalibrationRows.with_more(None, problem)
-            fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
-            solution, alpha = fit(problem, "auto" if self.C == "auto" else 0.5 / self.C, lambda: rows)
-            self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
-            self.decision_ = self._ridge_decision(solution, rows, sides, found.classes)
-            step("solve")
-        else:
-            self._minimize(problem, sides, found.classes, loss, rng, step)
+        pairs = class_pairs(n) if self.multi_class == "ovo" and n > 2 else []
+        # The pair of the heaviest classes comes first: it chooses C for all.
+        order = sorted(range(len(pairs)), key=lambda p: -found.totals[[pairs[p].first, pairs[p].second]].sum())
+        machines: dict[int, Machine] = {}
+        C, steps, form = self.C, 1, None
+        for place in order or [0]:
+            part = pairs[place].rows(problem, loss.targets(2)) if pairs else problem
+            if loss.has_normal_equations:
+                kept = CalibrationRows.with_more(None, part)
+                fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
+                solution, alpha = fit(part, "auto" if C == "auto" else 0.5 / C, partial(_itself, kept))
+                self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
+                machines[place] = Machine.of_ridge(solution, kept)
+                step("solve")
+            else:
+                machines[place] = self._minimize(part, C, sides, None if pairs else classes, loss, rng, step)
+            C, steps, form = self.C_, max(steps, self.n_iter_), form or self.solver_
+        self.n_iter_, self.solver_ = steps, form or self.solver_
+        machine, rule = machines[0], cast(Rule, ArgMax())
+        if pairs:
+            rule, kept = Votes(break_ties=True), CalibrationRows.with_more(None, problem)
+            machine = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, rule, n)
+        self.decision_ = self._calibrated(machine, sides, classes, rule, loss)
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
         if blocks and self.solver not in ("auto", "primal"):
             raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
+        check_option("KernelClassifier", "multi_class", self.multi_class, ("ovr", "ovo"))
+        if blocks:
+            _takes_blocks(self)
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
@@ -321,54 +322,53 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         elif blocks:
             raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
 
-    def _ridge_decision(
-        self, solution: RidgeSolution, kept: CalibrationRows | None, sides: Sides, classes: Array
-    ) -> Decision:
-        """Return the decision of a closed-form solution, calibrated on some of its rows."""
-        assert kept is not None
-        rows, unit = kept.for_scores(solution.coef.shape[1])
-        scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
-        return self._calibrated(solution.coef, solution.intercept, scores, rows, sides, classes)
-
-    def _smooth_decision(
+    def _smooth_machine(
         self,
         parameters: Array,
         kept: CalibrationRows | None,
         weight: float,
-        sides: Sides,
-        classes: Array,
         loss: Loss,
         view: Callable[[Problem, Array], tuple[Problem, Array]] | None = None,
-    ) -> Decision:
-        """Return the decision of weights above an intercept, calibrated unless the loss makes probabilities itself.
+    ) -> Machine:
+        """Return weights above an intercept, with left-out scores of the rows that were kept.
 
         `weight` is that of all rows; `view` gives rows and weights on fewer columns.
         """
         coef, intercept = np.asfortranarray(parameters[:-1]), parameters[-1]
         if kept is None or not len(kept.keys):
-            return sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())
+            return Machine(coef, intercept)
         rows, unit = kept.for_scores(coef.shape[1])
         share = unit * rows.total_weight / weight
         seen = (rows, coef) if view is None else view(rows, kept.places[: len(rows.labels)])
         scores = left_out_scores(seen[0], loss, seen[1], intercept, unit * self.C_, share)
-        return self._calibrated(coef, intercept, scores, rows, sides, classes)
+        return Machine(coef, intercept, rows, scores)
 
-    def _calibrated(
-        self, coef: Array, intercept: Array, scores: Array, rows: Problem, sides: Sides, classes: Array
-    ) -> Decision:
+    def _calibrated(self, machine: Machine, sides: Sides, classes: Array, rule: Rule, loss: Loss) -> Decision:
         """Return the decision of weights, its border and its probabilities from scores of rows as if left out.
 
         Predictions and probabilities move together: a border elsewhere than at 0 goes into the intercept.
         """
+        coef, intercept, rows, scores = machine
+        if rows is None or scores is None:
+            return sides.decision(coef, intercept, rule, classes=classes, calibration=Calibration())
+        border = 0.0
         with suitable_threads(1):
-            border = best_threshold(scores, rows.labels, rows.weights) if self.fit_intercept else 0.0
+            if self.fit_intercept and not loss.keeps_border:
+                border = best_threshold(scores, rows.labels, rows.weights)
             curve = fit_calibration(scores - border, rows.labels, rows.weights)
-        return sides.decision(coef, intercept - border, ArgMax(), classes=classes, calibration=curve)
+        return sides.decision(coef, intercept - border, rule, classes=classes, calibration=curve)
 
     def _minimize(
-        self, problem: SummedProblem, sides: Sides, classes: Array, loss: Loss, rng: np.random.Generator, step: Step
-    ) -> None:
-        """Minimize a smooth loss, keep the solution, and warn when it is not one yet."""
+        self,
+        problem: SummedProblem,
+        C: float | Literal["auto"],
+        sides: Sides,
+        classes: Array | None,
+        loss: Loss,
+        rng: np.random.Generator,
+        step: Step,
+    ) -> Machine:
+        """Return the minimum of a smooth loss, and warn when it is not one yet; `classes` where it decides alone."""
         stopped = False
 
         def decision_at(theta: Array) -> dict[str, Decision]:
@@ -379,7 +379,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
         def report(current: Callable[[], Array]) -> None:
             nonlocal stopped
-            stopped = step("iteration", lambda: decision_at(current()))
+            stopped = step("iteration", None if classes is None else lambda: decision_at(current()))
             if stopped:
                 raise StopIteration
 
@@ -387,19 +387,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         limits = {"max_iter": self.max_iter, "tolerance": self.tol}
         sample = cache(lambda: CalibrationRows.with_more(None, problem))
         how: dict[str, Any] = {"solver": self.solver, "start": start, "each_iteration": report, **limits}
-        fit = fit_smooth(problem, loss, self.C, rng, sample, **how)
+        fit = fit_smooth(problem, loss, C, rng, sample, **how)
         solution, self.C_, self.solver_ = fit.solution, fit.C, fit.form
         self.n_iter_ = solution.n_iter
-        rows = None if loss.is_calibrated else sample()
         parameters = np.vstack([solution.coef, solution.intercept])
-        about = problem.total_weight, sides, classes, loss
-        self.decision_ = self._smooth_decision(parameters, rows, *about, view=fit.view)
+        kept = None if loss.is_calibrated and classes is not None else sample()
+        machine = self._smooth_machine(parameters, kept, problem.total_weight, loss, fit.view)
         if not solution.converged and not stopped:
             short = solution.n_iter < self.max_iter
             where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
             change = "Raise max_iter or tol, or lower C."
-            text = f"L-BFGS stopped at {where} before the gradient fell below tol={self.tol}. {change}"
+            text = f"{fit.steps} stopped at {where} before {fit.measure} fell below tol={self.tol}. {change}"
             warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
+        return machine
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
@@ -437,7 +437,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
         self.C_, self.n_iter_, self.solver_ = C, 1, "primal"
         kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
-        self.decision_ = self._ridge_decision(solution, kept, sides, classes)
+        self.decision_ = self._calibrated(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
         step("solve")
 
     def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
@@ -482,6 +482,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
+
+
+def _itself(rows: CalibrationRows) -> CalibrationRows:
+    """Return the rows: as a function of none, what a fit asks for some of its rows."""
+    return rows
 
 
 def _class_losses(scores: Array, rows: Problem) -> Array:

@@ -169,7 +169,7 @@ class Decision:
 
     def log_probabilities(self, X: Any, *, checked: bool = False) -> Array:
         """Return the logarithms of `probabilities`, finite also where one is too small for a float."""
-        return self._answer(X, checked, lambda scores: self._calibration.log_probabilities(scores))
+        return self._answer(X, checked, self._log_probabilities)
 
     def scores_of_features(self, features: Array) -> Array:
         """Return F w + b of rows that are features F (n, m) of the full side already, float64 (n, k)."""
@@ -377,7 +377,10 @@ class Decision:
         return self.rule.predictions(scores, self.classes)
 
     def _probabilities(self, scores: Array) -> Array:
-        return self._calibration.probabilities(scores)
+        return self._calibration.probabilities(self.rule.class_scores(scores, self.classes))
+
+    def _log_probabilities(self, scores: Array) -> Array:
+        return self._calibration.log_probabilities(self.rule.class_scores(scores, self.classes))
 
     @property
     def _calibration(self) -> Calibration:

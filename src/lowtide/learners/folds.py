@@ -22,7 +22,7 @@ from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem, SummedProblem, as_columns
 from lowtide.learners.regressor import KernelRegressor
 from lowtide.learners.ridge import ErrorSum, NormalEquations, blas_threads, linear_algebra
-from lowtide.learners.rules import ArgMax, Values, largest
+from lowtide.learners.rules import ArgMax, Rule, Values
 
 Array = NDArray[Any]
 Split = tuple[Array, Array]
@@ -70,7 +70,7 @@ def evaluator(model: Any, choices: list[dict[str, Any]], y: Array, splits: list[
         if classes is not None:
             targets = LOSSES.resolve(model.loss).targets(len(classes))
             given = given.relabel(ClassIndex(classes), targets)
-            scoring: Scoring = _accuracy(np.arange(len(classes)))
+            scoring: Scoring = _accuracy(np.arange(len(classes)), ArgMax())
         else:
             given, scoring = given.relabel(as_columns), _determination(y)
         if scorer is not None:
@@ -88,8 +88,10 @@ def _strengths(model: Any, choices: list[dict[str, Any]]) -> Array | None:
     name = "C" if isinstance(model, KernelClassifier) else "alpha"
     if type(model) not in (KernelClassifier, KernelRegressor) or any(set(choice) - {name} for choice in choices):
         return None
-    if name == "C" and (model.class_weight is not None or not LOSSES.resolve(model.loss).has_normal_equations):
-        return None
+    if name == "C":
+        is_ridge = LOSSES.resolve(model.loss).has_normal_equations and model.multi_class == "ovr"
+        if model.class_weight is not None or not is_ridge:
+            return None
     values = [choice.get(name, getattr(model, name)) for choice in choices]
     if any(isinstance(value, str) for value in values):
         return None
@@ -132,7 +134,7 @@ def _score(fitted: Any, test: SummedProblem, rows: Array, y: Array, scorer: Any)
     """Return the score of a fitted model; a scorer that says nothing of what it wants gets the rows themselves."""
     if scorer is not None and getattr(scorer, "_response_method", None) is None:
         return float(scorer(fitted, test.codes, y[rows]))
-    default = _accuracy(fitted.classes_) if is_classifier(fitted) else _determination(y)
+    default = _accuracy(fitted.classes_, fitted.decision_.rule) if is_classifier(fitted) else _determination(y)
     scoring = default if scorer is None else _by_scorer(fitted, fitted.decision_, scorer, y)
     return float(scoring(test, rows, fitted.decision_.weights, fitted.intercept_[None])[0])
 
@@ -207,11 +209,11 @@ def _is_partition(splits: list[Split], n: int) -> bool:
     return all(len(train) + len(test) == n == len(np.union1d(train, test)) for train, test in splits)
 
 
-def _accuracy(classes: Array) -> Scoring:
-    """Return the share of rows whose label is the class of the largest score; flat in the number of rows."""
+def _accuracy(classes: Array, rule: Rule) -> Scoring:
+    """Return the share of rows whose label is the class that a rule predicts; flat in the number of rows."""
 
     def score(test: SummedProblem, rows: Array, coef: Array, intercept: Array) -> Array:
-        return np.asarray(test.sum(_right, coef, intercept, classes).total) / len(rows)
+        return np.asarray(test.sum(_right, coef, intercept, classes, rule).total) / len(rows)
 
     return score
 
@@ -274,9 +276,10 @@ def _decisions(part: Problem, coef: Array, intercept: Array) -> Array:
     return np.moveaxis(scores + intercept, 1, 0)
 
 
-def _right(part: Problem, coef: Array, intercept: Array, classes: Array) -> ErrorSum:
+def _right(part: Problem, coef: Array, intercept: Array, classes: Array, rule: Rule) -> ErrorSum:
     """Return how many rows each candidate gets right."""
-    right = [np.count_nonzero(classes[largest(each)] == part.labels) for each in _decisions(part, coef, intercept)]
+    guesses = (rule.predictions(each, classes) for each in _decisions(part, coef, intercept))
+    right = [np.count_nonzero(each == part.labels) for each in guesses]
     return ErrorSum(np.array(right, dtype=np.float64))
 
 

@@ -17,6 +17,8 @@ Array = NDArray[Any]
 
 # Step of a difference of first derivatives: the cube root of a rounding, as central differences want.
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
+# Width of the corner of a hinge, around the margin, in which rows count as free support vectors when they are left out.
+_CORNER = 0.1
 
 
 class Loss(Spec):
@@ -34,6 +36,8 @@ class Loss(Spec):
     is_calibrated : bool
         Whether softmax(f), of 0 and f for two classes, are probabilities; otherwise a curve is fitted on scores that
         rows would have had without having been learned from.
+    keeps_border : bool
+        Whether scores of two classes are divided at 0 whatever left-out rows say.
 
     Examples
     --------
@@ -51,6 +55,7 @@ class Loss(Spec):
     has_normal_equations: ClassVar[bool] = False
     is_multinomial: ClassVar[bool] = False
     is_calibrated: ClassVar[bool] = False
+    keeps_border: ClassVar[bool] = False
 
     @abstractmethod
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
@@ -71,6 +76,15 @@ class Loss(Spec):
         ones = np.ones(len(F))
         ahead, behind = (self.value_and_gradient(F + step, Y, ones)[1] for step in (_STEP, -_STEP))
         return np.asarray(np.maximum(ahead - behind, 0.0) / (2.0 * _STEP))
+
+    def as_squares(self, F: Array, Y: Array) -> tuple[Array, Array]:
+        """Return the curvature, and the residual -loss'/loss'', of the least squares that stand for the loss near F.
+
+        A row whose loss is straight has no residual.
+        """
+        curvature = self.curvature(F, Y)
+        slope = self.value_and_gradient(F, Y, np.ones(len(F)))[1]
+        return curvature, np.divide(-slope, curvature, out=np.zeros_like(F), where=curvature > 0)
 
     def targets(self, n_classes: int) -> ClassTargets:
         """Return how positions among the classes are read as targets."""
@@ -143,6 +157,58 @@ class SquaredHinge(Loss):
         return np.where(Y * F < 1.0, 2.0, 0.0)
 
 
+@dataclass(eq=False, repr=False)
+class Hinge(Loss):
+    """max(0, 1 - y f), y = -1 or 1: the loss of a support vector machine, by Newton's method on its rounded corner."""
+
+    keeps_border = True
+
+    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
+        """Return the weighted sum and -y where y f < 1, which is a subgradient in the corner."""
+        short = 1.0 - Y * F
+        return float(np.sum(weight @ np.maximum(short, 0.0))), np.where(short > 0.0, -Y, 0.0) * weight[:, None]
+
+    def as_squares(self, F: Array, Y: Array) -> tuple[Array, Array]:
+        """Return those of a rounded corner, where free support vectors are; rows at their bound have a residual too.
+
+        Left out, either kind takes the same pull from its own score: the part of the row that no free support vector
+        has in common with it.
+        """
+        slope = RoundedHinge.slope(1.0 - Y * F, _CORNER)
+        return RoundedHinge(_CORNER).curvature(F, Y), Y * slope * _CORNER
+
+
+@dataclass(eq=False, repr=False)
+class RoundedHinge(Loss):
+    """The hinge with a parabola for its corner, where |1 - y f| < width / 2: the smooth loss nearest to it.
+
+    With u = 1 - y f it is the largest a u + width a (1 - a) / 2 of a from 0 to 1.
+    """
+
+    width: float = 1.0
+
+    @staticmethod
+    def slope(short: Array, width: Any) -> Array:
+        """Return by how much the loss grows with u = 1 - y f: from 0 to 1 over the corner."""
+        return np.clip(0.5 + short / width, 0.0, 1.0)
+
+    @classmethod
+    def value(cls, short: Array, width: Any) -> Array:
+        """Return the loss of u = 1 - y f: at most width / 8 above the hinge, and equal to it outside of the corner."""
+        a = cls.slope(short, width)
+        return np.asarray(a * short + 0.5 * width * a * (1.0 - a))
+
+    def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
+        """Return the weighted sum and -y times the slope."""
+        short = 1.0 - Y * F
+        slope = self.slope(short, self.width)
+        return float(np.sum(weight @ self.value(short, self.width))), -Y * slope * weight[:, None]
+
+    def curvature(self, F: Array, Y: Array) -> Array:
+        """Return 1 / width in the corner, 0 beyond."""
+        return np.where(np.abs(1.0 - Y * F) < 0.5 * self.width, 1.0 / self.width, 0.0)
+
+
 LOSSES: Registry[Loss] = Registry(
-    "loss", Loss, {"squared": Squared, "logistic": Logistic, "squared_hinge": SquaredHinge}
+    "loss", Loss, {"squared": Squared, "logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": Hinge}
 )

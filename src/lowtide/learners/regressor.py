@@ -18,10 +18,10 @@ from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, as_columns, labeled_blocks
-from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
+from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums
 from lowtide.learners.rules import Values
 from lowtide.learners.strength import squared_losses
-from lowtide.learners.training import FORMS, RidgeFit, check_sums
+from lowtide.learners.training import FORMS, RidgeFit
 
 Array = NDArray[Any]
 _SMALLEST_TARGET = 1e-80

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 from threadpoolctl import ThreadpoolController
 
+from lowtide._checks import check_memory
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
 
@@ -419,6 +420,13 @@ class ErrorSum:
     def merge(self, part: ErrorSum) -> None:
         """Add those of other rows."""
         self.total += part.total
+
+
+def check_sums(owner: str, m: int) -> None:
+    """Refuse to gather sums of m x m for which there is no room: those so far, a part's, and the factor."""
+    what = f"matrices of {m:,} x {m:,} features, which rows in blocks are added to,"
+    remedy = "Lower n_components, or fit on all rows at once, as Codes or a store: that needs no such matrix."
+    check_memory(owner, 3.0 * 8.0 * m * m, what, remedy)
 
 
 def _pull(part: Problem, coef: Array, intercept: Array) -> ErrorSum:

@@ -39,6 +39,10 @@ class Rule(Spec):
         """Return scores in the shape that a learner's `decision_function` has."""
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    def class_scores(self, scores: Array, classes: Array | None) -> Array:
+        """Return a score a class, or one for two classes: what probabilities are made of."""
+        return scores
+
     def n_columns(self, n_classes: int) -> int | None:
         """Return how many scores a row has; None when any number will do."""
         return None
@@ -76,7 +80,7 @@ class Votes(Rule):
     shape: str = "ovr"
     break_ties: bool = False
     task = "classification"
-    outputs = ("predictions", "scores")
+    outputs = ("predictions", "scores", "probabilities")
 
     def check(self) -> None:
         """Raise ParameterError when a hyperparameter is outside its limits."""
@@ -88,7 +92,7 @@ class Votes(Rule):
         if len(labels) == 2:
             return np.asarray(labels[(scores[:, 0] >= 0).astype(np.intp)])
         if self.break_ties:
-            return np.asarray(labels[np.argmax(self._class_values(scores, labels), axis=1)])
+            return np.asarray(labels[np.argmax(self.class_scores(scores, labels), axis=1)])
         votes = np.zeros((len(scores), len(labels)), dtype=np.intp)
         for column, (i, j) in enumerate(combinations(range(len(labels)), 2)):
             first = scores[:, column] > 0
@@ -101,15 +105,15 @@ class Votes(Rule):
         labels = _known(classes)
         if len(labels) == 2:
             return scores[:, 0]
-        return self._class_values(scores, labels) if self.shape == "ovr" else scores
+        return self.class_scores(scores, labels) if self.shape == "ovr" else scores
+
+    def class_scores(self, scores: Array, classes: Array | None) -> Array:
+        """Return the votes of each class, and less than half a vote for the confidence in them, (n, n_classes)."""
+        return np.asarray(_ovr_decision_function(scores < 0, -scores, len(_known(classes))))
 
     def n_columns(self, n_classes: int) -> int:
         """Return one a pair of classes."""
         return n_classes * (n_classes - 1) // 2
-
-    @staticmethod
-    def _class_values(scores: Array, labels: Array) -> Array:
-        return np.asarray(_ovr_decision_function(scores < 0, -scores, len(labels)))
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Smooth losses: minimized by L-BFGS over sums of parts, or in small steps; and what rows left out would score."""
+"""Smooth losses: minimized by L-BFGS over sums of parts, or in small steps; what rows left out would score; and C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.ridge import LEAST_REST, linear_algebra, product_dtype, random_signs
+from lowtide.learners.ridge import LEAST_REST, linear_algebra, product_dtype, random_signs, suitable_threads
+from lowtide.learners.strength import choose_strength, class_losses
 
 Array = NDArray[Any]
 # Told after every iteration: it may ask for the stacked weights and intercept, ((m + 1) k,).
@@ -30,6 +31,10 @@ _MOST_POLISHING = 30
 # Rows of a small step, and the longest.
 _BATCH = 64
 _LARGEST_RATE = 0.5
+# Rows of a half that the other is judged by.
+_MOST_HELD = 20_000
+# A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
+_SHORT, _ROUGH = 5, 3.0
 # Random vectors that traces are read from, and conjugate gradients that are good enough for these.
 _PROBES = 8
 _CG_STEPS = 25
@@ -265,9 +270,7 @@ def left_out_scores(problem: Problem, loss: Loss, coef: Array, intercept: Array,
     `share` is the part of the weight of the fit that `problem` holds; each row then stands for 1 / share of them.
     """
     seen = problem.train.matmul(coef) + intercept
-    curvature = loss.curvature(seen, problem.targets)
-    slope = loss.value_and_gradient(seen, problem.targets, np.ones(len(seen)))[1]
-    residual = np.divide(-slope, curvature, out=np.zeros_like(seen), where=curvature > 0)
+    curvature, residual = loss.as_squares(seen, problem.targets)
     scores = seen if problem.predict is problem.train else problem.predict.matmul(coef) + intercept
     return scores - _mean_shift(problem, curvature, residual, coef, C, share) * residual
 
@@ -352,3 +355,67 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Arr
         previous, square = square, np.sum(residual**2, axis=0)
         direction = residual + np.divide(square, previous, out=np.zeros_like(square), where=previous > 0) * direction
     return solution
+
+
+@dataclass
+class _Scored:
+    """Scores of some rows with their labels and weights."""
+
+    scores: Array
+    labels: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, part: Problem, coef: Array, intercept: Array) -> _Scored:
+        """Return those of rows in memory, on the side that predicts."""
+        return cls(part.predict.matmul(coef) + intercept, part.labels, part.weights)
+
+    def merge(self, part: _Scored) -> None:
+        """Add other rows."""
+        for name in ("scores", "labels", "weights"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(part, name)]))
+
+
+def choose_inverse_strength(
+    problem: SummedProblem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
+) -> tuple[float, Array]:
+    """Return the C of clearly least loss of left-out halves, and weights to start from; of many rows of one half only.
+
+    Fits are short. Each starts where the one before ended, and the halves' solutions at the chosen C, or the last that
+    was tried, are a start for the whole.
+    """
+    order = rng.permutation(problem.shape[0])
+    halves = [np.sort(part) for part in np.array_split(order, 2)]
+    used = halves if product_dtype(*problem.shape) is np.float64 else halves[:1]
+    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(_some(held, rng))) for held in used]
+    steps = max(10, max_iter // _SHORT)
+    last = [start] * len(parts)
+    found: dict[float, Array] = {}
+    seen: list[_Scored] = []
+
+    def left_out(penalty: float) -> Array:
+        seen.clear()
+        for half, (train, held) in enumerate(parts):
+            # The same weight of the data as in the whole fit.
+            objective = Objective(train, loss, 2.0 / penalty, product_dtype(*train.shape))
+            fitted = minimize(objective, start=last[half], max_iter=steps, tolerance=_ROUGH * tolerance)
+            last[half] = np.vstack([fitted.coef, fitted.intercept])
+            seen.append(held.sum(_Scored.of, fitted.coef, fitted.intercept))
+        found[penalty] = np.mean(np.array(last), axis=0)
+        return np.concatenate([each.scores for each in seen])
+
+    def judge(scores: Array) -> Array:
+        labels, weights = (np.concatenate([getattr(each, name) for each in seen]) for name in ("labels", "weights"))
+        with suitable_threads(1):
+            return class_losses(scores, labels, weights)
+
+    first = left_out(1.0)  # which also tells who is judged
+    weights = np.concatenate([each.weights for each in seen])
+    share = weights * (len(weights) / weights.sum())
+    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).strength
+    return 1.0 / chosen, found[chosen]
+
+
+def _some(rows: Array, rng: np.random.Generator) -> Array:
+    """Return rows in order, at most as many as a choice needs."""
+    return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))

@@ -24,7 +24,8 @@ from lowtide.learners.dual import (
     dense_design,
     weight_sums,
 )
-from lowtide.learners.losses import Loss
+from lowtide.learners.hinge import FIRST_WIDTH, NewtonSteps
+from lowtide.learners.losses import Hinge, Loss, RoundedHinge
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     FORMS,
@@ -34,10 +35,10 @@ from lowtide.learners.ridge import (
     product_dtype,
     suitable_threads,
 )
-from lowtide.learners.smooth import Objective, Report, Solution, minimize
-from lowtide.learners.strength import choose_strength, class_losses
+from lowtide.learners.smooth import Objective, Report, Solution, choose_inverse_strength, minimize
+from lowtide.learners.strength import choose_strength
 
-__all__ = ["FORMS", "RidgeFit", "check_sums", "fit_smooth"]
+__all__ = ["FORMS", "RidgeFit", "fit_smooth"]
 
 Array = NDArray[Any]
 # Losses (n, q) of left-out scores (n, k) of rows, which come second; the first decides.
@@ -46,14 +47,17 @@ Judge = Callable[[Array, Problem], Array]
 Candidates = tuple[Callable[[float], RidgeSolution], CalibrationRows]
 
 _SMALL_TOLERANCE = 1e-10
+# The relative duality gap of small problems. First steps of a hinge, with their tolerance; the error of scores that a
+# step on a corner may have, over its width; and the order of a matrix that is always solved in float64.
+_SMALL_GAP = 1e-8
+_FIRST_STEPS, _FIRST_TOLERANCE = 60, 1e-3
+_PART_OF_WIDTH, _SMALL_ORDER = 0.01, 8192
 # Rows of a preconditioner: more make fewer steps, and a matrix of them that is longer in the making.
 _LEAST_LANDMARKS, _MOST_LANDMARKS = 2048, 8192
 # Steps of conjugate gradients to expect; each passes over all codes twice.
 _EXPECTED_STEPS = 40
 # Below it products in float32 cannot be told from noise.
 _FLOAT32_TOLERANCE = 1e-6
-# Rows of a half that the other is judged by.
-_MOST_HELD = 20_000
 # What to expect of L-BFGS, and what it does to vectors in a step; what an entry of floats costs in a product over one
 # of codes, which are less to be read.
 _LBFGS_STEPS, _LBFGS_VECTORS = 60.0, 20.0
@@ -63,8 +67,6 @@ _REMEMBERED = 30
 # Rows that condition a smooth loss: their eigenvectors take half a second; and products that are worth it.
 _CONDITIONING_ROWS = 1024
 _MANY_PRODUCTS = 1 << 27
-# A candidate need not converge to be told from a worse one: it gets this part of the iterations, to three times `tol`.
-_SHORT, _ROUGH = 5, 3.0
 # Rows that choose how strongly to regularize, by exact leverages: twice as many choose no better. Of more rows than
 # that a dual is tried on these alone.
 _JUDGED_ROWS = 2048
@@ -92,6 +94,8 @@ class RidgeFit:
         The penalty that a choice starts from.
     judge : callable
         Losses of left-out scores, which the choice is made by.
+    is_quiet : bool
+        Whether nothing is said of steps that ended too soon.
     """
 
     owner: str
@@ -100,6 +104,7 @@ class RidgeFit:
     max_iter: int
     first: float
     judge: Judge
+    is_quiet: bool = False
 
     def __call__(
         self, problem: SummedProblem, alpha: float | Literal["auto"], sample: Callable[[], CalibrationRows]
@@ -146,7 +151,7 @@ class RidgeFit:
 
     def _told(self, solution: RidgeSolution) -> RidgeSolution:
         """Return the solution, and warn when it is not one yet."""
-        if not solution.is_converged:
+        if not solution.is_converged and not self.is_quiet:
             where = f"max_iter={self.max_iter}" if solution.n_iter >= self.max_iter else "what rounding allows"
             change = "Raise max_iter, tol or the regularization."
             text = f"Conjugate gradients stopped at {where} before the error fell below tol={self.tolerance}. {change}"
@@ -198,20 +203,18 @@ def _on_half_of_the_columns(sums: NormalEquations, few: CalibrationRows) -> Cand
     return partial(half.solve, fit_intercept=few.rows.fit_intercept), rows
 
 
-def check_sums(owner: str, m: int) -> None:
-    """Refuse to gather sums of m x m for which there is no room: those so far, a part's, and the factor."""
-    what = f"matrices of {m:,} x {m:,} features, which rows in blocks are added to,"
-    remedy = "Lower n_components, or fit on all rows at once, as Codes or a store: that needs no such matrix."
-    check_memory(owner, 3.0 * 8.0 * m * m, what, remedy)
-
-
 @dataclass(frozen=True)
 class SmoothFit:
-    """A fit of a smooth loss: the solution, C, its form, and the span of the rows where it was made there."""
+    """A fit of a smooth loss: the solution, C, its form, and the span of the rows where it was made there.
+
+    `steps` and `measure` name, for messages, how it was found and what is to fall below the tolerance.
+    """
 
     solution: Solution
     C: float
     form: Form
+    steps: str = "L-BFGS"
+    measure: str = "the gradient"
     span: RowSpan | None = None
     inner: Array | None = None
 
@@ -240,13 +243,15 @@ def fit_smooth(
     are many and the loss is steep, `sample` gives rows that make steps fewer.
     """
     dtype = product_dtype(*problem.shape)
+    if isinstance(loss, Hinge):
+        return _fit_hinge(problem, C, rng, solver, start, each_iteration, **limits)
     if solver == "dual" and not problem.is_whole:
         remedy = "Take 'iterative', or load the rows as Codes."
         raise fail("KernelClassifier", "solver must not be 'dual' for rows that are not in memory", "dual", remedy)
     if _is_span_cheaper(problem, solver):
         return _fit_in_span(cast(Problem, problem), loss, C, rng, dtype, start, each_iteration, limits)
     if C == "auto":
-        C, start = _choose_inverse_strength(problem.weighted_rows(), loss, rng, start, **limits)
+        C, start = choose_inverse_strength(problem.weighted_rows(), loss, rng, start, **limits)
     conditioner = None
     if solver == "iterative" or (solver == "auto" and _is_steep(problem, loss, C)):
         conditioner = _conditioner(problem, loss, C, sample())
@@ -280,9 +285,53 @@ def _fit_in_span(
     # Products with a few thousand rows wait longer for a second thread than it saves them.
     with suitable_threads(n_inner):
         if C == "auto":
-            C, first = _choose_inverse_strength(span.problem, loss, rng, first, **limits)
+            C, first = choose_inverse_strength(span.problem, loss, rng, first, **limits)
         found = _minimized(span.problem, loss, C, dtype, first, report, **limits)
-    return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span, found.coef)
+    return SmoothFit(replace(found, coef=span.coef(found.coef)), C, "dual", span=span, inner=found.coef)
+
+
+def _fit_hinge(
+    problem: SummedProblem,
+    C: float | Literal["auto"],
+    rng: np.random.Generator,
+    solver: str,
+    start: Array | None,
+    each_iteration: Report | None,
+    *,
+    max_iter: int,
+    tolerance: float,
+) -> SmoothFit:
+    """Return the solution of the hinge: some steps of L-BFGS on a wide corner, then Newton's to a relative gap.
+
+    A step's least squares take any form, of the rows in the corner alone.
+    """
+    dtype, rounded = product_dtype(*problem.shape), RoundedHinge(FIRST_WIDTH)
+    is_small = dtype is np.float64
+    if C == "auto":
+        C, start = choose_inverse_strength(problem.weighted_rows(), rounded, rng, start, max_iter, _FIRST_TOLERANCE)
+    first = minimize(
+        Objective(problem, rounded, C, dtype),
+        start=start,
+        max_iter=min(max_iter, _FIRST_STEPS),
+        tolerance=_FIRST_TOLERANCE,
+        each_iteration=each_iteration,
+    )
+    fit, forms = RidgeFit("KernelClassifier", solver, tolerance, max_iter, 1.0, lambda scores, _: scores, True), []
+
+    def ridge(rows: Problem, alpha: float) -> RidgeSolution:
+        # An error of a score is one of its slope, times one over the width. A small matrix is soon solved in float64.
+        most = _FLOAT32_TOLERANCE if min(rows.shape) <= _SMALL_ORDER else _FIRST_TOLERANCE
+        needed = float(np.clip(_PART_OF_WIDTH * C * alpha, _SMALL_TOLERANCE, most))
+        found, _ = replace(fit, tolerance=needed)(rows, alpha, lambda: CalibrationRows.of(rows))
+        forms.append(found.form)
+        return found
+
+    newton = NewtonSteps(problem, C, ridge, min(tolerance, _SMALL_GAP) if is_small else tolerance, is_small)
+    stacked = np.vstack([first.coef, first.intercept])
+    solution, gap = newton.solve(stacked, max_iter - first.n_iter, each_iteration)
+    solution = replace(solution, n_iter=first.n_iter + solution.n_iter, converged=bool(np.all(gap <= tolerance)))
+    form: Form = forms[-1] if forms else "primal"
+    return SmoothFit(solution, C, form, "Newton's method", "the relative duality gap")
 
 
 def _is_steep(problem: SummedProblem, loss: Loss, C: float) -> bool:
@@ -350,70 +399,6 @@ def _minimized(
     steps: dict[str, Any] = {"max_iter": max_iter, "goal": goal, "each_iteration": each_iteration}
     objective = Objective(problem, loss, C, dtype)
     return minimize(objective, start=start, tolerance=tolerance, conditioner=conditioner, **steps)
-
-
-@dataclass
-class _Scored:
-    """Scores of some rows with their labels and weights."""
-
-    scores: Array
-    labels: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, part: Problem, coef: Array, intercept: Array) -> _Scored:
-        """Return those of rows in memory, on the side that predicts."""
-        return cls(part.predict.matmul(coef) + intercept, part.labels, part.weights)
-
-    def merge(self, part: _Scored) -> None:
-        """Add other rows."""
-        for name in ("scores", "labels", "weights"):
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(part, name)]))
-
-
-def _choose_inverse_strength(
-    problem: SummedProblem, loss: Loss, rng: np.random.Generator, start: Array | None, max_iter: int, tolerance: float
-) -> tuple[float, Array]:
-    """Return the C of clearly least loss of left-out halves, and weights to start from; of many rows of one half only.
-
-    Fits are short. Each starts where the one before ended, and the halves' solutions at the chosen C, or the last that
-    was tried, are a start for the whole.
-    """
-    order = rng.permutation(problem.shape[0])
-    halves = [np.sort(part) for part in np.array_split(order, 2)]
-    used = halves if product_dtype(*problem.shape) is np.float64 else halves[:1]
-    parts = [(problem.take(np.setdiff1d(order, held)), problem.take(_some(held, rng))) for held in used]
-    steps = max(10, max_iter // _SHORT)
-    last = [start] * len(parts)
-    found: dict[float, Array] = {}
-    seen: list[_Scored] = []
-
-    def left_out(penalty: float) -> Array:
-        seen.clear()
-        for half, (train, held) in enumerate(parts):
-            # The same weight of the data as in the whole fit.
-            objective = Objective(train, loss, 2.0 / penalty, product_dtype(*train.shape))
-            fitted = minimize(objective, start=last[half], max_iter=steps, tolerance=_ROUGH * tolerance)
-            last[half] = np.vstack([fitted.coef, fitted.intercept])
-            seen.append(held.sum(_Scored.of, fitted.coef, fitted.intercept))
-        found[penalty] = np.mean(np.array(last), axis=0)
-        return np.concatenate([each.scores for each in seen])
-
-    def judge(scores: Array) -> Array:
-        labels, weights = (np.concatenate([getattr(each, name) for each in seen]) for name in ("labels", "weights"))
-        with suitable_threads(1):
-            return class_losses(scores, labels, weights)
-
-    first = left_out(1.0)  # which also tells who is judged
-    weights = np.concatenate([each.weights for each in seen])
-    share = weights * (len(weights) / weights.sum())
-    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).strength
-    return 1.0 / chosen, found[chosen]
-
-
-def _some(rows: Array, rng: np.random.Generator) -> Array:
-    """Return rows in order, at most as many as a choice needs."""
-    return rows if len(rows) <= _MOST_HELD else np.sort(rng.choice(rows, _MOST_HELD, replace=False))
 
 
 def choose_form(
