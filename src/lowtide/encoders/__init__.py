@@ -7,7 +7,7 @@ from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
-from lowtide.encoders.trits import Spread, Thresholds
+from lowtide.encoders.trits import Spread, Thresholds, Trits
 
 __all__ = [
     "ENCODERS",
@@ -23,6 +23,7 @@ __all__ = [
     "Spread",
     "TernaryFeatures",
     "Thresholds",
+    "Trits",
     "check_identity",
     "drawn_from_state",
     "fourier_codebook",
