@@ -1,5 +1,6 @@
 """The transformers, each with a full and a coded side; what a fit draws is one frozen value."""
 
+from lowtide.encoders.activation import ActivationFeatures, DrawnActivation
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
 from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
@@ -11,7 +12,9 @@ from lowtide.encoders.trits import Spread, Thresholds, Trits
 
 __all__ = [
     "ENCODERS",
+    "ActivationFeatures",
     "AsymmetricFeatures",
+    "DrawnActivation",
     "DrawnAsymmetric",
     "DrawnEncoder",
     "DrawnFeatures",
@@ -32,6 +35,12 @@ __all__ = [
     "linear_codes",
 ]
 
-_ENCODERS: tuple[type[Encoder], ...] = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
+_ENCODERS: tuple[type[Encoder], ...] = (
+    RandomFeatures,
+    Sketch,
+    TernaryFeatures,
+    ActivationFeatures,
+    AsymmetricFeatures,
+)
 # What a file may name as an encoder.
 ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

@@ -419,11 +419,14 @@ class TernaryFeatures(Encoder):
             match = match_moments(target, tau)
             if match.case != "exact" and diagonal != "target":
                 match = match_moments(target, tau, diagonal=diagonal)
+            elif match.case == "exact" and match.entropy < _LEAST_ENTROPY:
+                # Rows so near that thresholds without a scale would hardly ever be passed.
+                match = match_moments(target, tau, method="scaled", diagonal="least")
         if match.entropy < _LEAST_ENTROPY:
             need = f"features must have an entropy of at least {_LEAST_ENTROPY:g} bits over the rows"
             remedy = "Take form='auto'." if form == "matched" and windows is not None else "Scale the data down."
             if match is windows:
-                remedy = "gamma is so large that nearly all rows are apart: decrease it, or take RandomFeatures."
+                remedy = "Windows are for tau from 1 to 10,000: change gamma, or take RandomFeatures."
             got = f"{match.entropy:.2g} at tau = {tau:.3g}"
             raise fail("TernaryFeatures", need, got, remedy)
         if match is not windows and match.kept < _LEAST_KEPT:

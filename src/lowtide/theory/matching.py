@@ -24,13 +24,15 @@ parameter sets how much diagonal a unit of signal costs,
 Even map (d1 = 0): alpha 1[|t| > s], a = s/sqrt(tau), d2 = (alpha a phi(a)/tau)^2, d0 = alpha^2 P (1 - P), P = 2 Q(a).
 
 Windows (rbf at large tau): d1 and d2 of Fourier features fall as e^-tau, so what a map that matches them keeps of the
-kernel does too. There each feature has a window of its own, alpha 1[|t - c| <= h] with c ~ N(0, tau). Projections of
-two rows that differ by v, normal with variance 2 gamma |x - y|^2, share a window as often as it overlaps itself moved,
+kernel does too. There each feature has a window of its own, alpha 1[|t - c| <= pi/2] with normal c: half a period of
+the cosine, where it is positive. Projections of two rows that differ by v ~ N(0, 2 gamma |x - y|^2) share a window as
+often as it overlaps itself moved by v,
 
-    E max(0, 1 - |v|/(2h)),
+    E max(0, 1 - |v|/pi),
 
-a kernel of distances; h is such that it has half its height where exp(-gamma |x - y|^2) has. A window about a normal
-center is the same window about 0 of rows with one more, constant column: its kernel is `ternary_kernel` of those.
+which is the first tooth of the triangle wave that signs of dithered cosines have, without the teeth that repeat it. A
+window about a normal center is the window about 0 of rows with one more, constant column: its kernel is
+`ternary_kernel` of those. Centers spread half as far as projections: where rows are, more windows are.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ _LONGEST = 10.0
 _STEPS = 400
 # Thresholds lie about the ratio; beyond this many standard deviations the moments of a level leave float64.
 _LARGEST_RATIO = 27.0
-# Of the mean of moments over centers: they are smooth in the center, which is never narrower than the projections.
+# Half the width of a window: a quarter of the cosine's period.
+_HALF_WIDTH = math.pi / 2
+# Of the mean of moments over centers, in which they are smooth.
 _CENTERS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 
 
@@ -70,8 +74,8 @@ class TernaryMatch:
     ----------
     case : str
         "exact": thresholds alone match d1 and d2. "scaled": no thresholds do, alpha times a ternary map does.
-        "even": d1 = 0, the map is alpha 1[|t| > s]. "windows": alpha 1[|t - c| <= h], every feature with a center c of
-        its own.
+        "even": d1 = 0, the map is alpha 1[|t| > s]. "windows": alpha 1[|t - c| <= pi/2], every feature with a center c
+        of its own.
     map : TernaryMap
         Of windows the one about 0.
     tau : float
@@ -175,7 +179,7 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
     0.77472 1.62995 1.51179
     >>> far = match_moments("rbf", tau=8.0), match_moments("rbf", tau=8.0, method="windows")
     >>> print(" ".join(f"{match.kept:.3f} {match.entropy:.2f}" for match in far))
-    0.013 0.04 0.013 0.66
+    0.013 0.03 0.013 0.96
     """
     tau = check_positive("match_moments", "tau", tau)
     check_option("match_moments", "method", method, ("auto", "exact", "scaled", "even", "windows"))
@@ -204,22 +208,13 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
 
 
 def _windows(wanted: GaussianMoments, tau: float) -> TernaryMatch:
-    """Return windows with centers as far apart as projections are, and a kernel of 1 at x = y."""
-    spread = math.sqrt(tau)
+    """Return windows with centers half as far apart as projections are, and a kernel of 1 at x = y."""
+    spread = math.sqrt(tau) / 2
     _, inside, _ = TernaryMap(-_HALF_WIDTH, _HALF_WIDTH).probabilities(tau + spread**2)
     window = TernaryMap(-_HALF_WIDTH, _HALF_WIDTH, 0.0, 0.0, 1 / math.sqrt(inside))
     each = [window.moved(spread * float(center)).moments(tau) for center in _CENTERS]
     mean = (np.array([[one.d0, one.d1, one.d2] for one in each]).T @ _WEIGHTS / _WEIGHTS.sum()).tolist()
     return TernaryMatch("windows", window, tau, wanted, GaussianMoments(*mean), spread=spread)
-
-
-def _overlap(ratio: float) -> float:
-    """Return E max(0, 1 - |z|/ratio) for z ~ N(0, 1)."""
-    return 2 * float(ndtr(ratio)) - 1 - 2 * (density(0.0) - density(ratio)) / ratio
-
-
-# Half a window's width: overlapping windows have half their height where exp(-v^2/2) has, at v^2 = 2 ln 2.
-_HALF_WIDTH = math.sqrt(2 * math.log(2)) / 2 * float(brentq(lambda ratio: _overlap(ratio) - 0.5, 0.1, 10, xtol=1e-15))
 
 
 def tau_limit(target: Target) -> float:
