@@ -32,7 +32,6 @@ SPARSITY = 0.9
 
 
 NAMES = {"relu": ("ReLU features, 32 bits", BLUE), "ternary": ("ternary, 1.6 bits", RED)}
-FEW = "?"
 
 
 def unit_rows(X: NDArray[Any]) -> Any:
@@ -86,7 +85,7 @@ def draw_plot(sizes: list[int], results: dict[str, dict[str, Floats]]) -> Figure
 def judge(run: Run, where: str, sizes: list[int], found: dict[str, Floats]) -> None:
     last, few = sizes[-1], sizes[0]
     steps = found["ternary"][0] - found["relu"][0]
-    none = {"equals": 0, "slack": run.size(0.01, 0.06), "why": "a point counts as similar", "if_not": FEW}
+    none = {"equals": 0, "slack": run.size(0.01, 0.06), "why": "a point counts as similar"}
     words = f"{where}: change of accuracy from ReLU to ternary features, m = {last}"
     run.claim(f"{where}_largest", words, "similar", *mean_and_error(steps[:, -1]), **none)
     if run.quick:
