@@ -38,7 +38,12 @@ from benchmarks.papers.trf.data import (
 Floats = NDArray[np.float64]
 
 STRENGTHS = (1.0, 30.0)
-EQUAL_M = LANDMARKS = BITS = FEW_TERMS = SOLVE = "?"
+EQUAL_M = "?"
+LANDMARKS = (
+    "Landmarks follow the data, and each takes 32 bits: at equal bits trits are ahead (Figs. 1 and 4; on ijcnn1 176 trits "
+    "against 22 landmarks)."
+)
+BITS = "No kind of features gains more than a point here from eight times as many: bits are not what is short."
 NAMES = {
     "rff": ("RFF, 32 bits", BLACK),
     "orf": ("orthogonal, 32 bits", BLUE),
@@ -156,11 +161,11 @@ def judge(run: Run, where: str, sizes: list[int], found: dict[str, Floats], seco
     run.claim(f"{where}_bits", words, "-", *mean_and_error(steps), above=0, source="corrected", if_not=BITS)
     steps = found["trf sparse"][:, -1] - found["trf"][:, -1]
     words = f"{where}, m = {sizes[-1]}: change of accuracy, sums of 30 terms or all columns to 90% zeros"
-    none = {"equals": 0, "slack": 0.005, "why": "half a point counts as virtually none", "if_not": FEW_TERMS}
+    none = {"equals": 0, "slack": 0.005, "why": "half a point counts as virtually none"}
     run.claim(f"{where}_sparsity", words, "virtually none", *mean_and_error(steps), **none)
     ratio, error = mean_and_error(np.log(seconds["trf"][:, -1]) - np.log(seconds["rff"][:, -1]))
     words = f"{where}, m = {sizes[-1]}: seconds of features and solve, ternary over RFF"
-    run.claim(f"{where}_time", words, "below 1", np.exp(ratio), np.exp(ratio) * error, below=1, if_not=SOLVE)
+    run.claim(f"{where}_time", words, "below 1", np.exp(ratio), np.exp(ratio) * error, below=1)
 
 
 Results = dict[str, tuple[dict[str, Floats], dict[str, Floats]]]

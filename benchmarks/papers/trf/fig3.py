@@ -31,8 +31,8 @@ BLOCK = 8192
 NAMES = {"exact": "exact kernel", "rff": "RFF", **{f"trf {eps}": f"ternary, {eps:.0%} zeros" for eps in SPARSITIES}}
 COLORS = dict(zip(NAMES, (BLACK, ORANGE, GREEN, GRAY, BLUE, "#CC79A7", RED)))
 TWO_MOMENTS = (
-    "It is the kernel of the map, not the draws: ridge on its exact kernel has 10 to 15% more error than on the Gaussian "
-    "one; the rows' variance lies in few directions, where two moments do not make the kernel."
+    "It is the kernel of the map, not the draws: ridge on its exact kernel has 10 to 15% more error than on the "
+    "Gaussian one; the rows' variance lies in few directions, where two moments do not make the kernel."
 )
 WHERE = {"mixture": "mixture", "digits": "7 against 9"}
 
