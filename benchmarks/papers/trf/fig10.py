@@ -38,10 +38,17 @@ from benchmarks.papers.trf.data import (
 Floats = NDArray[np.float64]
 
 STRENGTHS = (1.0, 30.0)
-EQUAL_M = "?"
+# Why trits are not ahead at equal m, by dataset.
+EQUAL_M = {
+    "a8a": "RFF, orthogonal features, spinners and trits are level here, within two errors.",
+    "ijcnn1": "With 22 columns two moments do not make the kernel: with squared loss the gap to RFF is 0.003 at 8p "
+    "features and 0.017 at 64p.",
+    "Cov-Type": "Trits need more draws: with squared loss the gap to RFF falls from 0.016 at 8p features to 0.007 at "
+    "2048.",
+}
 LANDMARKS = (
-    "Landmarks follow the data, and each takes 32 bits: at equal bits trits are ahead (Figs. 1 and 4; on ijcnn1 176 trits "
-    "against 22 landmarks)."
+    "Landmarks follow the data, and each takes 32 bits: at equal bits trits are ahead (Figs. 1 and 4; on ijcnn1 176 "
+    "trits against 22 landmarks)."
 )
 BITS = "No kind of features gains more than a point here from eight times as many: bits are not what is short."
 NAMES = {
@@ -152,7 +159,9 @@ def judge(run: Run, where: str, sizes: list[int], found: dict[str, Floats], seco
                 f"{where}_{other}", words, "-", *mean_and_error(steps), above=0, source="corrected", if_not=LANDMARKS
             )
         else:
-            run.claim(f"{where}_{other}", words, "higher", *mean_and_error(steps), above=0, if_not=EQUAL_M)
+            run.claim(
+                f"{where}_{other}", words, "higher", *mean_and_error(steps), above=0, if_not=EQUAL_M.get(where, "")
+            )
     if run.quick:
         return
     # A feature of 32 bits takes the bits of 20 trits: 8 p trits against p floats are well below.
