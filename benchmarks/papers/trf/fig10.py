@@ -41,8 +41,8 @@ STRENGTHS = (1.0, 30.0)
 # Why trits are not ahead at equal m, by dataset.
 EQUAL_M = {
     "a8a": "RFF, orthogonal features, spinners and trits are level here, within two errors.",
-    "ijcnn1": "In part it is the kernel, since 22 columns are few: ridge on the map's exact kernel is 0.010 below that on "
-    "the Gaussian one; the rest is draws.",
+    "ijcnn1": "In part it is the kernel, since 22 columns are few: ridge on the map's exact kernel is 0.010 below that "
+    "on the Gaussian one; the rest is draws.",
     "Cov-Type": "Trits need more draws: with squared loss the gap to RFF falls from 0.016 at 8p features to 0.007 at "
     "2048.",
 }
