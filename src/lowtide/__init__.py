@@ -17,6 +17,7 @@ _STAGES = {
         "RandomFeatures",
         "Sketch",
         "TernaryFeatures",
+        "ActivationFeatures",
         "AsymmetricFeatures",
         "fourier_codes",
         "linear_codes",

@@ -26,7 +26,7 @@ REFUTED = {
         "equal_width_chi",
         "form_rff_printed",
     },
-    "trf.fig10": {"mixture_rff", "mixture_orf"},
+    "trf.fig10": {"mixture_rff", "mixture_orf", "mixture_ssf", "mixture_nystroem"},
 }
 
 

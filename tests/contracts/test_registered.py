@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowtide import AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import ActivationFeatures, AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import KERNELS, Bessel, Gaussian, Kernel, Laplace, Matern, ShiftGaussian, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
@@ -108,13 +108,25 @@ def test_sketch_passes(parameters):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"target": "relu", "n_components": 999}, {"target": "abs"}, {"target": (0.3, 0.1)}, {"sparsity": 0.9}],
+    [
+        {},
+        {"target": "relu", "n_components": 999},
+        {"target": "abs"},
+        {"target": (0.3, 0.1)},
+        {"sparsity": 0.9},
+        {"gamma": 5.0},
+    ],
     ids=lambda p: "-".join(map(str, p)) or "default",
 )
 def test_ternary_features_pass(parameters):
     # As many columns as it takes for sums to be close to normal.
     rows = np.random.default_rng(0).standard_normal((8, 400)) / 20
     check_encoder(TernaryFeatures(**{"n_components": 1024, "sparsity": 0.5, "random_state": 0, **parameters}), rows)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"activation": "abs", "projection": "iid", "bits": 1}, {"bits": 8}])
+def test_activation_features_pass(parameters):
+    check_encoder(ActivationFeatures(**{"n_components": 512, "random_state": 0, **parameters}), X)
 
 
 @pytest.mark.parametrize(

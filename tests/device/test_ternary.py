@@ -14,7 +14,7 @@ from lowtide.device import export_c
 
 
 def every_kind():
-    """Return encoders of odd, tiny and wide shapes, dense and sparse, of one and two outer levels, and their input."""
+    """Return encoders of odd, tiny and wide shapes, dense and sparse, of every kind of map, and their input."""
     return [
         (trits(64, 512, "uint8"), "uint8"),
         (trits(64, 512), "int16"),
@@ -25,6 +25,7 @@ def every_kind():
         (trits(300, 70, "uint8", sparsity=0.9), "uint8"),
         (trits(1500, 40, sparsity=0.9), "int16"),
         (trits(31, 64, "uint8", target="abs"), "uint8"),
+        (trits(40, 100, "uint8", form="windows"), "uint8"),
     ]
 
 

@@ -45,12 +45,15 @@ def test_transform_is_the_map_of_projections_of_centered_rows(target):
     np.testing.assert_array_equal(Z, np.asarray(encoder.encode(X)))
 
 
-@pytest.mark.parametrize("target", ["rbf", "abs"])
-def test_trits_of_pixels_are_those_of_exact_sums(target):
-    encoder = fitted(target, PIXELS, gamma=1e-6)
+@pytest.mark.parametrize(("target", "form"), [("rbf", "matched"), ("abs", "auto"), ("rbf", "windows")])
+def test_trits_of_pixels_are_those_of_exact_sums(target, form):
+    encoder = fitted(target, PIXELS, gamma=4e-7, form=form)
     S = ternary.sums(PIXELS, encoder.projection_.signs().toarray().astype(np.int64), 400)
-    expected = ternary.trits(S, encoder.thresholds_.upper, encoder.thresholds_.lower, target == "abs")
-    np.testing.assert_array_equal(unpack_levels(encoder.encode(PIXELS).packed, 2, 130), expected)
+    limits = encoder.thresholds_.upper, encoder.thresholds_.lower
+    expected = ternary.inside(S, *limits) if form == "windows" else ternary.trits(S, *limits, target == "abs")
+    assert 0.05 < np.mean(expected == 0) < 0.95
+    for rows in (PIXELS, PIXELS.astype(np.float32)):
+        np.testing.assert_array_equal(unpack_levels(encoder.encode(rows).packed, 2, 130), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.uint16, np.float32, np.float64])
@@ -144,9 +147,64 @@ def test_few_terms_are_warned_about():
         assert fitted(sparsity="auto").sparsity_ == 0.9
 
 
-def test_features_of_one_value_are_warned_about():
-    with pytest.warns(LayoutWarning, match="Decrease gamma"):
-        fitted(gamma=10.0)
+@pytest.mark.parametrize("gamma", [1e-7, 1e-5, 1e-3, 0.1])
+def test_features_of_near_rows_vary_too(gamma):
+    encoder = fitted(gamma=gamma)
+    assert encoder.match_.entropy > 0.05
+    assert max(map(abs, encoder.match_.residuals)) < 1e-9
+
+
+def near_and_far(n_features=400, n=40):
+    """Return rows in pairs, one close to the other, far from all else: what a kernel of near rows must tell."""
+    rng = np.random.default_rng(3)
+    first = rng.standard_normal((n, n_features)) / np.sqrt(n_features)
+    return np.vstack([first, first + 0.1 * rng.standard_normal((n, n_features)) / np.sqrt(n_features)])
+
+
+def test_windows_are_taken_where_moments_keep_less_than_half_of_the_target():
+    assert fitted(gamma=1.1).match_.case == "scaled"
+    assert fitted(gamma=1.7).match_.case == "windows"
+    with pytest.warns(LayoutWarning, match=r"follow 0\.\d+ of its variance at tau = 3.*form='windows'"):
+        assert fitted(gamma=1.7, form="matched").match_.case == "scaled"
+    assert fitted(gamma=1.0, form="windows").match_.case == "windows"
+    with pytest.warns(LayoutWarning, match=r"variance.*Scale the data down"):
+        fitted("cos", 2 * X)
+
+
+@pytest.mark.parametrize(
+    ("target", "parameters", "message"),
+    [
+        ("rbf", {"gamma": 10.0, "form": "matched"}, r"entropy of at least 0\.05 bits.*tau = .*Take form='auto'"),
+        ("rbf", {"gamma": 1e6}, r"entropy.*change gamma, or take RandomFeatures"),
+        ("rbf", {"gamma": 0.1, "form": "windows"}, r"entropy.*Windows are for tau from 1"),
+        ("exp", {"rows": 4 * X}, r"entropy.*Scale the data down"),
+        ("relu", {"form": "windows"}, r"form='windows' is for target='rbf', got 'relu'"),
+        ("rbf", {"form": "both"}, "form"),
+    ],
+)
+def test_features_of_one_value_are_refused_before_the_fit_ends(target, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        fitted(target, **parameters)
+
+
+@pytest.mark.parametrize("gamma", [4.0, 8.0, 60.0])
+def test_windows_keep_their_levels_varied_and_near_rows_near_at_any_gamma(gamma):
+    rows = near_and_far()
+    encoder = fitted(rows=rows, gamma=gamma, n_components=2000)
+    codes = encoder.encode(rows)
+    shares = np.bincount(unpack_levels(codes.packed, 2, 2000).ravel(), minlength=4) / (80 * 2000)
+    inside = encoder.match_.map.probabilities(encoder.tau_ + encoder.match_.spread**2)[1]
+    assert shares[2] == shares[3] == 0
+    assert shares[1] == pytest.approx(inside, rel=0.05)
+    assert encoder.match_.entropy == pytest.approx(-(shares[shares > 0] @ np.log2(shares[shares > 0])), rel=0.05)
+    K = encoder.kernel_estimate(codes)
+    assert np.median(np.diag(K)) == pytest.approx(1.0, abs=0.1)
+    apart = K[:40, 40:].copy()
+    near = np.diag(apart).copy()
+    np.fill_diagonal(apart, np.nan)
+    # |x - y|^2 = 0.01: exp(-gamma |x - y|^2) is 0.96, 0.92 and 0.55; of overlapping windows 1 - sqrt(2/pi) sd/pi.
+    assert near.mean() == pytest.approx(1 - np.sqrt(2 / np.pi) * np.sqrt(2 * gamma) * 0.1 / np.pi, abs=0.05)
+    assert near.mean() > 1.5 * np.nanmean(apart)
 
 
 def test_both_packed_forms_hold_the_same_trits():
@@ -157,9 +215,11 @@ def test_both_packed_forms_hold_the_same_trits():
     np.testing.assert_array_equal(unpack_trits(stored, n_levels=130), levels)
 
 
-@pytest.mark.parametrize("target", ["rbf", "relu", "abs", "step"])
-def test_kernel_estimates_are_within_their_errors(target):
-    encoder = fitted(target, n_components=8000)
+@pytest.mark.parametrize(
+    ("target", "gamma"), [("rbf", "scale"), ("rbf", 4.0), ("relu", "scale"), ("abs", "scale"), ("step", "scale")]
+)
+def test_kernel_estimates_are_within_their_errors(target, gamma):
+    encoder = fitted(target, n_components=8000, gamma=gamma)
     K, std = encoder.kernel_estimate(X[:30], X[30:], return_std=True)
     gap = (K - encoder.expected_kernel(X[:30], X[30:])) / std
     # 1800 entries that share 8000 draws, and sums of 40 terms in place of normal ones: 5 errors at the worst.
@@ -230,7 +290,7 @@ def test_clone_pickle_and_names():
         ({"target": (0.0, 0.0)}, "d1 or d2 must be above 0"),
         ({"gamma": -1.0}, "TernaryFeatures: gamma must be a finite number above 0"),
         ({"gamma": "auto"}, "TernaryFeatures: gamma must be 'scale', 'median' or a number"),
-        ({"gamma": 1e6}, "decrease gamma"),
+        ({"gamma": 1e6}, "change gamma"),
         ({"gamma": 1e300}, r"TernaryFeatures: gamma must be a number from 5e-61 to 5e\+59"),
         ({"gamma": 1e-300}, r"TernaryFeatures: gamma must be a number from 5e-61 to 5e\+59"),
         ({"gamma": 1e-20}, r"must be at least 5e-09, got .* The features would all be 0: raise gamma"),

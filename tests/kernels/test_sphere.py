@@ -1,11 +1,11 @@
-"""The normalized Bessel function."""
+"""The normalized Bessel function, and kernels of the angle."""
 
 import mpmath
 import numpy as np
 import pytest
 
 from lowtide.errors import ParameterError
-from lowtide.kernels import Bessel, log_normalized_bessel, normalized_bessel
+from lowtide.kernels import ArcCosine, Bessel, log_normalized_bessel, normalized_bessel
 
 
 def exact(d, z):
@@ -73,3 +73,22 @@ def test_bessel_kernel_of_scaled_length_approaches_the_gaussian(d):
 def test_normalized_bessel_refuses_a_dimension_that_is_none(d):
     with pytest.raises(ParameterError, match="dimension must be an integer"):
         normalized_bessel(d, 1.0)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_arc_cosine_kernel_is_twice_the_mean_product_of_its_units(order):
+    rng = np.random.default_rng(0)
+    X, W = rng.standard_normal((6, 4)), rng.standard_normal((200_000, 4))
+    unit = (W @ X.T > 0) * (W @ X.T) ** order
+    K = ArcCosine(order).gram(X[:3], X[3:])
+    products = 2 * unit[:, :3, None] * unit[:, None, 3:]
+    error = products.std(axis=0) / np.sqrt(len(W))
+    assert np.all(np.abs(K - products.mean(axis=0)) < 5 * error)
+    np.testing.assert_allclose(np.diag(ArcCosine(order).gram(X)), np.sum(X**2, axis=1) ** order, rtol=1e-7)
+
+
+def test_arc_cosine_kernel_takes_rows_of_zeros_and_refuses_other_orders():
+    assert np.array_equal(ArcCosine(1).gram(np.zeros((2, 3))), np.zeros((2, 2)))
+    assert ArcCosine(0).gram(np.zeros((1, 3)), np.ones((1, 3)))[0, 0] == 0.0
+    with pytest.raises(ParameterError, match="order"):
+        ArcCosine(2)

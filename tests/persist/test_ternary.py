@@ -13,6 +13,7 @@ from lowtide.theory import LeakyReLU
 ROWS = np.random.default_rng(7).integers(0, 256, (40, 60), dtype=np.uint8)
 TARGETS = {
     "rbf": {"gamma": 1e-6},
+    "windows": {"gamma": 1e-3},
     "relu": {"target": "relu"},
     "even": {"target": "abs"},
     "infinite_threshold": {"target": "step"},
@@ -45,6 +46,7 @@ def test_loaded_ternary_features_are_those_that_were_saved(name, tmp_path):
         assert getattr(loaded, attribute) == getattr(saved, attribute)
     assert (loaded.match_.case, loaded.match_.map) == (saved.match_.case, saved.match_.map)
     assert loaded.match_.residuals == saved.match_.residuals
+    assert loaded.match_.spread == saved.match_.spread
 
 
 def test_file_keeps_no_w(tmp_path):

@@ -45,3 +45,8 @@ def sums(X, T, chunk):
 def trits(sums, upper, lower, even):
     """Levels 0, 1, 2 of sums."""
     return np.where(sums > upper, 1, np.where(sums < lower, 1 if even else 2, 0)).astype(np.uint8)
+
+
+def inside(sums, upper, lower):
+    """Levels of windows: 1 between the thresholds, else 0."""
+    return ((sums >= lower) & (sums <= upper)).astype(np.uint8)

@@ -168,3 +168,43 @@ def test_callable_target_compares_by_its_function_and_has_no_configuration():
 def test_exponential_beyond_float64_is_refused():
     with pytest.raises(ParameterError, match="at most 350"):
         gaussian_moments("exp", 400.0)
+
+
+def mean_product(sigma, a, b, rho):
+    """Return E[sigma(u) sigma(v)] in polar coordinates, cut at the angles where u or v is 0 and a kink may be."""
+    angle = math.asin(rho)
+    cuts = np.sort(np.array([-math.pi / 2, math.pi / 2, -angle, math.pi - angle]) % (2 * math.pi))
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    radius = 6 * (nodes + 1)
+    along = 6 * weights * radius * np.exp(-(radius**2) / 2) / (2 * math.pi)
+    total = np.zeros(())
+    for low, high in zip(cuts, [*cuts[1:], cuts[0] + 2 * math.pi]):
+        theta = (low + high) / 2 + (high - low) / 2 * nodes
+        u = a * np.cos(theta)[:, None] * radius
+        v = b * np.sin(theta + angle)[:, None] * radius
+        values = sigma(u) * sigma(v)
+        values = values.sum(axis=-1) if values.ndim == 3 else values
+        total = total + (high - low) / 2 * weights @ values @ along
+    return float(total)
+
+
+@pytest.mark.parametrize("activation", [*ROWS, FourierPair()], ids=repr)
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.4, 0.99])
+def test_kernel_of_an_activation_is_the_mean_of_its_products(activation, rho):
+    a, b = 0.8, 1.3
+    found = activation.kernel(np.array([[a * a]]), np.array([b * b]), np.array([[rho * a * b]]))
+    assert found[0, 0] == pytest.approx(mean_product(activation, a, b, rho), rel=1e-8, abs=1e-9)
+
+
+def test_kernel_of_rows_of_zeros_is_that_of_the_value_at_zero():
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    for activation in ROWS:
+        expected = activation(np.zeros(1))[0] ** 2
+        assert activation.kernel(zero, zero[0], zero)[0, 0] == pytest.approx(expected, abs=1e-15), activation
+    for name in ("relu", "step", "sign", "abs"):
+        assert resolve_target(name).kernel(zero, one[0], zero)[0, 0] == 0.0
+
+
+def test_kernels_without_a_closed_form_are_refused():
+    with pytest.raises(ParameterError, match="closed form"):
+        CallableActivation(np.tanh).kernel(np.ones((1, 1)), np.ones(1), np.ones((1, 1)))

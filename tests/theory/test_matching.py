@@ -17,6 +17,7 @@ from lowtide.theory import (
     match_moments,
     resolve_target,
     tau_limit,
+    ternary_kernel,
     ternary_solutions,
 )
 
@@ -309,3 +310,46 @@ def test_constants_state_solvability(name):
 def test_tau_is_checked():
     with pytest.raises(ParameterError, match="tau must be"):
         equation_constants(GaussianMoments(0, 1, 1), -1.0)
+
+
+@pytest.mark.parametrize("tau", [1.0, 8.0, 50.0])
+def test_windows_have_the_mean_moments_of_their_centers_and_a_kernel_of_one_at_equal_rows(tau):
+    match = match_moments("rbf", tau, method="windows")
+    rng = np.random.default_rng(0)
+    each = [match.map.moved(c).moments(tau) for c in match.spread * rng.standard_normal(2000)]
+    for name in ("d0", "d1", "d2"):
+        drawn = np.array([getattr(one, name) for one in each])
+        assert abs(getattr(match.moments, name) - drawn.mean()) < 4 * drawn.std() / math.sqrt(len(drawn))
+    square = tau + match.spread**2
+    mean, _ = ternary_kernel(match.map, [square], [square], [[square]])
+    assert mean[0, 0] == pytest.approx(1.0, rel=1e-7)  # half the digits, at a correlation of 1
+
+
+def test_kernel_of_windows_with_far_centers_is_their_mean_overlap():
+    """With centers far beyond the rows only the overlap is left: the first tooth of a triangle wave."""
+    window, far = match_moments("rbf", 8.0, method="windows").map, 1e3
+    v = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0])  # squared distances of scaled rows
+    square = 2 * far**2
+    mean, _ = ternary_kernel(window, [square], np.full(len(v), square), (square - v / 2)[None])
+    z = np.linspace(-9, 9, 20_001)
+    overlap = np.maximum(0.0, 1 - np.sqrt(v)[:, None] * np.abs(z) / (2 * window.s_plus)) @ phi(z) * (z[1] - z[0])
+    np.testing.assert_allclose(mean[0] / mean[0, 0], overlap, atol=1e-5)  # (h/far)^2 and digits of 1 - rho are left
+
+
+def test_entropy_and_kept_share_tell_a_collapse():
+    near, far = match_moments("rbf", 0.5), match_moments("rbf", 16.0, diagonal="least")
+    assert near.kept > 0.95
+    assert near.entropy > 1.0
+    assert far.kept < 1e-4
+    assert far.entropy < 0.01
+    windows = match_moments("rbf", 16.0, method="windows")
+    assert windows.kept == far.kept
+    assert windows.entropy > 0.5
+    for target in ("relu", "linear", "quadratic"):
+        assert match_moments(target, 1.0).kept > 0.95
+    assert math.isnan(match_moments((0.3, 0.1), 1.0).kept)
+
+
+def test_windows_are_of_the_gaussian_kernel_only():
+    with pytest.raises(ParameterError, match="is for target='rbf', got 'relu'"):
+        match_moments("relu", 1.0, method="windows")

@@ -11,6 +11,7 @@ from lowtide.theory import TernaryMap, center_kernel, gaussian_moments, kernel_e
 
 MAPS = [TernaryMap(-0.3, 0.8), TernaryMap(0.4, 0.4), TernaryMap(-1.1, 1.1, 2.0, 2.0), TernaryMap(0.0, 0.7, -1.5, 1.5)]
 MAPS += [TernaryMap(-np.inf, 0.2), TernaryMap(-0.5, np.inf, -2.0, 2.0), TernaryMap(0.0, 0.0)]
+MAPS += [TernaryMap(-0.8, 0.8, 0.0, 0.0, 1.6), TernaryMap(-0.2, 0.9, -1.0, 2.0, 0.5)]
 
 
 def quadrants(sigma, a, b, rho):
@@ -22,7 +23,8 @@ def quadrants(sigma, a, b, rho):
         return sum(sign * joint.cdf(np.clip([x, y], -30, 30)) for x, y, sign in corners)
 
     def cells(norm):
-        return [(sigma.s_plus / norm, 99.0, sigma.high), (-99.0, sigma.s_minus / norm, sigma.low)]
+        low, high = sigma.s_minus / norm, sigma.s_plus / norm
+        return [(high, 99.0, sigma.high), (-99.0, low, sigma.low), (low, high, sigma.middle)]
 
     terms = [(box((lx, ly), (hx, hy)), vx * vy) for lx, hx, vx in cells(a) for ly, hy, vy in cells(b)]
     return sum(p * v for p, v in terms), sum(p * v * v for p, v in terms)

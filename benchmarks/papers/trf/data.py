@@ -1,4 +1,4 @@
-"""The data of the studies, and their ternary features: a mixture of two Gaussians, two or all classes of digits."""
+"""The data of the studies, and their features: a mixture of two Gaussians, digits, clothes, trees and texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import lowtide as lt
 from benchmarks.datasets import load
 from benchmarks.papers.study import Run
 
-__all__ = ["Mixture", "Split", "digits", "draw_split", "fit_ternary", "rows_of", "seven_or_nine"]
+__all__ = [
+    "Mixture", "Split", "covertype", "digits", "draw_split", "fit_nystroem", "fit_ternary", "images", "official",
+    "rows_of", "seven_or_nine",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -61,16 +64,38 @@ class Mixture:
         return self.means[labels] + noise, labels
 
 
-def digits(run: Run) -> Split:
-    """Return all digits, pixels as they are: MNIST, or the small ones of scikit-learn in the quick form."""
+def images(run: Run, name: str) -> Split:
+    """Return "mnist" or "fashion_mnist", pixels as they are; in the quick form the small digits of scikit-learn."""
     if run.quick:
         from sklearn.datasets import load_digits
 
         X, y = load_digits(return_X_y=True)
         X = X.astype(np.uint8)
         return Split(X[:1200], y[:1200], X[1200:], y[1200:])
-    X, X_test, y, y_test = load("mnist").split()
+    X, X_test, y, y_test = load(name).split()
     return Split(X.astype(np.uint8), y, X_test.astype(np.uint8), y_test)
+
+
+def digits(run: Run) -> Split:
+    """Return all digits, pixels as they are."""
+    return images(run, "mnist")
+
+
+def official(name: str) -> Split:
+    """Return a dataset with a split of its own, in float32."""
+    X, X_test, y, y_test = load(name).split()
+    return Split(X.astype(np.float32), y, X_test.astype(np.float32), y_test)
+
+
+def covertype(seed: int) -> Split:
+    """Return Cov-Type with two classes, the second against the rest, columns standardized, cut in halves at random."""
+    data = load("covtype")
+    order = np.random.default_rng(seed).permutation(len(data.X))
+    first, second = np.array_split(order, 2)
+    mean, spread = data.X[first].mean(axis=0), data.X[first].std(axis=0)
+    spread[spread == 0] = 1.0  # one kind of soil occurs three times in all
+    X, X_test = (((data.X[part] - mean) / spread).astype(np.float32) for part in (first, second))
+    return Split(X, (data.y[first] == 2).astype(int), X_test, (data.y[second] == 2).astype(int))
 
 
 def seven_or_nine(whole: Split) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
@@ -100,3 +125,10 @@ def fit_ternary(X: NDArray[Any], target: str = "rbf", **parameters: Any) -> lt.T
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lt.errors.LayoutWarning)
         return lt.TernaryFeatures(target, **{"diagonal": "target", **parameters}).fit(X)
+
+
+def fit_nystroem(X: NDArray[Any], gamma: float, m: int, seed: int) -> Any:
+    """Return the Nystroem map of m landmarks, drawn from the rows."""
+    from sklearn.kernel_approximation import Nystroem
+
+    return Nystroem(gamma=gamma, n_components=m, random_state=seed).fit(X)

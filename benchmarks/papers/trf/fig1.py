@@ -1,8 +1,9 @@
-"""Figs. 1 and 4: accuracy at equal memory, ternary features against stochastically rounded Fourier features.
+"""Figs. 1 and 4: accuracy at equal memory, ternary features against rounded Fourier features and Nystroem's map.
 
 The paper counts a trit as one bit; here it takes 1.6, five to a byte, and every comparison is made at equal true bits.
-"1 bit" in quotes gives ternary features as many components as one-bit codes have. Cov-Type and Census of the paper are
-replaced by digits, a8a and ijcnn1. Squared loss, C chosen by left-out error.
+"1 bit" in quotes gives ternary features as many components as one-bit codes have. Cov-Type is the paper's; in place of
+Census, which could not be found, stand digits and a8a. Of the paper's 418,000 rows 3000 are drawn to train on. Squared
+loss, C chosen by left-out error, in place of logistic regression.
 """
 
 from __future__ import annotations
@@ -15,24 +16,29 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import lowtide as lt
-from benchmarks.datasets import load
-from benchmarks.papers.plotting import BLUE, GRAY, GREEN, ORANGE, RED, panels
+from benchmarks.papers.asymmetric_rpf.sides import GivenFeatures
+from benchmarks.papers.plotting import BLACK, BLUE, GRAY, GREEN, ORANGE, RED, panels
 from benchmarks.papers.sampling import mean_and_error
 from benchmarks.papers.study import Run, Study, main
-from benchmarks.papers.trf.data import Split, digits, fit_ternary, rows_of
+from benchmarks.papers.trf.data import Split, covertype, digits, fit_nystroem, fit_ternary, official, rows_of
 
 Floats = NDArray[np.float64]
 
 BITS_A_TRIT = 1.6
+ONE_BIT = (
+    "With as many components trits are level or ahead (the line that counts them as one bit), but each takes 1.6 times "
+    "the bits of a sign."
+)
 NAMES = {
     "trf": "ternary, 1.6 bits",
     "trf as printed": 'ternary, "1 bit"',
     "lp1": "RFF rounded to 1 bit",
     "lp8": "RFF rounded to 8 bits",
     "lm1": "RFF, Lloyd-Max 1 bit",
+    "nystroem": "Nystroem, 32 bits",
 }
-COLORS = dict(zip(NAMES, (RED, GRAY, BLUE, ORANGE, GREEN)))
-LINES = dict(zip(NAMES, ("o-", "o:", "s-", "^-", "d--")))
+COLORS = dict(zip(NAMES, (RED, GRAY, BLUE, ORANGE, GREEN, BLACK)))
+LINES = dict(zip(NAMES, ("o-", "o:", "s-", "^-", "d--", "v:")))
 
 
 def fourier(quantizer: str, bits: int) -> Callable[..., Any]:
@@ -55,12 +61,18 @@ def ternary(bits: float) -> Callable[..., Any]:
     return make
 
 
+def nystroem(X: NDArray[Any], gamma: float, budget: int, seed: int) -> Any:
+    """Return Nystroem's map of as many landmarks as 32 bits each allow."""
+    return fit_nystroem(X, gamma, budget // 32, seed)
+
+
 MAKERS = {
     "trf": ternary(BITS_A_TRIT),
     "trf as printed": ternary(1.0),
     "lp1": fourier("stochastic", 1),
     "lp8": fourier("stochastic", 8),
     "lm1": fourier("lloyd_max", 1),
+    "nystroem": nystroem,
 }
 
 
@@ -68,11 +80,7 @@ def datasets(run: Run) -> dict[str, Split]:
     """Return the datasets; in the quick form digits that need no download."""
     if run.quick:
         return {"digits": digits(run)}
-    found = {"MNIST": digits(run)}
-    for name in ("a8a", "ijcnn1"):
-        X, X_test, y, y_test = load(name).split()
-        found[name] = Split(X.astype(np.float32), y, X_test.astype(np.float32), y_test)
-    return found
+    return {"Cov-Type": covertype(run.seed), "MNIST": digits(run), "a8a": official("a8a")}
 
 
 def accuracies(run: Run, whole: Split, budgets: list[int]) -> dict[str, Floats]:
@@ -88,8 +96,11 @@ def accuracies(run: Run, whole: Split, budgets: list[int]) -> dict[str, Floats]:
         for name, make in MAKERS.items():
             for i, budget in enumerate(budgets):
                 encoder = make(X, gamma, budget, seed)
-                model = lt.KernelClassifier(loss="squared", C="auto", random_state=seed).fit(encoder.encode(X), y)
-                found[name][draw, i] = model.score(encoder.encode(X_test), y_test)
+                coded = isinstance(encoder, lt.encoders.Encoder)
+                side = encoder.encode if coded else encoder.transform
+                features = None if coded else GivenFeatures()
+                model = lt.KernelClassifier(features, loss="squared", C="auto", random_state=seed).fit(side(X), y)
+                found[name][draw, i] = model.score(side(X_test), y_test)
     return found
 
 
@@ -103,11 +114,12 @@ def judge(run: Run, where: str, found: dict[str, Floats]) -> None:
 
     gain("lp1", "lp1", "1-bit rounded RFF to ternary", paper="better", above=0)
     gain("lp8", "lp8", "8-bit rounded RFF to ternary", paper="better", above=0)
+    gain("nystroem", "nystroem", "Nystroem of 32 bits to ternary", paper="better", above=0)
     if not run.quick:
         words = "1-bit rounded RFF to ternary, a trit counted as one bit"
         gain("as_printed", "lp1", words, ours="trf as printed", paper="better", above=0)
         words = "1-bit Lloyd-Max RFF to ternary"
-        gain("lm1", "lm1", words, paper="-", above=0, source="corrected")
+        gain("lm1", "lm1", words, paper="-", above=0, source="corrected", if_not=ONE_BIT)
 
 
 def draw_plot(results: dict[str, dict[str, Floats]], budgets: list[int]) -> Figure:
@@ -135,8 +147,10 @@ def measure(run: Run) -> Figure:
         run.progress(where)
         results[where] = accuracies(run, whole, budgets)
         judge(run, where, results[where])
-        means = {name: np.round(values.mean(axis=0), 4).tolist() for name, values in results[where].items()}
-        run.settings[f"accuracy_{where}"] = means
+    header = [f"accuracy at {' / '.join(map(str, budgets))} bits a row", *results]
+    cells = {name: [found[name].mean(axis=0) for found in results.values()] for name in NAMES}
+    rows = [[NAMES[name], *(" / ".join(f"{v:.3f}" for v in cell) for cell in row)] for name, row in cells.items()]
+    run.table("accuracy", header, rows)
     return draw_plot(results, budgets)
 
 

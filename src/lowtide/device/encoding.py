@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_number, filled, narrowed, put_source
-from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnTernary
+from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnTernary, Trits
 from lowtide.projections import HadamardProjection, SparseTernaryProjection
 from lowtide.quantizers import PhaseSteps
 
@@ -150,9 +150,18 @@ def _ternary_part(encoder: DrawnTernary, names: dict[str, Any], favor: str) -> P
     if drawn.most_terms > _MOST_TERMS:
         raise fail("export_c", f"sums must have at most {_MOST_TERMS} terms of a sign", drawn.most_terms)
     sums, start, one = _from_seed(encoder, names) if favor == "flash" else _from_lists(drawn, names)
-    encode = filled("ternary.c", **names, start=start, sum=one, below=1 if encoder.even else 2)
+    encode = filled("ternary.c", **names, start=start, sum=one, **_comparisons(encoder.trits))
     limits = Part(_thresholds(encoder, largest * drawn.most_terms), "")
     return limits + sums + Part((), put_source(names) + encode, code_bytes=280, work_bytes=128)
+
+
+def _comparisons(trits: Trits) -> dict[str, str]:
+    """Return when a sum is trit 1, and what else it may be."""
+    if trits.between:
+        return {"plus": "sum >= lower[j] && sum <= upper[j]", "minus": ""}
+    if trits.below == trits.above:
+        return {"plus": "sum > upper[j] || sum < lower[j]", "minus": ""}
+    return {"plus": "sum > upper[j]", "minus": "\n        else if (sum < lower[j]) put(code, j, 2);"}
 
 
 def _thresholds(encoder: DrawnTernary, reach: int) -> tuple[Table, Table]:
@@ -160,7 +169,7 @@ def _thresholds(encoder: DrawnTernary, reach: int) -> tuple[Table, Table]:
     limits = [np.clip(side.astype(np.int64), -reach - 1, reach + 1) for side in encoder.thresholds.for_integers]
     fits = max(int(np.abs(side).max()) for side in limits) <= np.iinfo(np.int16).max
     upper, lower = (side.astype(np.int16 if fits else np.int32) for side in limits)
-    return Table("upper", upper, "A sum above is a plus."), Table("lower", lower, "A sum below is a minus.")
+    return Table("upper", upper, "Upper thresholds of the sums."), Table("lower", lower, "Lower thresholds.")
 
 
 def _from_seed(encoder: DrawnTernary, names: dict[str, Any]) -> tuple[Part, str, str]:

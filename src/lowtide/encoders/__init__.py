@@ -1,5 +1,6 @@
 """The transformers, each with a full and a coded side; what a fit draws is one frozen value."""
 
+from lowtide.encoders.activation import ActivationFeatures, DrawnActivation
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
 from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
@@ -7,11 +8,13 @@ from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
-from lowtide.encoders.trits import Spread, Thresholds
+from lowtide.encoders.trits import Spread, Thresholds, Trits
 
 __all__ = [
     "ENCODERS",
+    "ActivationFeatures",
     "AsymmetricFeatures",
+    "DrawnActivation",
     "DrawnAsymmetric",
     "DrawnEncoder",
     "DrawnFeatures",
@@ -23,6 +26,7 @@ __all__ = [
     "Spread",
     "TernaryFeatures",
     "Thresholds",
+    "Trits",
     "check_identity",
     "drawn_from_state",
     "fourier_codebook",
@@ -31,6 +35,12 @@ __all__ = [
     "linear_codes",
 ]
 
-_ENCODERS: tuple[type[Encoder], ...] = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
+_ENCODERS: tuple[type[Encoder], ...] = (
+    RandomFeatures,
+    Sketch,
+    TernaryFeatures,
+    ActivationFeatures,
+    AsymmetricFeatures,
+)
 # What a file may name as an encoder.
 ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

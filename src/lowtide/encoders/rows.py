@@ -176,6 +176,17 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
     return out, norms
 
 
+def scaled_levels(X: Any, projection: DrawnProjection, steps: LineSteps, unit: float) -> NDArray[np.uint8]:
+    """Return packed levels of W'x/unit, uint8 (n, row bytes)."""
+    # Projections come in turns, so the borders do.
+    borders = (steps.borders / (2 * math.pi)).astype(np.float32)
+    out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
+    units = np.full(X.shape[0], unit, dtype=np.float32)
+    for rows, block in float32_blocks(X):
+        _run(_core.threshold, block, projection, units[rows], borders, stored_bits(steps.bits), out[rows])
+    return out
+
+
 def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     """Return W'x / (|x| sqrt k), float32 (n, k)."""
     k = projection.n_frequencies

@@ -18,7 +18,7 @@ from lowtide.encoders.blocks import PLAUSIBLE
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint, kept_gamma, kept_sizes
 from lowtide.encoders.estimation import Pair, Side, Two, product
 from lowtide.encoders.rows import check_weight, dense_rows
-from lowtide.encoders.trits import Spread, Thresholds, trit_rows
+from lowtide.encoders.trits import Spread, Thresholds, Trits, trit_rows
 from lowtide.errors import LayoutWarning
 from lowtide.kernels import resolve_gamma
 from lowtide.projections import SparseTernary, SparseTernaryProjection
@@ -39,8 +39,10 @@ Floats = NDArray[np.float64]
 # Terms of a sum from which on it counts as normal.
 _ENOUGH_TERMS = 30
 _MOST_SPARSE = 0.9
-# Variance of trits below which a feature changes once in a thousand rows.
-_LEAST_VARIANCE = 1e-3
+# Entropy of trits in bits below which a feature is the same on 995 of 1000 rows.
+_LEAST_ENTROPY = 0.05
+# Share of the target's variance that moments must stand for; for "rbf" less from tau = 2.5 on.
+_LEAST_KEPT = 0.5
 # Different values of a row up to which they count as multiples of one step.
 _FEW_VALUES = 32
 # 2 gamma |x - mean|^2 below which one feature in ten thousand is not 0; fewer as its root.
@@ -69,7 +71,7 @@ class DrawnTernary(DrawnEncoder):
 
     def encode(self, rows: Any) -> Codes:
         """Return Codes of the trits."""
-        return self.template.with_rows(trit_rows(rows, self.projection, self.thresholds, self.even))
+        return self.template.with_rows(trit_rows(rows, self.projection, self.thresholds, self.trits))
 
     @property
     def n_outputs(self) -> int:
@@ -77,9 +79,9 @@ class DrawnTernary(DrawnEncoder):
         return self.projection.n_outputs
 
     @property
-    def even(self) -> bool:
-        """Whether both outer levels have one value, and so one trit."""
-        return self.match.map.low == self.match.map.high
+    def trits(self) -> Trits:
+        """The trit of a sum below, between and above its thresholds."""
+        return Trits.of(self.match.map)
 
     @property
     def scale(self) -> float:
@@ -106,7 +108,8 @@ class DrawnTernary(DrawnEncoder):
     @cached_property
     def side(self) -> bytes:
         """Identity of the thresholds, not of the values."""
-        return fingerprint({"even": self.even}, {"upper": self.thresholds.upper, "lower": self.thresholds.lower})
+        spec = {"even": self.trits.below == self.trits.above} | ({"inside": True} if self.trits.between else {})
+        return fingerprint(spec, {"upper": self.thresholds.upper, "lower": self.thresholds.lower})
 
     @property
     def random_weights(self) -> NDArray[np.float32]:
@@ -116,13 +119,15 @@ class DrawnTernary(DrawnEncoder):
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return mean and variance of the product of two rows: alpha^2 E[sigma(w.z) sigma(w.z')] for normal w.
 
-        Sums of many terms are close to normal, whatever the sparsity. Of codes, and of rows whose sums have few terms,
-        the variance is what the components show, which are independent draws.
+        Normal centers of windows are one more column of all rows, their spread. Sums of many terms are close to normal,
+        whatever the sparsity. Of codes, and of rows whose sums have few terms, the variance is what the components
+        show, which are independent draws.
         """
 
         def moments(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-            squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
-            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T)
+            column = self.match.spread**2
+            squares = [np.einsum("ij,ij->i", rows, rows) + column for rows in (left, right)]
+            return ternary_kernel(self.match.map, squares[0], squares[1], left @ right.T + column)
 
         def mean(X: Any, Y: Any) -> Floats:
             few = self._few_terms(X, Y)
@@ -200,9 +205,10 @@ class DrawnTernary(DrawnEncoder):
             "n_features": self.n_features,
         }
         sigma = self.match.map
+        windows = (sigma.middle,) if sigma.middle else ()
         arrays = {
             "mean": self.mean,
-            "map": np.array([sigma.s_minus, sigma.s_plus, sigma.low, sigma.high]),
+            "map": np.array([sigma.s_minus, sigma.s_plus, sigma.low, sigma.high, *windows]),
             "upper": self.thresholds.upper,
             "lower": self.thresholds.lower,
         }
@@ -218,12 +224,15 @@ class DrawnTernary(DrawnEncoder):
         # These bound W by the size of the file before it is drawn.
         mean = _kept(owner, arrays, "mean", n_features)
         thresholds = Thresholds(*(_kept(owner, arrays, name, n_components) for name in ("upper", "lower")))
-        sigma = TernaryMap(*_kept(owner, arrays, "map", 4).tolist())
+        case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even", "windows"))
+        sigma = TernaryMap(*_kept(owner, arrays, "map", 5 if case == "windows" else 4).tolist())
         pairs = (mean, 0.0), (thresholds.lower, sigma.s_minus), (thresholds.upper, sigma.s_plus)
         if any(np.isfinite(kept).all() != np.isfinite(origin) for kept, origin in pairs):
             raise fail(owner, "the mean, and thresholds where those of the map are, must be finite", "others")
-        case = check_option(owner, "case", spec["case"], ("exact", "scaled", "even"))
-        match = replace(match_moments(target, tau), case=case, map=sigma, moments=sigma.moments(tau))
+        if case == "windows":
+            match = replace(match_moments(target, tau, method=case), map=sigma)
+        else:
+            match = replace(match_moments(target, tau), case=case, map=sigma, moments=sigma.moments(tau))
         return cls(
             target=target,
             gamma=kept_gamma(owner, spec),
@@ -257,6 +266,11 @@ class TernaryFeatures(Encoder):
         Of target="rbf", exp(-gamma |x-y|^2), as in scikit-learn; the others take the columns in their own units.
     n_components : int, default=4096
         Features out.
+    form : {"auto", "matched", "windows"}, default="auto"
+        "matched": thresholds from the target's moments, the same for all features. "windows", for "rbf": a feature is
+        alpha where its sum lies within a window of its own, else 0; its kernel falls with the distance as the target's.
+        "auto" takes windows where the moments stand for less than half of the target's variance, for "rbf" from
+        tau = 2.5 on: from there matched thresholds give nearly all rows one and the same code.
     diagonal : {"least", "target"}, default="least"
         Which map, where thresholds alone do not match and there is a choice: the one with the least d0, the weight of
         the kernel matrix's diagonal, or the one whose d0 is nearest to the target's. A diagonal is noise to a learner,
@@ -269,8 +283,9 @@ class TernaryFeatures(Encoder):
     Attributes
     ----------
     match_ : TernaryMatch
-        Which map was taken: `case` ("exact", "scaled", "even"), `map` with its thresholds and alpha, `residuals` of d1
-        and d2, `diagonal_shift`.
+        Which map was taken: `case` ("exact", "scaled", "even", "windows"), `map` with its thresholds and alpha,
+        `residuals` of d1 and d2, `diagonal_shift`, `entropy` of the levels in bits, `kept`, the share of the target's
+        variance that its moments stand for.
     tau_ : float
         Mean |z|^2 of the training rows, 1 where they are all equal.
     mean_ : ndarray of float64, shape (n_features,)
@@ -318,6 +333,7 @@ class TernaryFeatures(Encoder):
     _: KW_ONLY
     gamma: float | Literal["scale", "median"] = "scale"
     n_components: int = 4096
+    form: Literal["auto", "matched", "windows"] = "auto"
     diagonal: Literal["least", "target"] = "least"
     sparsity: float | Literal["auto"] = 0.9
     random_state: int | np.random.RandomState | None = None
@@ -339,9 +355,10 @@ class TernaryFeatures(Encoder):
         sparsity = self._resolve_sparsity(rows.shape[1])
         target = resolve_target(self.target)
         gamma = None
+        # Streams of their own: neither "median" nor windows move an entry of W.
+        for_gamma, for_centers = map(np.random.PCG64, np.random.SeedSequence(seed).spawn(2))
         if isinstance(target, FourierPair):
-            # A stream of its own: "median" moves no entry of W.
-            rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed).spawn(1)[0]))
+            rng = np.random.Generator(for_gamma)
             gamma = resolve_gamma(self.gamma, rows, 2.0, rng, weight, owner="TernaryFeatures")
         spread, scale = Spread.of(rows, weight), _scale_of(gamma)
         # Rounded, so that the order of a sum does not move thresholds.
@@ -353,6 +370,7 @@ class TernaryFeatures(Encoder):
             raise fail("TernaryFeatures", need, gamma * spread.per_row, remedy)
         match = self._solve(target, tau)
         projection = SparseTernary(sparsity).draw(rows.shape[1], n_components, seed)
+        centers = match.spread * np.random.Generator(for_centers).standard_normal(n_components)
         self.drawn_ = DrawnTernary(
             target=target,
             gamma=gamma,
@@ -362,7 +380,7 @@ class TernaryFeatures(Encoder):
             sparsity=sparsity,
             seed=seed,
             projection=projection,
-            thresholds=Thresholds.of(match.map, projection, mean, scale),
+            thresholds=Thresholds.of(match.map, projection, mean, scale, centers),
             n_features=rows.shape[1],
         )
         return self
@@ -387,18 +405,36 @@ class TernaryFeatures(Encoder):
         return sparsity
 
     def _solve(self, target: Activation, tau: float) -> TernaryMatch:
-        """Return the map: exact thresholds, of several those nearest in d0, or else the scaled or even map.
+        """Return the map: windows where moments tell too little of the target, else exact thresholds, scaled or even.
 
-        Warn when features are constant on nearly all rows: the target's kernel is then one of near neighbors.
+        Refuse features that are constant on nearly all rows, and warn of those that miss most of the target.
         """
         diagonal = check_option("TernaryFeatures", "diagonal", self.diagonal, ("least", "target"))
-        match = match_moments(target, tau)
-        if match.case != "exact" and diagonal != "target":
-            match = match_moments(target, tau, diagonal=diagonal)
-        if match.moments.variance(tau) < _LEAST_VARIANCE * match.map.alpha**2:
+        form = check_option("TernaryFeatures", "form", self.form, ("auto", "matched", "windows"))
+        windows = match_moments(target, tau, method="windows") if isinstance(target, FourierPair) else None
+        if form == "windows" and windows is None:
+            raise fail("TernaryFeatures", "form='windows' is for target='rbf'", self.target, "Take form='auto'.")
+        if windows is not None and form != "matched" and (form == "windows" or windows.kept < _LEAST_KEPT):
+            match = windows
+        else:
+            match = match_moments(target, tau)
+            if match.case != "exact" and diagonal != "target":
+                match = match_moments(target, tau, diagonal=diagonal)
+            elif match.case == "exact" and match.entropy < _LEAST_ENTROPY:
+                # Rows so near that thresholds without a scale would hardly ever be passed.
+                match = match_moments(target, tau, method="scaled", diagonal="least")
+        if match.entropy < _LEAST_ENTROPY:
+            need = f"features must have an entropy of at least {_LEAST_ENTROPY:g} bits over the rows"
+            remedy = "Take form='auto'." if form == "matched" and windows is not None else "Scale the data down."
+            if match is windows:
+                remedy = "Windows are for tau from 1 to 10,000: change gamma, or take RandomFeatures."
+            got = f"{match.entropy:.2g} at tau = {tau:.3g}"
+            raise fail("TernaryFeatures", need, got, remedy)
+        if match is not windows and match.kept < _LEAST_KEPT:
+            remedy = "Take form='windows'." if windows is not None else "Scale the data down."
             warnings.warn(
-                f"Ternary features of this target have one value on nearly all rows: tau is {tau:.3g}, thresholds"
-                f" are {match.map.s_minus:.3g} and {match.map.s_plus:.3g}. Decrease gamma, or scale the data down.",
+                f"Thresholds that match this target's moments follow {match.kept:.2g} of its variance at tau = "
+                f"{tau:.3g}; the rest of its kernel is lost. {remedy}",
                 LayoutWarning,
                 stacklevel=3,
             )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide.codes import row_bytes
+from lowtide.codes import pack_levels, row_bytes
 from lowtide.encoders.rows import dense_rows, float32_blocks, out_of_range
 from lowtide.projections import SparseTernaryProjection
 from lowtide.theory import TernaryMap
@@ -85,6 +85,22 @@ class Spread:
         return self.square / self.weight if self.weight > 0 else 0.0
 
 
+class Trits(NamedTuple):
+    """The trit of a sum below the lower threshold, between the two, and above the upper one."""
+
+    below: int
+    between: int
+    above: int
+
+    @classmethod
+    def of(cls, sigma: TernaryMap) -> Trits:
+        """Return those of a map: equal values have one trit."""
+        return INSIDE if sigma.middle else EVEN if sigma.low == sigma.high else SIGNED
+
+
+SIGNED, EVEN, INSIDE = Trits(2, 0, 1), Trits(1, 0, 1), Trits(0, 1, 0)
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """Thresholds on sums T x of signed features, T of entries -1, 0, 1: one pair an output.
@@ -111,12 +127,17 @@ class Thresholds:
 
     @classmethod
     def of(
-        cls, sigma: TernaryMap, projection: SparseTernaryProjection, mean: NDArray[np.float64], scale: float
+        cls,
+        sigma: TernaryMap,
+        projection: SparseTernaryProjection,
+        mean: NDArray[np.float64],
+        scale: float,
+        centers: NDArray[np.float64] | float = 0.0,
     ) -> Self:
-        """Return those of a map on centered, scaled rows."""
+        """Return those of a map on centered, scaled rows; of outputs with centers, of sigma(t - center)."""
         unit = math.sqrt(projection.density) / scale
         shift = projection.signs() @ mean
-        return cls(sigma.s_plus * unit + shift, sigma.s_minus * unit + shift)
+        return cls((sigma.s_plus + centers) * unit + shift, (sigma.s_minus + centers) * unit + shift)
 
     @cached_property
     def for_integers(self) -> Pair:
@@ -136,12 +157,25 @@ class Thresholds:
         return upper, lower
 
 
-def trit_rows(X: Any, projection: SparseTernaryProjection, thresholds: Thresholds, even: bool) -> NDArray[np.uint8]:
+def trit_rows(
+    X: Any, projection: SparseTernaryProjection, thresholds: Thresholds, trits: Trits = SIGNED
+) -> NDArray[np.uint8]:
     """Return packed trits, uint8 (n, row bytes).
 
     Integers of up to 16 bits are summed exactly; all else is float32, summed in one fixed order. Either way a row's
     trits depend on the row alone.
     """
+    out = _compared_rows(X, projection, thresholds, trits.below == trits.above)
+    if trits.between:
+        # The op has 0 between the thresholds and 1 outside; the bits past a row's trits stay 0.
+        out ^= pack_levels(np.ones((1, projection.n_outputs), dtype=np.uint8), 2)
+    return out
+
+
+def _compared_rows(
+    X: Any, projection: SparseTernaryProjection, thresholds: Thresholds, even: bool
+) -> NDArray[np.uint8]:
+    """Return packed trits: 1 above the upper threshold, 2 (1 where even) below the lower one, 0 between."""
     out = np.empty((X.shape[0], row_bytes(projection.n_outputs, 2)), dtype=np.uint8)
     lists = projection.lists, projection.starts, projection.chunk
     dtype = _EXACT.get(X.dtype.type) if isinstance(X, np.ndarray) else None

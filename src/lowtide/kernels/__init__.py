@@ -8,16 +8,16 @@ from lowtide.kernels.custom import ComplexMeasureKernel, SignedMeasureKernel, Sy
 from lowtide.kernels.masses import (
     Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )
-from lowtide.kernels.sphere import Bessel, log_normalized_bessel, normalized_bessel
+from lowtide.kernels.sphere import ArcCosine, Bessel, arc_cosine, log_normalized_bessel, normalized_bessel
 from lowtide.kernels.symmetric import Gaussian, Laplace, Matern, Stable
 from lowtide.spec import Registry
 
 __all__ = [  # noqa: RUF022
-    "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "KERNELS",
+    "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "ArcCosine", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
     "SymmetricPart", "Frequencies", "MeasureBlock",
     "Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses",
-    "distances", "log_normalized_bessel", "normalized_bessel", "resolve_gamma",
+    "arc_cosine", "distances", "log_normalized_bessel", "normalized_bessel", "resolve_gamma",
 ]
 # fmt: on
 # isort: on

@@ -1,6 +1,6 @@
-"""The kernel of frequencies on a sphere, and the normalized Bessel function that it is.
+"""Kernels of directions: of frequencies on a sphere, the normalized Bessel function; and of the angle of two rows.
 
-Three formulas cover the plane without underflow or cancellation, with nu = d/2 - 1:
+Three formulas cover the plane of the Bessel function without underflow or cancellation, with nu = d/2 - 1:
 
 * z^2 <= 2 d: the power series, whose terms then never exceed the sum by more than a factor e^2;
 * nu (1 - (z/nu)^2)^(3/2) >= 65: Debye's expansion in logarithms, where J_nu itself may underflow;
@@ -21,6 +21,7 @@ from scipy.special import gammaln, jv
 
 from lowtide._checks import check_integer
 from lowtide.kernels.base import FrequencyLaw, Kernel
+from lowtide.spec import Spec
 
 Floats = NDArray[np.float64]
 # With w = sqrt(1 - (z/nu)^2) the terms of Debye's expansion fall as (nu w^3)^-k: from nu w^3 = 65 on the first of the
@@ -75,6 +76,65 @@ class Bessel(Kernel):
         """Return E|u_1| / scale for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))."""
         ratio = math.exp(gammaln(n_features / 2) - gammaln((n_features + 1) / 2))
         return ratio / (math.sqrt(math.pi) * self.scale)
+
+
+@dataclass(eq=False, repr=False)
+class ArcCosine(Spec):
+    """Kernel |x|^n |y|^n J_n(theta)/pi, theta the angle of x and y: what units that are 0 below 0 converge to.
+
+    J_0 = pi - theta, J_1 = sin theta + (pi - theta) cos theta. It is 2 E[s(w.x) s(w.y)] for normal w, with s the step
+    (n = 0) or max(t, 0) (n = 1): twice what `lowtide.ActivationFeatures("step")` and `("relu")` estimate.
+
+    Parameters
+    ----------
+    order : int, default=1
+        n, 0 or 1.
+
+    References
+    ----------
+    Cho and Saul, Kernel methods for deep learning, (1) to (6).
+
+    Examples
+    --------
+    >>> rows = np.array([[2.0, 0.0], [0.0, 3.0]])
+    >>> ArcCosine(0).gram(rows).round(4).tolist(), ArcCosine(1).gram(rows).round(4).tolist()
+    ([[1.0, 0.5], [0.5, 1.0]], [[4.0, 1.9099], [1.9099, 9.0]])
+    """
+
+    order: int = 1
+
+    def check(self) -> None:
+        """Refuse other orders."""
+        check_integer("ArcCosine", "order", self.order, 0, 1)
+
+    def gram(self, X: ArrayLike, Y: ArrayLike | None = None) -> Floats:
+        """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
+        left = np.asarray(X, dtype=np.float64)
+        right = left if Y is None else np.asarray(Y, dtype=np.float64)
+        squares = [np.einsum("ij,ij->i", rows, rows) for rows in (left, right)]
+        return arc_cosine(self.order, squares[0][:, None], squares[1], left @ right.T)
+
+
+def arc_cosine(order: int, square_x: ArrayLike, square_y: ArrayLike, product: ArrayLike) -> Floats:
+    """Return the arc-cosine kernel of order 0 or 1 from |x|^2, |y|^2 and x.y, arrays of one broadcast shape.
+
+    A row of zeros has kernel 0 with every other, as its features have.
+
+    Examples
+    --------
+    >>> from lowtide.kernels import arc_cosine
+    >>> float(arc_cosine(0, 1.0, 1.0, 0.5).round(6))
+    0.666667
+    """
+    size = np.sqrt(np.asarray(square_x, dtype=np.float64) * np.asarray(square_y, dtype=np.float64))
+    inner = np.asarray(product, dtype=np.float64)
+    rho = np.clip(
+        np.divide(inner, size, out=np.zeros(np.broadcast_shapes(size.shape, inner.shape)), where=size > 0), -1, 1
+    )
+    theta = np.arccos(rho)
+    if order == 0:
+        return np.where(size > 0, 1 - theta / math.pi, 0.0)
+    return np.asarray(size / math.pi * (np.sqrt((1 - rho) * (1 + rho)) + (math.pi - theta) * rho))
 
 
 def normalized_bessel(dimension: int, z: ArrayLike) -> Floats:

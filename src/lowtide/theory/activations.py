@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc
 
 from lowtide._checks import check_interval, check_positive, fail
+from lowtide.kernels import arc_cosine
 from lowtide.spec import Registry
 from lowtide.theory.moments import Activation, CallableActivation, GaussianMoments, GivenMoments
 
@@ -62,6 +63,10 @@ class FourierPair(_Plain):
         decay = math.exp(-tau)
         return GaussianMoments(_excess(tau), decay, decay / 4)
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return exp(-|x - y|^2/2)."""
+        return np.asarray(np.exp(product - (square_x + square_y) / 2))
+
 
 class Cosine(_Plain):
     """Apply cos t.
@@ -78,6 +83,11 @@ class Cosine(_Plain):
     def moments(self, tau: float) -> GaussianMoments:
         """Return (1 - e^-tau)^2 / 2, 0, e^-tau/4."""
         return GaussianMoments(math.expm1(-tau) ** 2 / 2, 0.0, math.exp(-tau) / 4)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return (exp(-|x - y|^2/2) + exp(-|x + y|^2/2))/2."""
+        near, far = (FourierPair().kernel(square_x, square_y, sign * product) for sign in (1, -1))
+        return (near + far) / 2
 
 
 class Sine(_Plain):
@@ -100,6 +110,11 @@ class Sine(_Plain):
         series = tau**3 / 6 * (1 + x / 20 * (1 + x / 42 * (1 + x / 72 * (1 + x / 110))))
         return GaussianMoments(decay * series if tau < 0.3 else -math.expm1(-2 * tau) / 2 - tau * decay, decay, 0.0)
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return (exp(-|x - y|^2/2) - exp(-|x + y|^2/2))/2."""
+        near, far = (FourierPair().kernel(square_x, square_y, sign * product) for sign in (1, -1))
+        return (near - far) / 2
+
 
 class Linear(_Plain):
     """Apply t: the linear kernel.
@@ -116,6 +131,10 @@ class Linear(_Plain):
     def moments(self, tau: float) -> GaussianMoments:
         """Return 0, 1, 0."""
         return GaussianMoments(0.0, 1.0, 0.0)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return x.y."""
+        return np.asarray(product, dtype=np.float64)
 
 
 class Bump(_Plain):
@@ -135,6 +154,10 @@ class Bump(_Plain):
         root = math.sqrt(2 * tau + 1)
         # (tau + 1 - root) = tau^2/(tau + 1 + root) keeps its digits for small tau.
         return GaussianMoments(tau**2 / (root * (tau + 1) * (tau + 1 + root)), 0.0, 0.25 / (tau + 1) ** 3)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return ((1 + |x|^2)(1 + |y|^2) - (x.y)^2)^(-1/2)."""
+        return np.asarray(((1 + square_x) * (1 + square_y) - product**2) ** -0.5)
 
 
 class Exponential(_Plain):
@@ -156,6 +179,10 @@ class Exponential(_Plain):
         growth = math.exp(tau)
         return GaussianMoments(growth**2 * _excess(tau), growth, growth / 4)
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return exp(|x + y|^2/2)."""
+        return np.asarray(np.exp(product + (square_x + square_y) / 2))
+
 
 class Sign(_Plain):
     """Apply the sign: -1, 0 or 1 as t is below, at or above 0.
@@ -173,6 +200,11 @@ class Sign(_Plain):
         """Return 1 - 2/pi, 2/(pi tau), 0."""
         return GaussianMoments(1 - 2 / math.pi, 2 / (math.pi * tau), 0.0)
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return 1 - 2 theta/pi, theta the angle of x and y; 0 for rows of zeros."""
+        value = arc_cosine(0, square_x, square_y, product)
+        return np.where(np.asarray(square_x) * square_y > 0, 2 * value - 1, 0.0)
+
 
 class Step(_Plain):
     """Apply the step, 1 for t > 0, else 0: the arc-cosine kernel of order 0.
@@ -189,6 +221,10 @@ class Step(_Plain):
     def moments(self, tau: float) -> GaussianMoments:
         """Return 1/4 - 1/(2 pi), 1/(2 pi tau), 0."""
         return GaussianMoments(0.25 - 1 / (2 * math.pi), 1 / (2 * math.pi * tau), 0.0)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return (1 - theta/pi)/2, theta the angle of x and y; 0 for rows of zeros."""
+        return arc_cosine(0, square_x, square_y, product) / 2
 
 
 @dataclass(eq=False, repr=False)
@@ -224,6 +260,11 @@ class LeakyReLU(Activation):
         values = np.asarray(t, dtype=np.float64)
         return np.asarray(self.positive * np.maximum(values, 0) + self.negative * np.maximum(-values, 0))
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return (a^2 + b^2) A(x.y) + 2 a b A(-x.y), A half the arc-cosine kernel of order 1."""
+        same, mixed = (arc_cosine(1, square_x, square_y, sign * product) / 2 for sign in (1, -1))
+        return (self.positive**2 + self.negative**2) * same + 2 * self.positive * self.negative * mixed
+
 
 class ReLU(_Plain):
     """Apply max(t, 0): the first-order arc-cosine kernel.
@@ -241,6 +282,10 @@ class ReLU(_Plain):
         """Return (tau/2)(1/2 - 1/pi), 1/4, 1/(8 pi tau)."""
         return LeakyReLU(1.0, 0.0).moments(tau)
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return half the arc-cosine kernel of order 1."""
+        return LeakyReLU(1.0, 0.0).kernel(square_x, square_y, product)
+
 
 class Absolute(_Plain):
     """Apply |t|.
@@ -257,6 +302,10 @@ class Absolute(_Plain):
     def moments(self, tau: float) -> GaussianMoments:
         """Return tau (1 - 2/pi), 0, 1/(2 pi tau)."""
         return LeakyReLU(1.0, 1.0).moments(tau)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return A(x.y) + A(-x.y), A the arc-cosine kernel of order 1."""
+        return LeakyReLU(1.0, 1.0).kernel(square_x, square_y, product)
 
 
 @dataclass(eq=False, repr=False)
@@ -290,6 +339,11 @@ class Quadratic(Activation):
     def __call__(self, t: ArrayLike) -> Floats:
         """Return the polynomial."""
         return np.asarray(np.polyval([self.a2, self.a1, self.a0], np.asarray(t, dtype=np.float64)), dtype=np.float64)
+
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return a2^2 (|x|^2 |y|^2 + 2 (x.y)^2) + a1^2 x.y + a0 a2 (|x|^2 + |y|^2) + a0^2."""
+        square = self.a2**2 * (square_x * square_y + 2 * product**2)
+        return np.asarray(square + self.a1**2 * product + self.a0 * self.a2 * (square_x + square_y) + self.a0**2)
 
 
 Target = str | Activation | Function | tuple[float, float]

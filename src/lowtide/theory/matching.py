@@ -22,6 +22,17 @@ parameter sets how much diagonal a unit of signal costs,
     alpha^2 d0_ter/(tau d1) = [Q(a) + Phi(b) - (Q(a) - Phi(b))^2]/(phi(a) + phi(b))^2 - 1.
 
 Even map (d1 = 0): alpha 1[|t| > s], a = s/sqrt(tau), d2 = (alpha a phi(a)/tau)^2, d0 = alpha^2 P (1 - P), P = 2 Q(a).
+
+Windows (rbf at large tau): d1 and d2 of Fourier features fall as e^-tau, so what a map that matches them keeps of the
+kernel does too. There each feature has a window of its own, alpha 1[|t - c| <= pi/2] with normal c: half a period of
+the cosine, where it is positive. Projections of two rows that differ by v ~ N(0, 2 gamma |x - y|^2) share a window as
+often as it overlaps itself moved by v,
+
+    E max(0, 1 - |v|/pi),
+
+which is the first tooth of the triangle wave that signs of dithered cosines have, without the teeth that repeat it. A
+window about a normal center is the window about 0 of rows with one more, constant column: its kernel is
+`ternary_kernel` of those. Centers spread half as far as projections: where rows are, more windows are.
 """
 
 from __future__ import annotations
@@ -35,7 +46,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from lowtide._checks import check_option, check_positive, fail
-from lowtide.theory.activations import Target, resolve_target
+from lowtide.theory.activations import FourierPair, Target, resolve_target
 from lowtide.theory.moments import GaussianMoments
 from lowtide.theory.ternary import TernaryMap, density
 
@@ -49,6 +60,10 @@ _LONGEST = 10.0
 _STEPS = 400
 # Thresholds lie about the ratio; beyond this many standard deviations the moments of a level leave float64.
 _LARGEST_RATIO = 27.0
+# Half the width of a window: a quarter of the cosine's period.
+_HALF_WIDTH = math.pi / 2
+# Of the mean of moments over centers, in which they are smooth.
+_CENTERS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 
 
 @dataclass(frozen=True)
@@ -59,14 +74,18 @@ class TernaryMatch:
     ----------
     case : str
         "exact": thresholds alone match d1 and d2. "scaled": no thresholds do, alpha times a ternary map does.
-        "even": d1 = 0, the map is alpha 1[|t| > s].
+        "even": d1 = 0, the map is alpha 1[|t| > s]. "windows": alpha 1[|t - c| <= pi/2], every feature with a center c
+        of its own.
     map : TernaryMap
+        Of windows the one about 0.
     tau : float
         What it was solved for.
     target, moments : GaussianMoments
-        Those wanted and those of the map.
+        Those wanted and those of the map, of windows on average.
     solutions : tuple of TernaryMap
         Every exact solution, empty when there is none.
+    spread : float
+        Standard deviation of the centers, 0 where all features have the same thresholds.
 
     Examples
     --------
@@ -84,6 +103,24 @@ class TernaryMatch:
     target: GaussianMoments
     moments: GaussianMoments
     solutions: tuple[TernaryMap, ...] = ()
+    spread: float = 0.0
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of a feature's levels in bits, over rows and centers: near 0 all rows have one and the same code."""
+        below, between, above = self.map.probabilities(self.tau + self.spread**2)
+        shares = (below + above, between) if self.map.low == self.map.high else (below, between, above)
+        return -sum(share * math.log2(share) for share in shares if share > 0)
+
+    @property
+    def kept(self) -> float:
+        """Share of the target's variance that d1 and d2 stand for: all that a map which matches them can follow.
+
+        In Hermite polynomials of t the target has tau d1 in the first order, 2 tau^2 d2 in the second and d0 + tau d1
+        in all. NaN where the target leaves d0 open.
+        """
+        wanted, tau = self.target, self.tau
+        return (tau * wanted.d1 + 2 * tau**2 * wanted.d2) / wanted.variance(tau)
 
     @property
     def residuals(self) -> tuple[float, float]:
@@ -110,7 +147,8 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
     method : str, default "auto"
         "auto" takes exact thresholds when there are any, the scaled map when not, the even map when d1 = 0; "exact",
         "scaled" and "even" take that one. A scaled map alpha sigma_ter exists for every d1 > 0; the even map
-        alpha 1[|t| > s] needs d2 > 0 and leaves d1 unmatched.
+        alpha 1[|t| > s] needs d2 > 0 and leaves d1 unmatched. "windows", for "rbf" alone, follows the kernel and not
+        its moments.
     diagonal : str, default "target"
         Which of the maps that match d1 and d2: "target" takes the d0 nearest to the target's, "least" the least d0. A
         smaller d0 is less noise for the same signal, and what is missing a learner's regularization can add.
@@ -139,11 +177,18 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
     >>> sigma = match_moments("rbf", tau=1.0, method="scaled").map
     >>> print(f"{sigma.s_minus:.5f} {sigma.s_plus:.5f} {sigma.alpha:.5f}")
     0.77472 1.62995 1.51179
+    >>> far = match_moments("rbf", tau=8.0), match_moments("rbf", tau=8.0, method="windows")
+    >>> print(" ".join(f"{match.kept:.3f} {match.entropy:.2f}" for match in far))
+    0.013 0.03 0.013 0.96
     """
     tau = check_positive("match_moments", "tau", tau)
-    check_option("match_moments", "method", method, ("auto", "exact", "scaled", "even"))
+    check_option("match_moments", "method", method, ("auto", "exact", "scaled", "even", "windows"))
     check_option("match_moments", "diagonal", diagonal, ("target", "least"))
     wanted = resolve_target(target).moments(tau)
+    if method == "windows":
+        if not isinstance(resolve_target(target), FourierPair):
+            raise fail("match_moments", "method='windows' is for target='rbf'", target, "Take method='auto'.")
+        return _windows(wanted, tau)
     if not (wanted.d1 > 0 or wanted.d2 > 0):
         remedy = "The kernel has no signal left: for rbf decrease gamma."
         raise fail("match_moments", f"the target must have d1 or d2 above 0 at tau = {tau:g}", wanted, remedy)
@@ -160,6 +205,16 @@ def match_moments(target: Target, tau: float, *, method: str = "auto", diagonal:
     else:
         chosen = _scaled_map(aim, tau) if case == "scaled" else _even_map(aim, tau)
     return TernaryMatch(case, chosen, tau, wanted, chosen.moments(tau), solutions)
+
+
+def _windows(wanted: GaussianMoments, tau: float) -> TernaryMatch:
+    """Return windows with centers half as far apart as projections are, and a kernel of 1 at x = y."""
+    spread = math.sqrt(tau) / 2
+    _, inside, _ = TernaryMap(-_HALF_WIDTH, _HALF_WIDTH).probabilities(tau + spread**2)
+    window = TernaryMap(-_HALF_WIDTH, _HALF_WIDTH, 0.0, 0.0, 1 / math.sqrt(inside))
+    each = [window.moved(spread * float(center)).moments(tau) for center in _CENTERS]
+    mean = (np.array([[one.d0, one.d1, one.d2] for one in each]).T @ _WEIGHTS / _WEIGHTS.sum()).tolist()
+    return TernaryMatch("windows", window, tau, wanted, GaussianMoments(*mean), spread=spread)
 
 
 def tau_limit(target: Target) -> float:

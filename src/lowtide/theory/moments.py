@@ -75,6 +75,11 @@ class Activation(Spec):
     def __call__(self, t: ArrayLike) -> Floats:
         """Return sigma(t); an activation of several outputs puts them in a new last axis."""
 
+    def kernel(self, square_x: Floats, square_y: Floats, product: Floats) -> Floats:
+        """Return E[sigma(w.x) sigma(w.y)] for normal w from |x|^2, |y|^2 and x.y, arrays of one broadcast shape."""
+        remedy = "Estimate it: kernel_estimate of ActivationFeatures has its error beside it."
+        raise fail(type(self).__name__, "the activation's kernel must be known in closed form", self, remedy)
+
 
 @dataclass(eq=False, repr=False)
 class GivenMoments(Activation):

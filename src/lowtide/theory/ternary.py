@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +25,16 @@ def density(x: float) -> float:
 
 @dataclass(frozen=True)
 class TernaryMap:
-    """Map t to three levels: high for t > s_plus, low for t < s_minus, 0 between.
+    """Map t to three levels: high for t > s_plus, low for t < s_minus, middle between.
 
     Parameters
     ----------
     s_minus, s_plus : float
         Thresholds, s_minus <= s_plus; either may be infinite, and then its level never occurs.
     low, high : float, default -1 and 1
-        The two values: -alpha and alpha, or alpha twice for the even map alpha 1[|t| > s].
+        The outer values: -alpha and alpha, or alpha twice for the even map alpha 1[|t| > s].
+    middle : float, default 0
+        The value between: 0, or alpha for the window alpha 1[s_minus <= t <= s_plus], whose outer values are 0.
 
     References
     ----------
@@ -52,23 +54,29 @@ class TernaryMap:
     s_plus: float
     low: float = -1.0
     high: float = 1.0
+    middle: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse thresholds in the wrong order and values that are not numbers."""
         if not self.s_minus <= self.s_plus:
             raise fail("TernaryMap", "s_minus must be at most s_plus", (self.s_minus, self.s_plus))
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            raise fail("TernaryMap", "low and high must be finite", (self.low, self.high))
+        values = self.low, self.middle, self.high
+        if not all(map(math.isfinite, values)):
+            raise fail("TernaryMap", "low, middle and high must be finite", values)
 
     @property
     def alpha(self) -> float:
-        """The scale: the value of the upper level."""
-        return self.high
+        """The scale: the value of the upper level, of a window that of the middle one."""
+        return self.high or self.middle
 
     def __call__(self, t: ArrayLike) -> Floats:
         """Return the level's value for each entry."""
         values = np.asarray(t, dtype=np.float64)
-        return np.where(values > self.s_plus, self.high, np.where(values < self.s_minus, self.low, 0.0))
+        return np.where(values > self.s_plus, self.high, np.where(values < self.s_minus, self.low, self.middle))
+
+    def moved(self, by: float) -> TernaryMap:
+        """Return the map of t - by."""
+        return replace(self, s_minus=self.s_minus + by, s_plus=self.s_plus + by)
 
     def probabilities(self, tau: float) -> tuple[float, float, float]:
         """Return how often low, 0 and high occur at t ~ N(0, tau); they tell whether the features still vary."""
@@ -79,15 +87,17 @@ class TernaryMap:
     def moments(self, tau: float) -> GaussianMoments:
         """Return d0, d1, d2, with a = s_plus/sqrt(tau), b = s_minus/sqrt(tau).
 
-        E sigma' sqrt(tau) = high phi(a) - low phi(b) and E sigma'' tau = high a phi(a) - low b phi(b).
+        E sigma' sqrt(tau) = high phi(a) - low phi(b) and E sigma'' tau = high a phi(a) - low b phi(b), high and low
+        counted from the middle value: a constant has no moments.
         """
         below, _, above = self.probabilities(tau)
         a, b = self.s_plus / math.sqrt(tau), self.s_minus / math.sqrt(tau)
-        first = self.high * density(a) - self.low * density(b)
-        second = self.high * _first_moment(a) - self.low * _first_moment(b)
+        high, low = self.high - self.middle, self.low - self.middle
+        first = high * density(a) - low * density(b)
+        second = high * _first_moment(a) - low * _first_moment(b)
         # Complements by ndtr, not 1 - p: a level that nearly always occurs keeps its variance.
-        variance = self.high**2 * above * float(ndtr(a)) + self.low**2 * below * float(ndtr(-b))
-        variance -= 2 * self.high * self.low * above * below
+        variance = high**2 * above * float(ndtr(a)) + low**2 * below * float(ndtr(-b))
+        variance -= 2 * high * low * above * below
         return GaussianMoments(variance - first**2, first**2 / tau, second**2 / (4 * tau**2))
 
 
@@ -138,12 +148,18 @@ def ternary_kernel(
     # A zero row is above negative thresholds and below positive ones; one at 0 it does not pass.
     above = [-_over(sigma.s_plus, norm, -np.inf if sigma.s_plus < 0 else np.inf) for norm in norms]
     below = [_over(sigma.s_minus, norm, np.inf if sigma.s_minus > 0 else -np.inf) for norm in norms]
-    high, low = sigma.high, sigma.low
     both_high = _normal(above[0][:, None], above[1], rho)
     both_low = _normal(below[0][:, None], below[1], rho)
     mixed = _normal(above[0][:, None], below[1], -rho) + _normal(below[0][:, None], above[1], -rho)
-    mean = high**2 * both_high + low**2 * both_low + high * low * mixed
-    return mean, high**4 * both_high + low**4 * both_low + (high * low) ** 2 * mixed
+    one_high, one_low = (ndtr(side[0])[:, None] + ndtr(side[1]) for side in (above, below))
+
+    def product_of(low: float, middle: float, high: float) -> Floats:
+        """Return E[f f'] of a map with these values: those of the outer levels count from the middle one."""
+        high, low = high - middle, low - middle
+        mean = high**2 * both_high + low**2 * both_low + high * low * mixed
+        return mean + middle * (middle + high * one_high + low * one_low)
+
+    return product_of(sigma.low, sigma.middle, sigma.high), product_of(sigma.low**2, sigma.middle**2, sigma.high**2)
 
 
 def _over(threshold: float, norm: Floats, at_zero: float) -> Floats:

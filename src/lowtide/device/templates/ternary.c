@@ -6,8 +6,7 @@ $head
     clear(code);
     for (j = 0; j < ${P}_LEVELS; ++j) {
         const int32_t sum = $sum;
-        if (sum > upper[j]) put(code, j, 1);
-        else if (sum < lower[j]) put(code, j, ${below});
+        if ($plus) put(code, j, 1);$minus
     }
     return 0;
 }
