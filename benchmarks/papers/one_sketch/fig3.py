@@ -25,8 +25,8 @@ def judge(run: Run, gamma: Floats, mean: Floats, error: Floats) -> None:
     """Judge the measured means, (correlations, gammas), with their standard errors."""
     printed = np.cos(0.7979 * gamma) ** 2 - np.sin(0.7979 * gamma) ** 2
     words = "the mean at rho = -1 is cos^2(0.7979 gamma) - sin^2(0.7979 gamma): largest difference, gamma to 5"
-    # 0.7979 is printed to four digits: at gamma = 5 the cosine may be off by 2 x 5 x 0.00002.
-    run.claim("opposite_mean", words, "0", np.max(np.abs(mean[0] - printed)), equals=0, slack=2e-4)
+    why = "0.7979 is printed to four digits: at gamma = 5 the cosine may be off by 2 x 5 x 0.00002"
+    run.claim("opposite_mean", words, "0", np.max(np.abs(mean[0] - printed)), equals=0, slack=2e-4, why=why)
     gap = np.abs(mean - exact(gamma))
     words = "it is reasonable with gamma <= 1: largest distance from the kernel at rho = -1"
     run.claim("reasonable", words, "reasonable", np.max(gap[0, gamma <= 1]), below=0.2)
