@@ -88,8 +88,8 @@ def judge_order(run: Run) -> None:
         ratio = min(float(np.min(stocq(bits, g, FINE) / sketch(bits, g, FINE))) for g in gammas)
         bias = lt.theory.sketch_bias(bits, sklearn_gamma(gammas[-1]))
         if_not = (
-            f"At gamma = {gammas[-1]:g} the kernel of {bits} bits is up to {bias:.2f} off, so this is no variance around "
-            f"the kernel; the order holds for gamma up to {reach(bits):.1f}."
+            f"At gamma = {gammas[-1]:g} the kernel of {bits} bits is up to {bias:.2f} off, so this is not the variance "
+            f"around the kernel; StocQ varies twice as much at equal bits for gamma up to {reach(bits):.1f}."
         )
         words = f"b = {bits}, {where}: variance of StocQ over that of the sketch, smallest over rho, equal bits"
         run.claim(f"equal_bits_{bits}{key}", words, "much larger", ratio, above=2, if_not=if_not)
