@@ -19,6 +19,7 @@ _STAGES = {
         "TernaryFeatures",
         "AsymmetricFeatures",
         "fourier_codes",
+        "dithered_codes",
         "linear_codes",
     ),
     "lowtide.learners": (

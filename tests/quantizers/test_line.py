@@ -27,7 +27,7 @@ def test_levels_match_the_op(bits):
     steps = normal_steps(bits)
     ones = np.ones(Z.shape[1], np.float32)
     out = np.empty((len(Z), row_bytes(Z.shape[1], bits)), np.uint8)
-    _core.threshold(Z, None, ones, np.ones(len(Z), np.float32), steps.borders, stored_bits(bits), out)
+    _core.threshold(Z, None, ones, np.ones(len(Z), np.float32), steps.mirrored, stored_bits(bits), out)
     np.testing.assert_array_equal(unpack_levels(out, bits, Z.shape[1]), steps.levels(Z))
 
 

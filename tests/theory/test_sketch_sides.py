@@ -8,8 +8,8 @@ import pytest
 from lowtide.errors import ParameterError
 from lowtide.kernels import Gaussian
 from lowtide.projections import Blocks
+from lowtide.quantizers import normal_steps
 from lowtide.theory import covariance, fourier_moments, scaled_covariance, scaled_mean
-from lowtide.theory.sketch import sketch_quantizer
 
 SIDES = [("codes", "codes"), ("codes", "full"), ("full", "codes"), ("full", "full")]
 RHO = np.array([[-0.95, -0.3, 0.0], [0.4, 0.9, 0.999], [1.0, -1.0, 0.7]])
@@ -19,8 +19,8 @@ N_DRAWS = 200_000
 
 def side(u, g, bits, name):
     """Return the phase of a side of projections u."""
-    quantizer = sketch_quantizer(bits)
-    return g * (quantizer.levels[np.searchsorted(quantizer.borders, u)] if name == "codes" else u)
+    steps = normal_steps(bits)
+    return g * (steps.values[np.searchsorted(steps.borders, u)] if name == "codes" else u)
 
 
 @pytest.mark.parametrize("sides", SIDES)

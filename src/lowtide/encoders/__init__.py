@@ -1,7 +1,14 @@
 """The transformers, each with a full and a coded side; what a fit draws is one frozen value."""
 
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
-from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
+from lowtide.encoders.codebooks import (
+    DitheredCosines,
+    dithered_codes,
+    fourier_codebook,
+    fourier_codes,
+    linear_codes,
+    steps_of_codes,
+)
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
@@ -12,6 +19,7 @@ from lowtide.encoders.trits import Spread, Thresholds
 __all__ = [
     "ENCODERS",
     "AsymmetricFeatures",
+    "DitheredCosines",
     "DrawnAsymmetric",
     "DrawnEncoder",
     "DrawnFeatures",
@@ -24,11 +32,13 @@ __all__ = [
     "TernaryFeatures",
     "Thresholds",
     "check_identity",
+    "dithered_codes",
     "drawn_from_state",
     "fourier_codebook",
     "fourier_codes",
     "is_plain",
     "linear_codes",
+    "steps_of_codes",
 ]
 
 _ENCODERS: tuple[type[Encoder], ...] = (RandomFeatures, Sketch, TernaryFeatures, AsymmetricFeatures)
