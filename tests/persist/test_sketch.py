@@ -14,6 +14,7 @@ from persist.samples import rows
 import lowtide as lt
 from lowtide.encoders import DrawnSketch
 from lowtide.errors import FileFormatError, FingerprintMismatchError
+from lowtide.quantizers import GivenSteps
 
 SKETCHES = {
     "default": {},
@@ -21,6 +22,8 @@ SKETCHES = {
     "eight_bits": {"bits": 8, "projection": "iid"},
     "orthogonal": {"bits": 3, "projection": "orthogonal", "store_norms": True},
     "fourier": {"gamma": 0.7},
+    "uniform": {"bits": 3, "quantizer": "uniform"},
+    "given": {"quantizer": GivenSteps([-1.1, -0.2, 0.3], [-1.7, -0.5, 0.1, 0.9]), "gamma": 0.1, "store_norms": True},
 }
 
 

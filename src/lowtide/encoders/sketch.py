@@ -10,23 +10,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import (
-    CosineLaw,
     check_gamma,
-    cosine_law,
-    cosines,
     dither_of,
     fourier_codebook,
     linear_codebook,
     linear_codes,
-    norms_of,
     read_dithered,
     read_fourier,
-    row_norms,
-    scaled_product,
-    scaled_variance,
     side_of_steps,
     turned,
     warn_of_bias,
@@ -41,13 +34,21 @@ from lowtide.encoders.encoder import (
     kept_sizes,
     prefixed,
 )
-from lowtide.encoders.estimation import Pair, Side, Two, inverted, kernel_estimate, product
+from lowtide.encoders.estimation import Pair, Side, inverted, kernel_estimate, product
 from lowtide.encoders.rows import fourier_rows, linear_rows, sketch_rows
+from lowtide.encoders.sketch_pairs import (
+    cosine_law,
+    lengths_pair,
+    norms_of,
+    products_pair,
+    row_norms,
+    scaled_product,
+    unit_pair,
+)
 from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import LINE_QUANTIZERS, LineQuantizer, LineSteps, NormalLloydMax, line_quantizer_by_name
 from lowtide.spec import Registry
-from lowtide.theory import layout_variance, scaled_covariance, scaled_mean
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -167,71 +168,9 @@ class DrawnSketch(DrawnEncoder):
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product, over the cosine of two rows and their lengths."""
         law = cosine_law(self.steps, self.gamma, self.projection.blocks, sides)
-        if self.store_norms:
-            return self._pair_of_lengths(sides, law)
-        distance = None
-        if self.gamma is None:
-
-            def distance(K: NDArray[Any], _given: Two) -> Floats:
-                return np.sqrt(2.0 * (1.0 - law.cosine(K)))
-
-        return Pair(
-            lambda X, Y: law.moments.mean(cosines(X, Y, directed=True)),
-            lambda X, Y: law.std(cosines(X, Y, directed=True)) ** 2,
-            lambda _given, _made, K: law.seen(K),
-            lambda: float(law.moments.mean(np.ones(1))[0]),
-            distance,
-        )
-
-    def _pair_of_lengths(self, sides: tuple[Side, Side], law: CosineLaw) -> Pair:
-        """Return the pair of rows as they came: products times the lengths, or features with phases times them."""
-        if self.gamma is None:
-            return self._pair_of_products(law)
-        steps, g, blocks = self.steps, math.sqrt(2.0 * self.gamma), self.projection.blocks
-
-        def mean(X: Any, Y: Any) -> Floats:
-            return scaled_mean(steps, (g * row_norms(X), g * row_norms(Y)), cosines(X, Y), sides)
-
-        def variance(X: Any, Y: Any) -> Floats:
-            lengths, rho = (g * row_norms(X), g * row_norms(Y)), cosines(X, Y)
-            first, twice = (scaled_mean(steps, (n * lengths[0], n * lengths[1]), rho, sides) for n in (1.0, 2.0))
-            single = np.maximum((1.0 + twice) / 2.0 - first**2, 0.0)
-            if blocks.lengths == "iid":
-                return layout_variance(blocks, single, 0.0)
-            return layout_variance(blocks, single, scaled_covariance(steps, lengths, rho, sides, blocks.dimension))
-
-        return Pair(mean, variance, self._variance_of_lengths, lambda: 1.0)
-
-    def _variance_of_lengths(self, _given: Two, made: Two, K: NDArray[Any]) -> Floats:
-        left, right = made
-        if not (isinstance(left, Codes) and isinstance(right, Codes)):
-            need = "the error of codes with norms against full features needs raw rows on both sides"
-            raise fail(self.kind, need, "Codes", "Give raw rows, or codes on both sides.")
-        return scaled_variance(self.steps, left, right, K, self.gamma or 0.0)
-
-    def _pair_of_products(self, law: CosineLaw) -> Pair:
-        """Return the pair of inner products: those of rows of norm 1, times the lengths."""
-
-        def lengths(given: Two) -> Floats:
-            return np.multiply.outer(*map(row_norms, given))
-
-        def cosine(given: Two, K: NDArray[Any]) -> Floats:
-            size = lengths(given)
-            return np.divide(K, size, out=np.zeros(K.shape), where=size > 0.0)
-
-        def distance(K: NDArray[Any], given: Two) -> Floats:
-            x, y = map(row_norms, given)
-            rho = law.cosine(cosine(given, K))
-            return np.sqrt((x[:, None] - y) ** 2 + 2.0 * np.multiply.outer(x, y) * (1.0 - rho))
-
-        return Pair(
-            lambda X, Y: lengths((X, Y)) * law.moments.mean(cosines(X, Y)),
-            lambda X, Y: (lengths((X, Y)) * law.std(cosines(X, Y))) ** 2,
-            lambda given, _made, K: lengths(given) ** 2 * law.seen(cosine(given, K)),
-            lambda: float(law.moments.mean(np.ones(1))[0]),
-            distance,
-            largest=lambda given: lengths(given) * law.moments.mean(np.ones(1)),
-        )
+        if not self.store_norms:
+            return unit_pair(law, linear=self.gamma is None)
+        return products_pair(law) if self.gamma is None else lengths_pair(law, self.steps, self.gamma, sides)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the projection, and the quantizer where it does not follow from the bits."""
@@ -272,8 +211,8 @@ class Sketch(Encoder):
     n_components : int, default=1024
         Projections stored, k. Linear features out are k, Fourier features 2 k.
     bits : int, default=4
-        1 to 8, of quantizers that are given by name; "sign" has one. Three are acceptable and four as good as full precision for most bandwidths;
-        `lowtide.theory.sketch_bits_needed` says it for one.
+        1 to 8, of quantizers that are given by name; "sign" has one. Three are acceptable and four as good as full
+        precision for most bandwidths; `lowtide.theory.sketch_bits_needed` says it for one.
     quantizer : {"lloyd_max", "uniform", "sign"} or LineQuantizer, default="lloyd_max"
         The steps that make a level of a projection; `quantizers.GivenSteps` takes your own. An object's own bits win.
         Mean, error and unbiased values follow from the steps, whichever they are.
