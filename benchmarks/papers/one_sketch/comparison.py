@@ -127,10 +127,12 @@ def _judge_rounding(run: Run, name: str, outcome: Outcome, projections: list[int
             where = f"smallest over k, at {k}" if bits == 1 else f"at k = {k}"
             words = f"{name}, b = {bits}: accuracy of the sketch less that of StocQ at {terms}, {where}"
             even = 100 * np.mean(outcome.at("sketch", bits, k) - outcome.at("stocq", bits, k))
-            if_not = f"The other code has twice the bits: at equal bits the sketch is {even:.1f} points better."
+            if_not = f"StocQ has twice the bits here; at equal bits the difference is {even:.1f} points."
             if key == "bits":
-                rest = ", ".join(f"{100 * np.mean(changes[k]):.1f}" for k in projections)
-                if_not = f"Both are near full features: over k = {', '.join(map(str, projections))} the gain is {rest}."
+                rest = ", ".join(f"{100 * np.mean(change):.1f}" for change in changes.values())
+                if_not = (
+                    f"What is gained are few bits: over k = {', '.join(map(str, projections))} it is {rest} points."
+                )
             suffix = "" if bits == 1 else f"_{k}"
             number = mean_and_error(changes[k])
             run.claim(f"{name}_stocq_{key}_{bits}{suffix}", words, "above 0", *number, above=0, if_not=if_not)

@@ -78,6 +78,17 @@ def judge_bias(run: Run) -> None:
     run.claim("rate", words, "2", rate, equals=2, slack=0.15, why=why, source="corrected")
 
 
+def tabulate_quantizers(run: Run) -> None:
+    """Keep what other steps than Lloyd-Max's cost: the largest distance from the kernel, all rho."""
+    rows = []
+    for bits in BITS:
+        for name in ("lloyd_max", "uniform", "sign") if bits == 1 else ("lloyd_max", "uniform"):
+            steps = lt.quantizers.line_quantizer_by_name(name, bits).steps()
+            found = [lt.theory.sketch_bias(steps, sklearn_gamma(gamma)) for gamma in GAMMAS]
+            rows.append([f"{name}, b = {bits}", f"{steps.distortion:.4f}", *[f"{each:.3f}" for each in found]])
+    run.table("quantizers", ["steps", "distortion", *[f"gamma = {gamma:g}" for gamma in GAMMAS]], rows)
+
+
 def judge_theorem_2(run: Run) -> None:
     cases = list(itertools.product(BITS, BOUND_GAMMAS, BOUND_CORRELATIONS))
     bounds = [lt.theory.sketch_bounds(b, sklearn_gamma(g), rho) for b, g, rho in cases]
@@ -102,6 +113,7 @@ def measure(run: Run) -> Figure:
     judge_theorem_1(run, estimates)
     judge_bias(run)
     judge_theorem_2(run)
+    tabulate_quantizers(run)
     figure, (axes,) = panels(1, len(GAMMAS), "Mean of the kernel estimate (dots: simulated)", sharey=True)
     rho = np.linspace(-1, 1, 401)
     for axis, gamma in zip(axes, GAMMAS):
