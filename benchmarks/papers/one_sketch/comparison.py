@@ -130,9 +130,8 @@ def _judge_rounding(run: Run, name: str, outcome: Outcome, projections: list[int
             if_not = f"StocQ has twice the bits here; at equal bits the difference is {even:.1f} points."
             if key == "bits":
                 rest = ", ".join(f"{100 * np.mean(change):.1f}" for change in changes.values())
-                if_not = (
-                    f"What is gained are few bits: over k = {', '.join(map(str, projections))} it is {rest} points."
-                )
+                listed = ", ".join(map(str, projections))
+                if_not = f"The gain is that of few projections: {rest} points at k = {listed}."
             suffix = "" if bits == 1 else f"_{k}"
             number = mean_and_error(changes[k])
             run.claim(f"{name}_stocq_{key}_{bits}{suffix}", words, "above 0", *number, above=0, if_not=if_not)
