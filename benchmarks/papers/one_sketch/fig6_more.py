@@ -1,6 +1,6 @@
 """Fig. 6 on more data: letter and MNIST with up to 4096 projections, spambase and Indian Pines with up to 512.
 
-2000 rows to train on and 2000 to test, four splits, least squares in place of the hinge loss.
+1500 rows to train on and 1500 to test, four splits, least squares in place of the hinge loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GAMMAS = (1.0, 2.0, 4.0)
 STANDARDIZED = {"letter", "spambase", "indian_pines"}
 MANY, FEW = [128, 1024, 2048, 4096], [32, 128, 512]
 PROJECTIONS = {"letter": MANY, "mnist": MANY, "spambase": FEW, "indian_pines": FEW}
-ROWS = 2000, 2000  # to train on and to test, drawn anew for each split
+ROWS = 1500, 1500  # to train on and to test, drawn anew for each split
 
 
 def datasets(run: Run) -> dict[str, Data]:
