@@ -154,15 +154,23 @@ def _judge_known_gamma(run: Run, name: str, outcome: Outcome, projections: list[
     run.claim(f"{name}_lm_bits_4", words, "-", *number, above=0, if_not=if_not, source="corrected")
 
 
+# What the table of accuracies lists: method, bits, and levels for each of k projections.
+LISTED = {
+    "full features": ("full", None, 1),
+    **{f"sketch, b = {bits}": ("sketch", bits, 1) for bits in (6, 4, 2, 1)},
+    **{f"LM-RFF, b = {bits}, equal bits": ("lloyd_max", bits, 1) for bits in (4, 1)},
+    **{f"StocQ, b = {bits}, equal bits": ("stocq", bits, 1) for bits in (2, 1)},
+    **{f"StocQ, b = {bits}, equal projections": ("stocq", bits, 2) for bits in (2, 1)},
+}
+
+
 def _tabulate(run: Run, data: dict[str, Data], outcomes: list[Outcome]) -> None:
-    """Keep the accuracies at the largest k of each dataset, in percent."""
+    """Keep the mean accuracies at the largest k of each dataset, in percent."""
     largest = [each.projections[-1] for each in data.values()]
     rows = []
-    for bits in (None, 6, 4, 2, 1):
-        name = "full features" if bits is None else f"sketch, b = {bits}"
-        kind = "full" if bits is None else "sketch"
-        found = [mean_and_error(100 * outcome.at(kind, bits, k)) for outcome, k in zip(outcomes, largest)]
-        rows.append([name, *[f"{mean:.1f} ± {error:.1f}" for mean, error in found]])
+    for name, (method, bits, factor) in LISTED.items():
+        found = [np.mean(outcome.at(method, bits, factor * k)) for outcome, k in zip(outcomes, largest)]
+        rows.append([name, *[f"{100 * mean:.1f}" for mean in found]])
     run.table("accuracy", ["accuracy, %", *[f"{name}, k = {k}" for name, k in zip(data, largest)]], rows)
 
 
