@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from benchmarks.papers.one_sketch.accuracy import Data
+from benchmarks.papers.one_sketch.accuracy import METHODS, OF_THE_FIGURE, Data
 from benchmarks.papers.one_sketch.comparison import compare, rows_of, split
 from benchmarks.papers.study import Run, Study, main
 
@@ -34,7 +34,8 @@ def datasets(run: Run) -> dict[str, Data]:
     for name, projections in PROJECTIONS.items():
         data = load(name)
         X = rows_of(data.X, standardize=name in STANDARDIZED)
-        out[name] = split(X, data.y, GAMMAS, projections, ROWS[name])
+        methods = OF_THE_FIGURE if projections is MANY else METHODS
+        out[name] = split(X, data.y, GAMMAS, projections, ROWS[name], methods)
     return out
 
 
