@@ -258,7 +258,7 @@ class GivenSteps(LineQuantizer):
     Notes
     -----
     Steps with 2^b levels whose borders mirror each other about a border at 0 are found by a compiled loop; others by a
-    search that takes some ten times longer.
+    search that takes some twenty times longer.
 
     Examples
     --------
