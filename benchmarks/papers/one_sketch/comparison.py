@@ -146,7 +146,8 @@ def _judge_known_gamma(run: Run, name: str, outcome: Outcome, projections: list[
         change = mean_and_error(outcome.at("lloyd_max", bits, 2 * k) - outcome.at("sketch", bits, k))
         full = 100 * np.mean(outcome.at("full", None, k) - outcome.at("sketch", bits, k))
         words = f"{name}, b = {bits}: LM-RFF, made for one gamma, less the sketch at equal projections, k = {k}"
-        if_not = f"There is no more to gain: full features are {full:.1f} points better than the sketch."
+        gain = f"LM-RFF gains {100 * change[0]:.1f} of the {full:.1f} points that full features are above the sketch"
+        if_not = f"{gain}, less than two errors."
         run.claim(f"{name}_lm_projections_{bits}", words, "above 0", *change, above=0, if_not=if_not)
     changes = [outcome.at("sketch", 4, k) - outcome.at("lloyd_max", 4, k) for k in projections]
     words = f"{name}, b = 4: the sketch less LM-RFF at equal bits, mean over k"
