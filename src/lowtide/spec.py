@@ -223,7 +223,8 @@ def register(part: Any = None, name: str | None = None) -> Any:
     ----------
     part : type
         A dataclass that derives from a stage's contract: `kernels.Kernel`, `projections.Projection`,
-        `maps.FeatureMap`, `quantizers.Quantizer` or `learners.Loss`. Its parameters must be JSON.
+        `maps.FeatureMap`, `quantizers.Quantizer`, `quantizers.LineQuantizer` or `learners.Loss`. Its parameters must be
+        JSON.
     name : str, optional
         What may be written in its place, `kernel="cauchy"`; every parameter then has a default. Without it the class
         is used through its objects alone.

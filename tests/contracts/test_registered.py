@@ -7,7 +7,7 @@ from lowtide import ActivationFeatures, AsymmetricFeatures, PeriodicMap, RandomF
 from lowtide.kernels import KERNELS, Bessel, Gaussian, Kernel, Laplace, Matern, ShiftGaussian, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
-from lowtide.quantizers import QUANTIZERS, Phase
+from lowtide.quantizers import QUANTIZERS, GivenSteps, Phase
 from lowtide.testing import check_encoder, check_feature_map, check_kernel, check_projection, check_quantizer
 
 X = np.random.default_rng(0).standard_normal((8, 5))
@@ -99,7 +99,15 @@ def test_random_features_pass(parameters):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"bits": 1}, {"bits": 7, "n_components": 99}, {"gamma": 0.5}, {"projection": "iid", "store_norms": True}],
+    [
+        {},
+        {"bits": 1},
+        {"bits": 7, "n_components": 99},
+        {"gamma": 0.5},
+        {"projection": "iid", "store_norms": True},
+        {"quantizer": "uniform"},
+        {"quantizer": GivenSteps([-0.5, 0.6], [-1.0, 0.1, 1.2])},
+    ],
     ids=lambda p: "-".join(map(str, p)) or "default",
 )
 def test_sketch_passes(parameters):

@@ -11,6 +11,8 @@ from device.samples import classifier, float_rows
 
 import lowtide as lt
 from lowtide.device import ScoreTables, export_c
+from lowtide.errors import ParameterError
+from lowtide.quantizers import GivenSteps
 
 ROOTS = """
 int main(void)
@@ -32,7 +34,9 @@ def sketch(d, k, bits, **options):
 def every_kind():
     """Return sketches of one and more bits, on odd, padded and tiny shapes."""
     shapes = [(64, 512, 4), (64, 300, 1), (1, 1, 1), (1, 3, 2), (65, 127, 3), (100, 70, 8), (33, 64, 5)]
-    return [sketch(*shape) for shape in shapes]
+    given = GivenSteps([-1.0, 0.0, 1.0], [-1.4, -0.2, 0.5, 1.9])
+    others = [sketch(33, 40, 3, quantizer="uniform"), sketch(33, 40, 3, quantizer=given)]
+    return [sketch(*shape) for shape in shapes] + others
 
 
 def rows_of(d, n, seed):
@@ -110,3 +114,9 @@ def test_the_root_is_rounded_as_the_processor_rounds_it(tmp_path):
 def test_sketches_that_a_device_cannot_run_are_refused(options, words):
     with pytest.raises(lt.errors.ParameterError, match=words):
         export_c(sketch(5, 20, 2, **options))
+
+
+def test_steps_that_do_not_mirror_each_other_are_refused():
+    lopsided = sketch(8, 16, 2, quantizer=GivenSteps([-1.0, 0.2], [-1.4, -0.2, 0.9]))
+    with pytest.raises(ParameterError, match="must be 2\\^b levels that mirror each other"):
+        export_c(lopsided, name="s")

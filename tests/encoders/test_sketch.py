@@ -17,7 +17,7 @@ from lowtide.errors import (
     ParameterError,
     UnsuitableLayoutError,
 )
-from lowtide.quantizers import normal_steps
+from lowtide.quantizers import GivenSteps, NormalLloydMax, UniformSteps, normal_steps
 from lowtide.theory import sketch_bias, sketch_bits_needed
 
 RNG = np.random.default_rng(0)
@@ -262,3 +262,108 @@ def test_same_seed_same_codes_and_more_bits_move_no_projection():
     assert sketch().encode(X) == sketch().encode(X)
     np.testing.assert_array_equal(sketch(bits=1).random_weights_, sketch(bits=8).random_weights_)
     np.testing.assert_array_equal(sketch(bits=1).encode(X).levels(), sketch(bits=4).encode(X).levels() // 8)
+
+
+LOPSIDED = GivenSteps(borders=[-1.1, -0.2, 0.3, 0.9, 2.0], values=[-1.7, -0.5, 0.1, 0.6, 1.3, 2.4])
+QUANTIZERS = ["uniform", "sign", UniformSteps(3, reach=3.0), LOPSIDED]
+
+
+@pytest.mark.parametrize("projection", ["hadamard", "iid"])
+@pytest.mark.parametrize("quantizer", QUANTIZERS, ids=repr)
+def test_levels_are_those_of_the_given_steps(quantizer, projection):
+    fitted = sketch(quantizer=quantizer, projection=projection)
+    expected = fitted.steps_.levels((U @ fitted.random_weights_).astype(np.float32))
+    S = fitted.encode(X)
+    assert S.bits == fitted.steps_.bits
+    # A level may differ where a projection lies within float32's rounding of a border.
+    assert np.mean(S.levels() != expected) < 2**S.bits * 1e-4
+    assert lt.concatenate([fitted.encode(X[i : i + 1]) for i in range(40)]) == S
+    assert fitted.encode(X * 2.0**10) == S
+    np.testing.assert_array_equal(fitted.encode(X[:0]).shape, (0, 130))
+    at_zero = fitted.steps_.levels(np.zeros((1, 1), np.float32))[0, 0]
+    np.testing.assert_array_equal(fitted.encode(np.zeros((1, 30))).levels(), at_zero)
+    np.testing.assert_array_equal(fitted.random_weights_, sketch(projection=projection).random_weights_)
+
+
+def test_objects_have_their_own_bits_and_names_take_those_of_the_sketch():
+    assert sketch(bits=2, quantizer=UniformSteps(5)).encode(X).bits == 5
+    assert sketch(bits=2, quantizer="uniform").encode(X).bits == 2
+    assert sketch(bits=2, quantizer="sign").encode(X).bits == 1
+    assert sketch(bits=3, quantizer=NormalLloydMax(3)).encode(X) == sketch(bits=3).encode(X)
+    with pytest.raises(ParameterError, match="quantizer of projections must be one of"):
+        sketch(quantizer="phase")
+
+
+def test_sign_and_one_bit_of_lloyd_max_have_the_same_levels_and_codes_that_do_not_meet():
+    sign, one_bit = sketch(quantizer="sign"), sketch(bits=1)
+    a, b = sign.encode(X), one_bit.encode(X)
+    np.testing.assert_array_equal(a.packed, b.packed)
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)  # unbiased for the cosine, both
+    # Claim 1 of the paper: another value of the level is another gamma.
+    scale = normal_steps(1).values[1] ** 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiasWarning)
+        np.testing.assert_allclose(np.asarray(sign.fourier(a, scale)), np.asarray(one_bit.fourier(b, 1.0)), atol=1e-6)
+    with pytest.raises(FingerprintMismatchError, match="side"):
+        one_bit.fourier(a, 0.2)
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS, ids=repr)
+def test_codes_are_read_with_the_values_of_their_steps(quantizer):
+    fitted = sketch(quantizer=quantizer)
+    S, values = fitted.encode(X), fitted.steps_.values
+    F = fitted.fourier(S, 0.1)
+    phase = math.sqrt(0.2) * values[S.levels()]
+    expected = np.stack([np.cos(phase), np.sin(phase)], axis=2).reshape(40, 260) / math.sqrt(130)
+    np.testing.assert_allclose(np.asarray(F), expected, atol=1e-6)
+    assert fitted.linear(F) == S
+    own = fitted.drawn_.quantizer
+    assert lt.fourier_codes(S, 0.1, quantizer=own) == F
+    assert lt.linear_codes(F, quantizer=own) == S
+    if isinstance(quantizer, str):
+        assert lt.fourier_codes(S, 0.1) == F
+    else:
+        with pytest.raises(CodeLayoutError, match="need quantizer="):
+            lt.fourier_codes(S, 0.1)
+    with pytest.raises(CodeLayoutError, match=r"a Sketch with quantizer=UniformSteps\(bits=7"):
+        lt.fourier_codes(S, 0.1, quantizer=UniformSteps(7))
+
+
+def test_a_bias_of_other_steps_names_a_quantizer_that_would_do():
+    with pytest.warns(BiasWarning, match="quantizer='lloyd_max' and bits=2 would do"):
+        sketch(quantizer="sign", gamma=2.0)
+
+
+@pytest.mark.parametrize("quantizer", ["lloyd_max", LOPSIDED], ids=repr)
+def test_dithered_cosines_are_a_turn_of_the_pair(quantizer):
+    fitted = sketch(quantizer=quantizer)
+    S = fitted.encode(X)
+    D = fitted.dithered(S, 0.3)
+    values = math.sqrt(0.6) * fitted.steps_.values[S.levels()]
+    expected = math.sqrt(2 / 130) * np.cos(values + D.dither)
+    np.testing.assert_allclose(np.asarray(D), expected, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(D[3:7], dtype=np.float64), expected[3:7], atol=1e-6)
+    assert (len(D), D.shape) == (40, (40, 130))
+    for W in (RNG.standard_normal((130, 3)), RNG.standard_normal(130).astype(np.float32)):
+        np.testing.assert_allclose(D @ W, expected @ W, atol=1e-5)
+        assert (D @ W).dtype == W.dtype
+    np.testing.assert_allclose(D[:5].dot(D), expected[:5] @ expected.T, atol=1e-5)
+    np.testing.assert_array_equal(lt.dithered_codes(S, 0.3, quantizer=fitted.drawn_.quantizer).dither, D.dither)
+    full = math.sqrt(2 / 130) * np.cos(math.sqrt(0.6) * U @ fitted.random_weights_ + D.dither)
+    np.testing.assert_allclose(fitted.dithered(X, 0.3), full, atol=3e-6)
+
+
+def test_dithers_are_spread_over_a_turn_and_belong_to_the_projections():
+    first, second = (sketch(n_components=4096, random_state=seed).encode(X[:1]) for seed in (0, 1))
+    tau = lt.dithered_codes(first, 1.0).dither
+    assert abs(np.exp(1j * tau).mean()) < 4 / math.sqrt(4096)
+    assert abs(np.exp(2j * tau).mean()) < 4 / math.sqrt(4096)
+    assert tau.min() >= 0.0
+    assert tau.max() < 2 * math.pi
+    with pytest.raises(ParameterError, match="both must be of one sketch"):
+        lt.dithered_codes(first, 1.0).dot(lt.dithered_codes(second, 1.0))
+    with pytest.raises(ParameterError, match="weights must have 4096 rows"):
+        lt.dithered_codes(first, 1.0) @ np.ones(3)
+    with pytest.warns(BiasWarning) as found:
+        lt.dithered_codes(first, 200.0)
+    assert [record.filename for record in found] == [__file__]

@@ -1,6 +1,7 @@
 """Cosines and kernel values of a sketch, for inputs of every kind."""
 
 import inspect
+import itertools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import lowtide as lt
 from lowtide.errors import BiasWarning, FingerprintMismatchError, ParameterError
+from lowtide.quantizers import GivenSteps
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((25, 20)) * RNG.uniform(0.3, 2.0, (25, 1))
@@ -183,3 +185,41 @@ def test_long_rows_are_warned_of_in_terms_of_rows_of_norm_one():
     fitted = sketch(bits=1, gamma=0.1, store_norms=True)
     with pytest.warns(BiasWarning, match=r"gamma=0.1 of rows as long as these, which is for rows of norm 1 gamma=\d"):
         fitted.kernel_estimate(10 * X, Y, sides=("codes", "codes"))
+
+
+LOPSIDED = GivenSteps(borders=[-1.1, -0.2, 0.3, 0.9, 2.0], values=[-1.7, -0.5, 0.1, 0.6, 1.3, 2.4])
+DEAD_ZONE = GivenSteps([-0.6, 0.6], [-1.2, 0.0, 1.2])
+N_DRAWS = 40
+
+
+@pytest.mark.parametrize("gamma", [None, 0.4])
+@pytest.mark.parametrize("quantizer", ["uniform", DEAD_ZONE, LOPSIDED], ids=repr)
+def test_error_bars_of_every_quantizer_cover(quantizer, gamma):
+    rows = 0.2 * np.vstack([X[:4], X[0] + 0.3 * X[1], -X[2]])
+    for sides, norms in itertools.product((("codes", "codes"), ("codes", "full")), (False, True)):
+        scores = []
+        for seed in range(N_DRAWS):
+            fitted = lt.Sketch(
+                128, bits=3, quantizer=quantizer, gamma=gamma, projection="iid", store_norms=norms, random_state=seed
+            ).fit(rows)
+            K, std = fitted.kernel_estimate(rows[:3], rows[3:], sides=sides, return_std=True)
+            if seed == 0:
+                expected = fitted.expected_kernel(rows[:3], rows[3:], sides=sides)
+            scores.append(((K - expected) / std).ravel())
+        S = np.array(scores)
+        # One number a draw: the entries of a draw share its projections.
+        for found, target in ((S.mean(axis=1), 0.0), ((S**2).mean(axis=1), 1.0)):
+            assert abs(found.mean() - target) < 4.5 * found.std(ddof=1) / math.sqrt(N_DRAWS), (sides, norms, target)
+
+
+@pytest.mark.parametrize("quantizer", ["uniform", LOPSIDED], ids=repr)
+def test_cosines_and_distances_of_every_quantizer_come_with_their_errors(quantizer):
+    fitted = sketch(quantizer=quantizer, n_components=2048)
+    S, T = fitted.encode(X), fitted.encode(Y)
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, Y)]
+    exact = unit[0] @ unit[1].T
+    for right, sides in ((T, ("codes", "codes")), (Y, ("codes", "full"))):
+        cosine, std = fitted.cosine_similarity(S, right, sides=sides, return_std=True)
+        assert np.all(np.abs(cosine - exact) < 5 * std)
+        distance, error = fitted.distance_estimate(S, right, sides=sides, return_std=True)
+        assert np.all(np.abs(distance - np.sqrt(2 - 2 * exact)) < 5 * error)

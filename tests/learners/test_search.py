@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 
 import lowtide as lt
 from lowtide.errors import BiasWarning, CodeLayoutError, FingerprintMismatchError, MissingExtraError, ParameterError
+from lowtide.quantizers import GivenSteps
 
 mpl.use("Agg")
 GRID = {"gamma": [0.2, 1.0, 5.0], "C": [0.1, 1.0, 100.0]}
@@ -161,6 +162,16 @@ def test_codes_with_their_sketch_predict_raw_rows():
     alone = lt.SketchSearchCV(param_grid=GRID, cv=FOLDS).fit(sketch.encode(X), y)
     with pytest.raises(ParameterError, match="fitted on Codes alone predicts on Codes"):
         alone.predict(X)
+
+
+def test_codes_of_steps_of_ones_own_are_searched_with_their_sketch():
+    X, y = classes()
+    sketch = sketch_of(X, quantizer=GivenSteps([-1.0, -0.1, 0.8], [-1.5, -0.5, 0.4, 1.4]))
+    S, grid = sketch.encode(X), {"gamma": [0.1, 0.2], "C": [1.0]}
+    search = lt.SketchSearchCV(param_grid=grid, sketch=sketch, cv=2).fit(S, y)
+    np.testing.assert_array_equal(search.predict(X), search.predict(S))
+    with pytest.raises(CodeLayoutError, match="need quantizer="):
+        lt.SketchSearchCV(param_grid=grid, cv=2).fit(S, y)
 
 
 def test_frozen_sketch_is_kept_for_raw_rows():

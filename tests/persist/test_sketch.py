@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from persist.samples import rows
 import lowtide as lt
 from lowtide.encoders import DrawnSketch
 from lowtide.errors import FileFormatError, FingerprintMismatchError
+from lowtide.quantizers import LINE_QUANTIZERS, GivenSteps, LineQuantizer, LineSteps
 
 SKETCHES = {
     "default": {},
@@ -21,6 +23,8 @@ SKETCHES = {
     "eight_bits": {"bits": 8, "projection": "iid"},
     "orthogonal": {"bits": 3, "projection": "orthogonal", "store_norms": True},
     "fourier": {"gamma": 0.7},
+    "uniform": {"bits": 3, "quantizer": "uniform"},
+    "given": {"quantizer": GivenSteps([-1.1, -0.2, 0.3], [-1.7, -0.5, 0.1, 0.9]), "gamma": 0.1, "store_norms": True},
 }
 
 
@@ -113,3 +117,24 @@ def test_loaded_sketch_refuses_codes_of_another(tmp_path):
     lt.save(sketch(), tmp_path / "s.lowtide")
     with pytest.raises(FingerprintMismatchError):
         lt.load(tmp_path / "s.lowtide").fourier(sketch("one_bit").encode(rows()), 0.1)
+
+
+def test_a_registered_quantizer_is_known_by_name_and_in_files(tmp_path):
+    @lt.register(name="clipped")
+    @dataclass
+    class Clipped(LineQuantizer):
+        bits: int = 2
+
+        def steps(self):
+            return LineSteps(np.linspace(-1, 1, 2**self.bits - 1), np.linspace(-1.2, 1.2, 2**self.bits))
+
+    try:
+        fitted = lt.Sketch(64, bits=3, quantizer="clipped", random_state=0).fit(rows())
+        S = fitted.encode(rows())
+        lt.save(fitted, tmp_path / "s.lowtide")
+        assert lt.load(tmp_path / "s.lowtide").encode(rows()) == S
+        assert lt.fourier_codes(S, 0.1) == fitted.fourier(S, 0.1)
+    finally:
+        LINE_QUANTIZERS.remove(Clipped)
+    with pytest.raises(FileFormatError, match=r"Clipped|clipped"):
+        lt.load(tmp_path / "s.lowtide")

@@ -8,7 +8,7 @@ from reference.sketch import block_projections, cell_probabilities, correlated_p
 
 from lowtide.errors import ParameterError
 from lowtide.maps import Normal
-from lowtide.quantizers import lloyd_max_distortion, lloyd_max_normal
+from lowtide.quantizers import GivenSteps, SignSteps, UniformSteps, lloyd_max_distortion, lloyd_max_normal, normal_steps
 from lowtide.theory import SketchMoments, cosine_moments, fourier_moments, sketch_kernel_one_bit
 from lowtide.theory.sketch import LevelProduct
 
@@ -260,3 +260,103 @@ def test_cosine_moments_refuse_bad_parameters():
     for sides in SIDES:
         with pytest.raises(ParameterError, match="from -1 to 1"):
             cosine_moments(2, sides).variance(1.5)
+
+
+STEPS = {
+    "uniform": UniformSteps(3).steps(),
+    "sign": SignSteps().steps(),
+    "dead_zone": GivenSteps([-0.6, 0.6], [-1.2, 0.0, 1.2]).steps(),
+    "lopsided": GivenSteps([-1.1, -0.2, 0.3, 0.9, 2.0], [-1.7, -0.5, 0.1, 0.6, 1.3, 2.4]).steps(),
+    "nearly_mirrored": GivenSteps([-0.5, 1e-7, 0.5 + 1e-5], [-1.0, -0.2, 0.4, 1.1]).steps(),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_any_steps_have_the_mean_and_variance_of_theorem_1(name):
+    steps = STEPS[name]
+    for gamma in (0.5, 2.0, 4.0):
+        moments = fourier_moments(steps, gamma**2 / 2)
+        for rho in CORRELATIONS:
+            expected = mean_and_variance(steps.values, steps.borders, gamma, rho)
+            found = [float(moments.mean(rho)), float(moments.variance(rho))]
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11, err_msg=f"{gamma} {rho}")
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_any_steps_have_their_products_at_the_ends(name):
+    # Neither end is put in by hand: at rho = -1 the levels of u and -u meet.
+    steps = STEPS[name]
+    values = np.random.default_rng(0).standard_normal(steps.n_levels)
+    ends = np.sort(np.concatenate([steps.borders, -steps.borders, [-12.0, 12.0]]))
+    middle, mass = (ends[:-1] + ends[1:]) / 2, np.diff([math.erfc(-t / math.sqrt(2)) / 2 for t in ends])
+    here, there = (values[np.searchsorted(steps.borders, u)] for u in (middle, -middle))
+    found = LevelProduct(steps, values)([1.0, -1.0])
+    np.testing.assert_allclose(found, [mass @ here**2, mass @ (here * there)], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_any_steps_give_the_cosine_against_the_full_side(name):
+    steps = STEPS[name]
+    half, coded = cosine_moments(steps, ("codes", "full")), cosine_moments(steps)
+    second = expectation(lambda u, q: q**2, steps.linear, steps.borders)
+    fourth = expectation(lambda u, q: q**2 * u**2, steps.linear, steps.borders)
+    for rho in FEW_CORRELATIONS:
+        assert float(half.mean(rho)) == rho
+        expected = (1 - rho**2) * second + rho**2 * fourth - rho**2
+        assert float(half.variance(rho)) == pytest.approx(expected, rel=1e-10)
+        p = cell_probabilities(steps.borders, rho)
+        mean, square = (q @ p @ q for q in (steps.linear, steps.linear**2))
+        assert float(coded.mean(rho)) == pytest.approx(mean, abs=1e-11)
+        assert float(coded.variance(rho)) == pytest.approx(square - mean**2, abs=1e-10)
+    assert float(coded.mean(1e-6)) == pytest.approx(1e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize("sides", [("codes", "codes"), ("codes", "full")])
+@pytest.mark.parametrize("rho", [-0.8, 0.1, 0.7])
+def test_lopsided_steps_have_their_variance_in_orthogonal_blocks(sides, rho):
+    dimension, n, steps = 32, 4000, STEPS["lopsided"]
+    u, v = block_projections(np.random.default_rng(3), dimension, rho, n)
+    sided, linear = (
+        [z if side == "full" else book[np.searchsorted(steps.borders, z)] for side, z in zip(sides, (u, v))]
+        for book in (steps.values, steps.linear)
+    )
+    fourier = np.cos(0.9 * (sided[0] - sided[1]))
+    cases = ((linear[0] * linear[1], cosine_moments(steps, sides)), (fourier, fourier_moments(steps, 0.405, sides)))
+    for products, moments in cases:
+        estimate = products.mean(axis=1)
+        closed = float(moments.variance(rho)) / dimension
+        closed += (dimension - 1) / dimension * float(moments.covariance(rho, dimension))
+        error = math.sqrt((((estimate - estimate.mean()) ** 4).mean() - estimate.var() ** 2) / n)
+        # Beyond the first order in 1/dimension the variance is lower.
+        assert -0.17 * closed - 4 * error < estimate.var() - closed < 4 * error
+        assert abs(estimate.mean() - float(moments.mean(rho))) < 4.5 * math.sqrt(estimate.var() / n)
+
+
+@pytest.mark.parametrize("sides", SIDES)
+def test_dithered_cosines_have_the_mean_of_the_pair_and_half_more_variance(sides):
+    n, gamma, steps = 200_000, 0.7, STEPS["lopsided"]
+    rng, g = np.random.default_rng(5), math.sqrt(1.4)
+    moments, pair = fourier_moments(steps, gamma, sides, form="cosine"), fourier_moments(steps, gamma, sides)
+    for rho in (-0.6, 0.3, 0.95):
+        u, v = correlated_pairs(rng, rho, n)
+        tau = rng.uniform(0, 2 * math.pi, n)
+        phases = [
+            g * (z if side == "full" else steps.values[np.searchsorted(steps.borders, z)])
+            for side, z in zip(sides, (u, v))
+        ]
+        products = 2 * np.cos(phases[0] + tau) * np.cos(phases[1] + tau)
+        variance = float(moments.variance(rho))
+        assert abs(products.mean() - float(moments.mean(rho))) < 4.5 * math.sqrt(variance / n)
+        centered = products - float(moments.mean(rho))
+        error = math.sqrt(((centered**4).mean() - variance**2) / n)
+        assert abs((centered**2).mean() - variance) < 4.5 * error
+        assert variance == pytest.approx(float(pair.variance(rho)) + 0.5)
+        assert float(moments.covariance(rho, 16)) == float(pair.covariance(rho, 16))
+    with pytest.raises(ParameterError, match="form must be one of"):
+        fourier_moments(steps, gamma, sides, form="sine")
+
+
+def test_bits_are_those_of_lloyd_max():
+    rho = np.linspace(-1, 1, 9)
+    np.testing.assert_array_equal(fourier_moments(3, 0.5).mean(rho), fourier_moments(normal_steps(3), 0.5).mean(rho))
+    np.testing.assert_array_equal(cosine_moments(3).mean(rho), cosine_moments(normal_steps(3)).mean(rho))

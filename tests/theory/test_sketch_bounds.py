@@ -9,7 +9,7 @@ import pytest
 from reference.sketch import expectation, mean_oscillation
 
 from lowtide.errors import ParameterError
-from lowtide.quantizers import lloyd_max_normal
+from lowtide.quantizers import GivenSteps, SignSteps, UniformSteps, lloyd_max_normal
 from lowtide.theory import (
     fourier_moments,
     sketch_bias,
@@ -123,6 +123,37 @@ def test_bounds_hold_around_the_sketchs_kernel(bits):
         K = float(fourier_moments(bits, gamma**2 / 2).mean(rho))
         assert bounds.lower - 1e-12 <= K <= bounds.upper + 1e-12, (gamma, rho)
         assert bounds.kernel == pytest.approx(math.exp(-(gamma**2) * (1 - rho)))
+
+
+STEPS = {
+    "uniform": UniformSteps(3).steps(),
+    "sign": SignSteps().steps(),
+    "lopsided": GivenSteps([-1.1, -0.2, 0.3, 0.9, 2.0], [-1.7, -0.5, 0.1, 0.6, 1.3, 2.4]).steps(),
+    "all_above_zero": GivenSteps([0.4, 1.0], [-0.5, 0.7, 1.6]).steps(),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_bounds_hold_for_any_steps(name):
+    steps = STEPS[name]
+    for gamma, rho in itertools.product((0.5, 1.0, 3.0), (-1.0, -0.6, 0.0, 0.5, 0.9, 1.0)):
+        bounds = sketch_bounds(steps, gamma**2 / 2, rho)
+        K = float(fourier_moments(steps, gamma**2 / 2).mean(rho))
+        assert bounds.lower - 1e-12 <= K <= bounds.upper + 1e-12, (gamma, rho)
+    sines = expectation(lambda u, q: (math.sin(q) - math.sin(u)) ** 2, steps.values, steps.borders)
+    assert sketch_bounds(steps, 0.5, 0.4).sine_distortion == pytest.approx(sines, abs=1e-12)
+    waves = itertools.product((np.sin, np.cos), (0.01, 0.3))
+    jumps = [mean_oscillation(f, steps.values, steps.borders, delta) / delta for f, delta in waves]
+    assert max(jumps) <= sketch_lipschitz(steps, 0.5) <= sketch_lipschitz(steps, 0.5, printed=True) * (1 + 1e-12)
+
+
+def test_equal_cells_need_more_bits_or_as_many():
+    for gamma, error in ((0.05, 0.1), (2.0, 0.05), (8.0, 0.1)):
+        bits = sketch_bits_needed(gamma, error, quantizer="uniform")
+        assert sketch_bias(UniformSteps(bits).steps(), gamma) <= error
+        assert bits >= sketch_bits_needed(gamma, error)
+    with pytest.raises(ParameterError, match="quantizer of projections must be one of"):
+        sketch_bits_needed(1.0, 0.1, quantizer="phase")
 
 
 def test_bounds_are_continuous_at_correlation_zero():

@@ -8,8 +8,8 @@ import pytest
 from lowtide.errors import ParameterError
 from lowtide.kernels import Gaussian
 from lowtide.projections import Blocks
+from lowtide.quantizers import GivenSteps, normal_steps
 from lowtide.theory import covariance, fourier_moments, scaled_covariance, scaled_mean
-from lowtide.theory.sketch import sketch_quantizer
 
 SIDES = [("codes", "codes"), ("codes", "full"), ("full", "codes"), ("full", "full")]
 RHO = np.array([[-0.95, -0.3, 0.0], [0.4, 0.9, 0.999], [1.0, -1.0, 0.7]])
@@ -19,8 +19,8 @@ N_DRAWS = 200_000
 
 def side(u, g, bits, name):
     """Return the phase of a side of projections u."""
-    quantizer = sketch_quantizer(bits)
-    return g * (quantizer.levels[np.searchsorted(quantizer.borders, u)] if name == "codes" else u)
+    steps = normal_steps(bits)
+    return g * (steps.values[np.searchsorted(steps.borders, u)] if name == "codes" else u)
 
 
 @pytest.mark.parametrize("sides", SIDES)
@@ -76,3 +76,26 @@ def test_sides_are_checked_and_extreme_lengths_refused():
     empty = scaled_mean(2, (np.ones(0), np.ones(3)), np.ones((0, 3)), ("codes", "full"))
     assert empty.shape == (0, 3)
     assert scaled_covariance(2, (np.ones(2), np.ones(2)), np.ones((2, 2)), ("codes", "codes"), 1).max() == 0.0
+
+
+LOPSIDED = GivenSteps([-1.1, -0.2, 0.3, 0.9, 2.0], [-1.7, -0.5, 0.1, 0.6, 1.3, 2.4]).steps()
+
+
+@pytest.mark.parametrize("sides", SIDES[:3])
+def test_lopsided_steps_have_the_means_of_draws_and_of_rows_of_one_length(sides):
+    rng, mean = np.random.default_rng(9), scaled_mean(LOPSIDED, G, RHO, sides)
+    for i, j in np.ndindex(RHO.shape):
+        u, w = rng.standard_normal((2, N_DRAWS))
+        v = RHO[i, j] * u + math.sqrt(1 - RHO[i, j] ** 2) * w
+        phases = [
+            g * (LOPSIDED.values[np.searchsorted(LOPSIDED.borders, z)] if name == "codes" else z)
+            for g, z, name in ((G[0][i], u, sides[0]), (G[1][j], v, sides[1]))
+        ]
+        values = np.cos(phases[0] - phases[1])
+        assert abs(values.mean() - mean[i, j]) < 4.5 * values.std() / math.sqrt(N_DRAWS) + 1e-12
+    rho = np.linspace(-0.99, 0.99, 12)[None]
+    g = (np.array([1.2]), np.full(12, 1.2))
+    moments = fourier_moments(LOPSIDED, 0.72, sides)
+    np.testing.assert_allclose(scaled_mean(LOPSIDED, g, rho, sides)[0], moments.mean(rho[0]), rtol=0, atol=1e-11)
+    found = scaled_covariance(LOPSIDED, g, rho, sides, 64)[0]
+    np.testing.assert_allclose(found, moments.covariance(rho[0], 64), rtol=1e-6, atol=1e-12)

@@ -25,8 +25,8 @@ def judge(run: Run, gamma: Floats, mean: Floats, error: Floats) -> None:
     """Judge the measured means, (correlations, gammas), with their standard errors."""
     printed = np.cos(0.7979 * gamma) ** 2 - np.sin(0.7979 * gamma) ** 2
     words = "the mean at rho = -1 is cos^2(0.7979 gamma) - sin^2(0.7979 gamma): largest difference, gamma to 5"
-    # 0.7979 is printed to four digits: at gamma = 5 the cosine may be off by 2 x 5 x 0.00002.
-    run.claim("opposite_mean", words, "0", np.max(np.abs(mean[0] - printed)), equals=0, slack=2e-4)
+    why = "0.7979 is printed to four digits: at gamma = 5 the cosine may be off by 2 x 5 x 0.00002"
+    run.claim("opposite_mean", words, "0", np.max(np.abs(mean[0] - printed)), equals=0, slack=2e-4, why=why)
     gap = np.abs(mean - exact(gamma))
     words = "it is reasonable with gamma <= 1: largest distance from the kernel at rho = -1"
     run.claim("reasonable", words, "reasonable", np.max(gap[0, gamma <= 1]), below=0.2)
@@ -43,6 +43,19 @@ def judge(run: Run, gamma: Floats, mean: Floats, error: Floats) -> None:
     run.claim("closed_form", words, "-", np.max(np.abs(scores)), below=4.5, source="corrected")
 
 
+def judge_claim_1(run: Run) -> None:
+    """Judge Claim 1: another value of the sign is another gamma, so all one-bit quantizers are one."""
+    X, c = rows_at(CORRELATIONS), float(lt.quantizers.normal_steps(1).values[1])
+    sign, lloyd = (lt.Sketch(512, bits=1, quantizer=name, random_state=0).fit(X) for name in ("sign", "lloyd_max"))
+    pairs = [
+        (sketch_products(sign, sign.encode(X), c * gamma), sketch_products(lloyd, lloyd.encode(X), gamma))
+        for gamma in (0.5, 1.0, 3.0)
+    ]
+    words = "Claim 1: sign read as +-1 at 0.7979 gamma is Lloyd-Max at gamma: largest difference of products"
+    largest = max(float(np.max(np.abs(a - b))) for a, b in pairs)
+    run.claim("claim_1", words, "0", largest, equals=0, slack=ROUNDING, why="features are float32")
+
+
 def measure(run: Run) -> Figure:
     gamma = np.linspace(0.1, 5, 50)
     run.settings |= {"projections": run.size(100_000, 20_000), "gamma": [0.1, 5, 50], "rho": CORRELATIONS.tolist()}
@@ -51,6 +64,7 @@ def measure(run: Run) -> Figure:
     mean = np.array([sample.mean(axis=1) for sample in samples]).T
     error = np.array([sample.std(axis=1) / np.sqrt(sample.shape[1]) for sample in samples]).T
     judge(run, gamma, mean, error)
+    judge_claim_1(run)
     figure, (axes,) = panels(1, 3, "Expected kernel of one bit, over the paper's gamma", sharey=True)
     for i, axis in enumerate(axes):
         axis.plot(gamma, exact(gamma)[i], color=RED, label="Gaussian kernel")

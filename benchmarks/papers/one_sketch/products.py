@@ -15,6 +15,7 @@ import lowtide as lt
 __all__ = [
     "Floats",
     "cosine_products",
+    "dithered_products",
     "rows_at",
     "sketch_products",
     "sketches",
@@ -52,6 +53,14 @@ def sketch_products(sketch: lt.Sketch, codes: lt.Codes, gamma: float) -> Floats:
         F = np.asarray(sketch.fourier(codes, sklearn_gamma(gamma)), dtype=np.float64)
     k = F.shape[1] // 2
     return (F[:1] * F[1:]).reshape(len(F) - 1, k, 2).sum(axis=2) * k
+
+
+def dithered_products(sketch: lt.Sketch, codes: lt.Codes, gamma: float) -> Floats:
+    """Return the same in the other form, sqrt2 cos(w.x + tau), a cosine for each projection."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lt.errors.BiasWarning)
+        F = np.asarray(sketch.dithered(codes, sklearn_gamma(gamma)), dtype=np.float64)
+    return F[:1] * F[1:] * F.shape[1]
 
 
 def cosine_products(X: Floats, bits: int | None, gamma: float, n_projections: int, seed: int) -> Floats:

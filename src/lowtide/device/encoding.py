@@ -100,8 +100,11 @@ def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
     if encoder.store_norms:
         remedy = "A code is all that a device gives."
         raise fail("export_c", "a sketch must be without norms: store_norms=False", True, remedy)
+    if encoder.steps.mirrored is None:
+        need = "the steps of a sketch must be 2^b levels that mirror each other about a border at 0"
+        raise fail("export_c", need, encoder.quantizer, "Choose such steps.")
     # Projections come in turns, so the borders do.
-    borders = (encoder.steps.borders / (2 * math.pi)).astype(np.float32)
+    borders = (encoder.steps.mirrored / (2 * math.pi)).astype(np.float32)
     tables = (Table("borders", borders, "Positive borders of the levels, in turns."),) if borders.size else ()
     count = filled("many_borders.c" if tables else "sign.c", n=borders.size)
     encode = filled("norm.c", **names) + put_source(names) + filled("line_encode.c", **names, count=count)

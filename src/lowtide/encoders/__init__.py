@@ -2,7 +2,14 @@
 
 from lowtide.encoders.activation import ActivationFeatures, DrawnActivation
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
-from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
+from lowtide.encoders.codebooks import (
+    DitheredCosines,
+    dithered_codes,
+    fourier_codebook,
+    fourier_codes,
+    linear_codes,
+    steps_of_codes,
+)
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
@@ -14,6 +21,7 @@ __all__ = [
     "ENCODERS",
     "ActivationFeatures",
     "AsymmetricFeatures",
+    "DitheredCosines",
     "DrawnActivation",
     "DrawnAsymmetric",
     "DrawnEncoder",
@@ -28,11 +36,13 @@ __all__ = [
     "Thresholds",
     "Trits",
     "check_identity",
+    "dithered_codes",
     "drawn_from_state",
     "fourier_codebook",
     "fourier_codes",
     "is_plain",
     "linear_codes",
+    "steps_of_codes",
 ]
 
 _ENCODERS: tuple[type[Encoder], ...] = (

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.codes import Codes
+from lowtide.encoders.blocks import PLAUSIBLE
 from lowtide.encoders.encoder import (
     NO_SIDE,
     Arrays,
@@ -23,7 +24,7 @@ from lowtide.encoders.encoder import (
     kept_sizes,
     prefixed,
 )
-from lowtide.encoders.estimation import PLAUSIBLE, Pair, Side, Two, product
+from lowtide.encoders.estimation import Pair, Side, Two, product
 from lowtide.encoders.rows import check_weight, dense_rows, projected_rows, scaled_levels
 from lowtide.encoders.trits import Spread
 from lowtide.kernels import Gaussian

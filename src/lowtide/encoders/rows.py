@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from lowtide import _core
-from lowtide.codes import Codes, empty_result, row_bytes, stored_bits
+from lowtide.codes import Codes, empty_result, pack_levels, row_bytes, stored_bits
 from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer, LineSteps
@@ -165,11 +165,19 @@ def phase_noise(turns: NDArray[np.float32], rounding: float) -> NDArray[np.float
 
 def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Return packed levels of W'x/|x|, uint8 (n, row bytes), and the norms |x|, float32 (n,)."""
-    bits = stored_bits(steps.bits)
-    # Projections come in turns, so the borders do.
-    borders = (steps.borders / (2 * math.pi)).astype(np.float32)
-    out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
+    bits, k = stored_bits(steps.bits), projection.n_frequencies
+    out = np.empty((X.shape[0], row_bytes(k, steps.bits)), dtype=np.uint8)
     norms = np.empty(X.shape[0], dtype=np.float32)
+    if steps.mirrored is None:
+        for rows, block in float32_blocks(X, n_columns=max(k, X.shape[1])):
+            _norms(block, norms[rows])
+            unit = np.divide(block, _divisors(norms[rows]), dtype=np.float32)
+            turns = np.empty((len(block), k), dtype=np.float32)
+            _run(_core.project, unit, projection, turns)
+            out[rows] = pack_levels(steps.levels(turns * np.float32(2 * math.pi)), steps.bits)
+        return out, norms
+    # Projections come in turns, so the borders do.
+    borders = (steps.mirrored / (2 * math.pi)).astype(np.float32)
     for rows, block in float32_blocks(X):
         _norms(block, norms[rows])
         _run(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
@@ -213,8 +221,12 @@ def _unit_blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     for rows, block in float32_blocks(X, n_columns=X.shape[1]):
         norms = np.empty(len(block), dtype=np.float32)
         _norms(block, norms)
-        norms[norms < np.finfo(np.float32).tiny] = np.inf
-        yield rows, np.divide(block, norms[:, None], dtype=np.float32)
+        yield rows, np.divide(block, _divisors(norms), dtype=np.float32)
+
+
+def _divisors(norms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what normalizes rows, (n, 1): lengths, or infinity for rows without."""
+    return np.where(norms < np.finfo(np.float32).tiny, np.float32(np.inf), norms)[:, None]
 
 
 def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:

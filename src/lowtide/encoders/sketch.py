@@ -10,21 +10,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import (
-    CosineLaw,
     check_gamma,
-    cosine_law,
-    cosines,
+    dither_of,
     fourier_codebook,
     linear_codebook,
     linear_codes,
-    norms_of,
+    read_dithered,
     read_fourier,
-    row_norms,
-    scaled_product,
-    scaled_variance,
+    side_of_steps,
+    turned,
     warn_of_bias,
 )
 from lowtide.encoders.encoder import (
@@ -37,13 +34,21 @@ from lowtide.encoders.encoder import (
     kept_sizes,
     prefixed,
 )
-from lowtide.encoders.estimation import Pair, Side, Two, inverted, kernel_estimate, product
+from lowtide.encoders.estimation import Pair, Side, inverted, kernel_estimate, product
 from lowtide.encoders.rows import fourier_rows, linear_rows, sketch_rows
+from lowtide.encoders.sketch_pairs import (
+    cosine_law,
+    lengths_pair,
+    norms_of,
+    products_pair,
+    row_norms,
+    scaled_product,
+    unit_pair,
+)
 from lowtide.kernels import Gaussian
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import LineSteps, normal_steps
+from lowtide.quantizers import LINE_QUANTIZERS, LineQuantizer, LineSteps, NormalLloydMax, line_quantizer_by_name
 from lowtide.spec import Registry
-from lowtide.theory import layout_variance, scaled_covariance, scaled_mean
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -56,7 +61,7 @@ class DrawnSketch(DrawnEncoder):
     kind: ClassVar[str] = "Sketch"
     layout: Projection  # the spec of `projection`
     projection: DrawnProjection
-    steps: LineSteps  # levels and borders of the quantizer, which follow from its bits
+    quantizer: LineQuantizer  # the spec of the steps that make levels of projections
     gamma: float | None  # None for linear features; it changes no level
     store_norms: bool  # whether codes keep the lengths of rows
     n_features: int
@@ -80,6 +85,11 @@ class DrawnSketch(DrawnEncoder):
         """Return this sketch, its projections shared, with the Fourier features of one gamma on both sides."""
         return replace(self, gamma=gamma)
 
+    @cached_property
+    def steps(self) -> LineSteps:
+        """Borders and values of the levels."""
+        return self.quantizer.steps()
+
     @property
     def n_components(self) -> int:
         """Projections stored, k."""
@@ -93,10 +103,10 @@ class DrawnSketch(DrawnEncoder):
     @cached_property
     def template(self) -> Codes:
         """Codes of zero rows, with codebook and identity, and with norms where they are kept."""
-        bits, k = self.steps.bits, self.n_components
-        book = linear_codebook(bits, k) if self.gamma is None else fourier_codebook(bits, k, self.gamma)
+        steps, k = self.steps, self.n_components
+        book = linear_codebook(steps, k) if self.gamma is None else fourier_codebook(steps, k, self.gamma)
         norms = np.empty(0, dtype=np.float32) if self.store_norms else None
-        return self.new_template(bits, k, book, norms=norms)
+        return self.new_template(steps.bits, k, book, norms=norms)
 
     @property
     def row_cost(self) -> int:
@@ -114,10 +124,10 @@ class DrawnSketch(DrawnEncoder):
         }
         return fingerprint(spec, self.projection.arrays())
 
-    @cached_property
+    @property
     def side(self) -> bytes:
         """Identity of the quantizer."""
-        return fingerprint({"quantizer": "normal", "bits": self.steps.bits}, {"borders": self.steps.borders})
+        return side_of_steps(self.steps)
 
     @property
     def random_weights(self) -> Array:
@@ -149,7 +159,7 @@ class DrawnSketch(DrawnEncoder):
         if not self.store_norms:
             return product(left, right)
         if self.gamma is not None:
-            return scaled_product(left, right, self.gamma)
+            return scaled_product(self.steps, left, right, self.gamma)
         for side in (left, right):
             if isinstance(side, Codes):
                 norms_of(side)
@@ -157,76 +167,14 @@ class DrawnSketch(DrawnEncoder):
 
     def pair(self, sides: tuple[Side, Side]) -> Pair:
         """Return what the moments of two sides say of their product, over the cosine of two rows and their lengths."""
-        law = cosine_law(self.steps.bits, self.gamma, self.projection.blocks, sides)
-        if self.store_norms:
-            return self._pair_of_lengths(sides, law)
-        distance = None
-        if self.gamma is None:
-
-            def distance(K: NDArray[Any], _given: Two) -> Floats:
-                return np.sqrt(2.0 * (1.0 - law.cosine(K)))
-
-        return Pair(
-            lambda X, Y: law.moments.mean(cosines(X, Y, directed=True)),
-            lambda X, Y: law.std(cosines(X, Y, directed=True)) ** 2,
-            lambda _given, _made, K: law.seen(K),
-            lambda: float(law.moments.mean(np.ones(1))[0]),
-            distance,
-        )
-
-    def _pair_of_lengths(self, sides: tuple[Side, Side], law: CosineLaw) -> Pair:
-        """Return the pair of rows as they came: products times the lengths, or features with phases times them."""
-        if self.gamma is None:
-            return self._pair_of_products(law)
-        bits, g, blocks = self.steps.bits, math.sqrt(2.0 * self.gamma), self.projection.blocks
-
-        def mean(X: Any, Y: Any) -> Floats:
-            return scaled_mean(bits, (g * row_norms(X), g * row_norms(Y)), cosines(X, Y), sides)
-
-        def variance(X: Any, Y: Any) -> Floats:
-            lengths, rho = (g * row_norms(X), g * row_norms(Y)), cosines(X, Y)
-            first, twice = (scaled_mean(bits, (n * lengths[0], n * lengths[1]), rho, sides) for n in (1.0, 2.0))
-            single = np.maximum((1.0 + twice) / 2.0 - first**2, 0.0)
-            if blocks.lengths == "iid":
-                return layout_variance(blocks, single, 0.0)
-            return layout_variance(blocks, single, scaled_covariance(bits, lengths, rho, sides, blocks.dimension))
-
-        return Pair(mean, variance, self._variance_of_lengths, lambda: 1.0)
-
-    def _variance_of_lengths(self, _given: Two, made: Two, K: NDArray[Any]) -> Floats:
-        left, right = made
-        if not (isinstance(left, Codes) and isinstance(right, Codes)):
-            need = "the error of codes with norms against full features needs raw rows on both sides"
-            raise fail(self.kind, need, "Codes", "Give raw rows, or codes on both sides.")
-        return scaled_variance(left, right, K, self.gamma or 0.0)
-
-    def _pair_of_products(self, law: CosineLaw) -> Pair:
-        """Return the pair of inner products: those of rows of norm 1, times the lengths."""
-
-        def lengths(given: Two) -> Floats:
-            return np.multiply.outer(*map(row_norms, given))
-
-        def cosine(given: Two, K: NDArray[Any]) -> Floats:
-            size = lengths(given)
-            return np.divide(K, size, out=np.zeros(K.shape), where=size > 0.0)
-
-        def distance(K: NDArray[Any], given: Two) -> Floats:
-            x, y = map(row_norms, given)
-            rho = law.cosine(cosine(given, K))
-            return np.sqrt((x[:, None] - y) ** 2 + 2.0 * np.multiply.outer(x, y) * (1.0 - rho))
-
-        return Pair(
-            lambda X, Y: lengths((X, Y)) * law.moments.mean(cosines(X, Y)),
-            lambda X, Y: (lengths((X, Y)) * law.std(cosines(X, Y))) ** 2,
-            lambda given, _made, K: lengths(given) ** 2 * law.seen(cosine(given, K)),
-            lambda: float(law.moments.mean(np.ones(1))[0]),
-            distance,
-            largest=lambda given: lengths(given) * law.moments.mean(np.ones(1)),
-        )
+        law = cosine_law(self.steps, self.gamma, self.projection.blocks, sides)
+        if not self.store_norms:
+            return unit_pair(law, linear=self.gamma is None)
+        return products_pair(law) if self.gamma is None else lengths_pair(law, self.steps, self.gamma, sides)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what a file keeps: the projection; the quantizer follows from the bits."""
-        spec = {
+        """Return what a file keeps: the projection, and the quantizer where it does not follow from the bits."""
+        spec: dict[str, Any] = {
             "gamma": self.gamma,
             "projection": PROJECTIONS.to_config(self.layout),
             "n_components": self.n_components,
@@ -234,6 +182,8 @@ class DrawnSketch(DrawnEncoder):
             "store_norms": self.store_norms,
             "n_features": self.n_features,
         }
+        if not isinstance(self.quantizer, NormalLloydMax):
+            spec["quantizer"] = LINE_QUANTIZERS.to_config(self.quantizer)
         return spec, prefixed("projection", self.projection.arrays())
 
     @classmethod
@@ -242,15 +192,17 @@ class DrawnSketch(DrawnEncoder):
         owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         layout = PROJECTIONS.from_config(spec["projection"])
         projection = layout.restore(Gaussian(), n_features, n_components, arrays_of("projection", arrays))
-        steps = normal_steps(check_integer(owner, "bits", spec["bits"], 1, 8))
-        return cls(layout, projection, steps, kept_gamma(owner, spec), bool(spec["store_norms"]), n_features)
+        quantizer: LineQuantizer = NormalLloydMax(check_integer(owner, "bits", spec["bits"], 1, 8))
+        if "quantizer" in spec:
+            quantizer = LINE_QUANTIZERS.from_config(spec["quantizer"])
+        return cls(layout, projection, quantizer, kept_gamma(owner, spec), bool(spec["store_norms"]), n_features)
 
 
 @dataclass(eq=False, repr=False)
 class Sketch(Encoder):
     """Random projections of normalized rows in a few bits, stored once, read as features of any bandwidth.
 
-    With w_j normal, a row keeps the b-bit Lloyd-Max level of w_j . x / |x|, k = n_components of them. From the same
+    With w_j normal, a row keeps the b-bit level of w_j . x / |x|, k = n_components of them. From the same
     bytes, by a codebook alone, come linear features (for cosines and linear models) and, for every gamma, the random
     Fourier features of exp(-gamma |x-y|^2): neither the rows nor the projections are needed again.
 
@@ -259,8 +211,11 @@ class Sketch(Encoder):
     n_components : int, default=1024
         Projections stored, k. Linear features out are k, Fourier features 2 k.
     bits : int, default=4
-        1 to 8. Three are acceptable and four as good as full precision for most bandwidths;
-        `lowtide.theory.sketch_bits_needed` says it for one.
+        1 to 8, of quantizers that are given by name; "sign" has one. Three are acceptable and four as good as full
+        precision for most bandwidths; `lowtide.theory.sketch_bits_needed` says it for one.
+    quantizer : {"lloyd_max", "uniform", "sign"} or LineQuantizer, default="lloyd_max"
+        The steps that make a level of a projection; `quantizers.GivenSteps` takes your own. An object's own bits win.
+        Mean, error and unbiased values follow from the steps, whichever they are.
     projection : {"hadamard", "orthogonal", "iid"} or Projection, default="hadamard"
     gamma : float or None, default=None
         None: `transform` and `encode` give the linear features. A number: the Fourier features of that gamma, so that
@@ -275,7 +230,7 @@ class Sketch(Encoder):
     gamma_ : float or None
     projection_ : drawn projection
     steps_ : LineSteps
-        Levels and borders of the quantizer.
+        Borders and values of the levels.
     random_weights_ : ndarray of float32, shape (n_features, n_components)
         Built on request.
     drawn_ : DrawnSketch
@@ -288,8 +243,8 @@ class Sketch(Encoder):
     -----
     Encoding a row costs O(k log d) additions with "hadamard" and O(k d) multiplications otherwise; a code takes
     ceil(k b / 8) bytes rounded up to 8. A row of zeros encodes as zeros before quantizing. `transform` is
-    W'x / (|x| sqrt k), and codes decode to mu_i / ((1 - D) sqrt k), D the quantizer's distortion:
-    E[decode(encode(x)) . transform(y)] is the cosine of x and y.
+    W'x / (|x| sqrt k), and codes decode to (mu_i - E Q) / (E[z Q(z)] sqrt k), z normal, which for Lloyd-Max is
+    mu_i / ((1 - D) sqrt k), D its distortion: E[decode(encode(x)) . transform(y)] is the cosine of x and y.
 
     References
     ----------
@@ -314,12 +269,13 @@ class Sketch(Encoder):
     n_components: int = 1024
     _: KW_ONLY
     bits: int = 4
+    quantizer: str | LineQuantizer = "lloyd_max"
     projection: str | Projection = "hadamard"
     gamma: float | None = None
     store_norms: bool = False
     random_state: int | np.random.RandomState | None = None
     drawn_: DrawnSketch = field(init=False)
-    parts: ClassVar[dict[str, Registry[Any]]] = {"projection": PROJECTIONS}
+    parts: ClassVar[dict[str, Registry[Any]]] = {"projection": PROJECTIONS, "quantizer": LINE_QUANTIZERS}
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the projections for rows as wide as X's; nothing else is learned from them.
@@ -330,16 +286,19 @@ class Sketch(Encoder):
         y : ignored
         """
         rows, n_components, seed = self.start_fit(X)
-        bits = check_integer("Sketch", "bits", self.bits, 1, 8, "For float features: RandomFeatures(bits=None).")
+        quantizer = self.quantizer
+        if not isinstance(quantizer, LineQuantizer):
+            bits = check_integer("Sketch", "bits", self.bits, 1, 8, "For float features: RandomFeatures(bits=None).")
+            quantizer = line_quantizer_by_name(quantizer, bits)
         remedy = "None for linear features; rows are normalized, so 0.1 to 10 is the useful range."
         gamma = None if self.gamma is None else check_gamma("Sketch", self.gamma, remedy)
         if gamma is not None:
-            warn_of_bias(bits, gamma, stacklevel=2)
+            warn_of_bias(quantizer.steps(), gamma, stacklevel=2)
         (child,) = np.random.SeedSequence(seed).spawn(1)
         layout = PROJECTIONS.resolve(self.projection)
         rng = np.random.Generator(np.random.PCG64(child))
         projection = layout.draw(Gaussian(), rows.shape[1], n_components, rng)
-        self.drawn_ = DrawnSketch(layout, projection, normal_steps(bits), gamma, bool(self.store_norms), rows.shape[1])
+        self.drawn_ = DrawnSketch(layout, projection, quantizer, gamma, bool(self.store_norms), rows.shape[1])
         return self
 
     def with_gamma(self, gamma: float) -> Sketch:
@@ -377,8 +336,31 @@ class Sketch(Encoder):
         See Also
         --------
         lowtide.fourier_codes : the same without the sketch, for codes from a file
+        dithered : one column a projection
         """
-        return read_fourier("Sketch.fourier", self._own(codes), gamma)
+        return read_fourier("Sketch.fourier", self._own(codes), gamma, self.drawn_.quantizer)
+
+    def dithered(self, X: Any, gamma: float) -> Any:
+        """Return the other form of random Fourier features, sqrt2 cos(w.x + tau): one column a projection.
+
+        Parameters
+        ----------
+        X : Codes of this sketch, array, CSR matrix or data frame (n, n_features)
+        gamma : float
+            Scikit-learn's, above 0.
+
+        Returns
+        -------
+        DitheredCosines of codes, or float32 features of rows, both (n, n_components)
+
+        See Also
+        --------
+        lowtide.dithered_codes : the same without the sketch, which also says when this form is of use
+        """
+        if isinstance(X, Codes):
+            return read_dithered("Sketch.dithered", self._own(X), gamma, self.drawn_.quantizer)
+        full = self.with_gamma(gamma)
+        return turned(full.transform(X), dither_of(full.drawn_.template))
 
     def linear(self, codes: Codes, *, normalize: bool | None = None) -> Codes:
         """Return the linear features: the same bytes with another codebook.
@@ -397,15 +379,15 @@ class Sketch(Encoder):
         --------
         lowtide.linear_codes : the same without the sketch, for codes from a file
         """
-        return linear_codes(self._own(codes), normalize=normalize)
+        return linear_codes(self._own(codes), normalize=normalize, quantizer=self.drawn_.quantizer)
 
     def cosine_similarity(
         self, X: Any, Y: Any = None, *, sides: tuple[Side, Side] = ("codes", "codes"), return_std: bool = False
     ) -> Any:
         """Return estimates of the cosines x.y / (|x| |y|).
 
-        With a full side the product of the two sides is unbiased. The product of codes with codes has a known mean,
-        1/(1-D) at x = y, which is inverted: for one bit this is cos(pi (1 - p)), p the share of equal signs.
+        With a full side the product of the two sides is unbiased. The product of codes with codes has a known mean, of
+        Lloyd-Max 1/(1-D) at x = y, which is inverted: for one bit this is cos(pi (1 - p)), p the share of equal signs.
 
         Parameters
         ----------
@@ -423,7 +405,7 @@ class Sketch(Encoder):
         """
         left, right, sides = self._operands(X, Y, sides)
         linear = replace(self.drawn_, gamma=None, store_norms=False)
-        law = cosine_law(linear.steps.bits, None, linear.projection.blocks, sides)
+        law = cosine_law(linear.steps, None, linear.projection.blocks, sides)
         K = kernel_estimate(linear, left, right, sides, return_std=return_std)
         if not return_std:
             return law.cosine(K).astype(np.float32)
@@ -477,7 +459,7 @@ class Sketch(Encoder):
                 longest = math.prod(float(np.max(row_norms(rows), initial=0.0)) for rows in (left, right))
             where = f"gamma={drawn.gamma:.4g} of rows as long as these, which is for rows of norm 1 "
             if longest > 0.0:
-                warn_of_bias(drawn.steps.bits, drawn.gamma * longest, stacklevel=2, where="" if longest == 1 else where)
+                warn_of_bias(drawn.steps, drawn.gamma * longest, stacklevel=2, where="" if longest == 1 else where)
         return kernel_estimate(drawn, left, right, sides, return_std=return_std, normalize=normalize)
 
     def _own(self, codes: Any) -> Any:

@@ -22,13 +22,14 @@ from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
-from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, linear_codes
+from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, steps_of_codes
 from lowtide.errors import FingerprintMismatchError, MissingExtraError
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import column_of, first_codes, is_source
 from lowtide.learners.folds import GivenProblem, evaluator
 from lowtide.learners.machine import CallbackSupport, KernelMachine, fit_steps, reports_progress
 from lowtide.learners.problem import ProblemSource, SummedProblem, source_problem
+from lowtide.quantizers import LineSteps
 
 Array = NDArray[Any]
 
@@ -135,6 +136,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         """
         model, (gammas, choices) = self._model(), self._grid()
         problem, codes, y = self._take(X, y)
+        steps = self._steps(codes)
         folds = check_cv(self.cv, y, classifier=is_classifier(model))
         # Order is nothing to a score, and sources are read in theirs.
         splits = [(np.sort(train), np.sort(test)) for train, test in folds.split(np.empty((len(y), 0)), y)]
@@ -143,7 +145,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         with fit_steps(self, len(gammas) + bool(self.refit), X, y) as step:
             found = []
             for gamma in gammas:
-                book = fourier_codebook(codes.bits, codes.n_levels, gamma)
+                book = fourier_codebook(steps, codes.n_levels, gamma)
                 found.append(evaluate(problem.recode(_read_by(book)), codes.with_codebook(book)))
                 step("gamma")
             self.n_splits_ = len(splits)
@@ -289,7 +291,6 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
 
     def _adopt(self, codes: Codes, own: Sketch | None = None) -> None:
         """Take stored codes as they are; a sketch that is given must have made them, else they may bring their own."""
-        linear_codes(codes, normalize=True)  # refuses codes of other encoders
         given = self.sketch.estimator if isinstance(self.sketch, FrozenEstimator) else self.sketch
         sketch: Any = own if given is None else given
         if sketch is not None:
@@ -300,16 +301,23 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
                     f"{codes.fingerprint.hex()}. Give the sketch that made them, or none."
                 )
         self.sketch_ = sketch
+        self._steps(codes)  # refuses codes of other encoders
         self.n_features_in_ = codes.n_levels if sketch is None else sketch.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if sketch is not None and hasattr(sketch, "feature_names_in_"):
             self.feature_names_in_ = sketch.feature_names_in_
 
+    def _steps(self, codes: Codes) -> LineSteps:
+        """Return the steps that made the codes, by the sketch where there is one; refuse codes of other encoders."""
+        own = None if self.sketch_ is None else self.sketch_.drawn_.quantizer
+        return steps_of_codes("SketchSearchCV", codes, own)
+
     def _refit(self, model: Any, problem: SummedProblem, codes: Codes) -> None:
         """Fit the best candidate on all rows; warns when its gamma asks too much of the bits."""
         start = time.perf_counter()
         gamma = self.best_params_["gamma"]
-        codes = fourier_codes(codes, gamma)
+        own_steps = None if self.sketch_ is None else self.sketch_.drawn_.quantizer
+        codes = fourier_codes(codes, gamma, quantizer=own_steps)
         features = None if self.sketch_ is None else self.sketch_.with_gamma(gamma)
         own = {name: value for name, value in self.best_params_.items() if name != "gamma"}
         rows = GivenProblem(codes, problem.recode(_read_by(codes.codebook)))

@@ -1,16 +1,15 @@
 """Mean and variance of kernels and cosines estimated from quantized random projections (One-Sketch).
 
 Everything is made of E[f(Q u) f(Q v)] for functions f of the levels of quantized normal projections u, v of correlation
-rho. Q is piecewise constant, so by Price's theorem the derivative in rho is a sum over pairs of borders t_i, t_j of the
-bivariate density there, and with rho = cos theta
+rho, Q any steps on the line (`LineSteps`). Q is piecewise constant, so by Price's theorem the derivative in rho is a
+sum over pairs of borders t_i, t_j of the bivariate density there, and with rho = cos theta
 
     E[f(Q u) f(Q v)] = (E f)^2 + (1/2pi) int_theta^{pi/2} sum_ij df_i df_j exp(-X_ij) dtheta',
     X_ij = (t_i - t_j)^2/(2 sin^2 theta') + t_i t_j/(1 + cos theta'),        df_i = f(mu_{i+1}) - f(mu_i).
 
 No bivariate cdf is needed, nothing cancels, and the integrand is smooth: panels that shrink towards theta = 0, where
-neighboring borders come apart, make it a table of Legendre series. An odd f gives an odd function of rho, an even f an
-even one, so the positive borders and correlations are enough. Gamma is scikit-learn's throughout, half the square of
-the paper's.
+neighboring borders come apart, make it a table of Legendre series. At negative correlations v is mirrored, so the same
+integral runs over borders t_i and -t_j. Gamma is scikit-learn's throughout, half the square of the paper's.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.maps import Normal
-from lowtide.quantizers import lloyd_max_normal
+from lowtide.quantizers import LineSteps, normal_steps
 from lowtide.theory.layouts import chi_covariance
 
 Floats = NDArray[np.float64]
@@ -41,9 +40,9 @@ class SketchMoments:
 
     Parameters
     ----------
-    bits : int
-        b, 1 to 8.
-    codebook : array-like of float, shape (2^b,) or (2^b, width)
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
+    codebook : array-like of float, shape (n_levels,) or (n_levels, width)
         Values of the levels, without the factor 1/sqrt(k) of k projections.
     g : float, optional
         Where they are cos(g mu_i) and sin(g mu_i): what full projections have beyond the first order is then added.
@@ -65,12 +64,12 @@ class SketchMoments:
     (0.333333, 0.888889)
     """
 
-    def __init__(self, bits: int, codebook: ArrayLike, g: float | None = None) -> None:
+    def __init__(self, steps: int | LineSteps, codebook: ArrayLike, g: float | None = None) -> None:
         book = np.asarray(codebook, dtype=np.float64)
         self._g = g
         columns = book.reshape(len(book), -1)
         squares = (columns[:, :, None] * columns[:, None, :]).reshape(len(book), -1)
-        self._mean, self._second = LevelProduct(bits, columns), LevelProduct(bits, squares)
+        self._mean, self._second = LevelProduct(steps, columns), LevelProduct(steps, squares)
 
     def mean(self, rho: ArrayLike) -> Floats:
         """Expected product at the correlations, elementwise."""
@@ -90,14 +89,18 @@ class SketchMoments:
         return first if self._g is None else first + beyond_first_order(self._g, self._g, np.asarray(rho), dimension)
 
 
-def coded_fourier_moments(bits: int, gamma: float) -> SketchMoments:
+@lru_cache(maxsize=128)
+def coded_fourier_moments(steps: LineSteps, gamma: float) -> SketchMoments:
     """Return the moments of codes against codes, made once; `fourier_moments` is the public name."""
-    bits = check_integer("fourier_moments", "bits", bits, low=1, high=8)
-    return _fourier(bits, paper_gamma("fourier_moments", gamma))
+    g = paper_gamma("fourier_moments", gamma)
+    phase = g * steps.values
+    return SketchMoments(steps, np.stack([np.cos(phase), np.sin(phase)], axis=1), g)
 
 
 def sketch_kernel_one_bit(gamma: float, rho: ArrayLike) -> Floats:
-    """Return the kernel of a one-bit sketch in closed form: cos^2 a + sin^2 a (2/pi) arcsin(rho), a = 2 sqrt(gamma/pi).
+    """Return the kernel of a one-bit Lloyd-Max sketch in closed form: cos^2 a + sin^2 a (2/pi) arcsin(rho).
+
+    Here a = 2 sqrt(gamma/pi).
 
     Parameters
     ----------
@@ -131,13 +134,6 @@ def paper_gamma(owner: str, gamma: float) -> float:
     return math.sqrt(2 * check_positive(owner, "gamma", gamma))
 
 
-@lru_cache(maxsize=128)
-def _fourier(bits: int, gamma: float) -> SketchMoments:
-    """Moments at the paper's gamma."""
-    phase = gamma * sketch_quantizer(bits).levels
-    return SketchMoments(bits, np.stack([np.cos(phase), np.sin(phase)], axis=1), gamma)
-
-
 def first_order(uu: Floats, uv: Floats, vv: Floats, rho: Floats, D: int) -> Floats:
     """Return [tr(M S)^2/2 - D tr((M S)^2)/2]/((D-1)(D+2)), M = [[uu, uv], [uv, vv]] and S = [[1, rho], [rho, 1]].
 
@@ -161,12 +157,12 @@ def beyond_first_order(x: Any, y: Any, rho: Floats, D: int) -> Floats:
 class CosineMoments:
     """State mean and variance of the product of a projection v with a full side by Q(u)/E[u Q(u)]: its mean is rho.
 
-    Without quantizing the three numbers are 1, 3, 1. The variance is (1 - rho^2)/unit + (fourth - 1) rho^2.
+    Without quantizing the three numbers are 1, 3, 1. The variance is (1 - rho^2) second + (fourth - 1) rho^2.
     """
 
-    unit: float  # E[u Q(u)], 1 less the distortion
-    fourth: float  # E[u^2 Q(u)^2] / unit^2
-    bend: float  # E[u^2 Q'(u)] / unit
+    second: float  # E[Q(u)^2] / E[u Q(u)]^2
+    fourth: float  # E[u^2 Q(u)^2] / E[u Q(u)]^2
+    bend: float  # E[u^2 Q'(u)] / E[u Q(u)]
 
     def mean(self, rho: ArrayLike) -> Floats:
         """Return the correlations: no bias."""
@@ -175,7 +171,7 @@ class CosineMoments:
     def variance(self, rho: ArrayLike) -> Floats:
         """Variance of the product of one projection, elementwise."""
         square = check_correlations("CosineMoments", rho) ** 2
-        return np.asarray((1 - square) / self.unit + (self.fourth - 1) * square)
+        return np.asarray((1 - square) * self.second + (self.fourth - 1) * square)
 
     def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
         """Covariance of the products of two projections of one orthogonal block of D dimensions, elementwise.
@@ -191,13 +187,17 @@ class CosineMoments:
         return np.asarray((trace_square - D * traces) / (2 * (D - 1) * (D + 2)))
 
 
-def cosine_moments(bits: int | None, sides: tuple[str, str] = ("codes", "codes")) -> SketchMoments | CosineMoments:
-    """Return mean and variance of the cosine estimate of a sketch, codes decoded to mu_i/(1 - D), D the distortion.
+def cosine_moments(
+    steps: int | LineSteps | None, sides: tuple[str, str] = ("codes", "codes")
+) -> SketchMoments | CosineMoments:
+    """Return mean and variance of the cosine estimate of a sketch, codes decoded to (mu_i - E Q)/E[z Q(z)].
+
+    Of Lloyd-Max that is mu_i/(1 - D), D the distortion.
 
     Parameters
     ----------
-    bits : int or None
-        b, 1 to 8; None only when both sides are full.
+    steps : int, LineSteps or None
+        The quantizer; 1 to 8 are the bits of Lloyd-Max. None only when both sides are full.
     sides : (str, str), default ("codes", "codes")
         What stands left and right, each "codes" or "full".
 
@@ -205,12 +205,12 @@ def cosine_moments(bits: int | None, sides: tuple[str, str] = ("codes", "codes")
     -------
     SketchMoments or CosineMoments
         Both have `mean(rho)`, `variance(rho)` and `covariance(rho, dimension)`, per projection. With a full side the
-        mean is rho. Codes against codes have the mean E[Q(u) Q(v)]/(1-D)^2: rho near 0, 1/(1-D) at rho = 1. Invert
-        it, or use a full side, where that matters: one bit gives 1.57 for equal rows, four bits 1.01.
+        mean is rho. Codes against codes have the mean Cov(Q(u), Q(v))/E[z Q(z)]^2: rho near 0, of Lloyd-Max 1/(1-D) at
+        rho = 1. Invert it, or use a full side, where that matters: one bit gives 1.57 for equal rows, four bits 1.01.
 
     Notes
     -----
-    Variance of one projection, full against full: 1 + rho^2. At rho = 0: 1/(1-D) a coded side.
+    Variance of one projection, full against full: 1 + rho^2. At rho = 0: Var Q/E[z Q(z)]^2 a coded side.
 
     References
     ----------
@@ -226,79 +226,53 @@ def cosine_moments(bits: int | None, sides: tuple[str, str] = ("codes", "codes")
     """
     check_sides("cosine_moments", sides)
     if "codes" not in sides:
-        return CosineMoments(unit=1.0, fourth=3.0, bend=1.0)
-    bits = check_integer("cosine_moments", "bits", bits, low=1, high=8)
-    return _half_coded(bits) if "full" in sides else _coded(bits)
+        return CosineMoments(second=1.0, fourth=3.0, bend=1.0)
+    steps = as_steps("cosine_moments", steps)
+    return _half_coded(steps) if "full" in sides else _coded(steps)
 
 
-@cache
-def _coded(bits: int) -> SketchMoments:
-    quantizer = sketch_quantizer(bits)
-    return SketchMoments(bits, quantizer.levels / (1 - quantizer.distortion))
+@lru_cache(maxsize=32)
+def _coded(steps: LineSteps) -> SketchMoments:
+    return SketchMoments(steps, steps.linear)
 
 
-@cache
-def _half_coded(bits: int) -> CosineMoments:
-    """Q(u) v/(1-D): v given u is normal with mean rho u and variance 1 - rho^2."""
-    quantizer = sketch_quantizer(bits)
-    unit = 1 - quantizer.distortion
-    # The integral of u^2 phi(u) over each cell, from the antiderivative Phi(u) - u phi(u), on the negative half.
-    t, law = quantizer.borders, Normal()
-    half = np.append(t[: len(t) // 2], 0.0)
-    lower = np.diff(law.cdf(half) - half * law.pdf(half), prepend=0.0)
-    fourth = float(quantizer.levels**2 @ np.concatenate([lower, lower[::-1]])) / unit**2
-    return CosineMoments(unit, fourth, float(np.diff(quantizer.levels) @ (t**2 * law.pdf(t))) / unit)
+@lru_cache(maxsize=32)
+def _half_coded(steps: LineSteps) -> CosineMoments:
+    """Return the three numbers: v given u is normal with mean rho u and variance 1 - rho^2."""
+    # The integral of u^2 phi(u) over each cell, from the antiderivative Phi(u) - u phi(u).
+    t, law = steps.borders, Normal()
+    weight = steps.mass - np.diff(t * law.pdf(t), prepend=0.0, append=0.0)
+    square = steps.linear**2
+    return CosineMoments(
+        second=float(steps.mean(square)),
+        fourth=float(square @ weight),
+        bend=float(np.diff(steps.linear) @ (t**2 * law.pdf(t))),
+    )
 
 
-@dataclass(frozen=True)
-class SketchQuantizer:
-    """The Lloyd-Max quantizer of N(0, 1), as the integrals of this module need it."""
-
-    levels: Floats  # (2^b,), ascending
-    borders: Floats  # (2^b - 1,), ascending
-    mass: Floats  # (2^b,), probability of each cell
-
-    @property
-    def distortion(self) -> float:
-        """E(u - Q u)^2; E[u Q u] = E[(Q u)^2] is 1 less that."""
-        return 1.0 - float(self.mass @ self.levels**2)
-
-    def mean(self, values: Floats) -> Floats:
-        """E of functions of the level, (2^b, ...) along the first axis."""
-        return np.asarray(np.tensordot(self.mass, values, axes=1), dtype=np.float64)
-
-
-@cache
-def sketch_quantizer(bits: int) -> SketchQuantizer:
-    """Return levels, borders and masses for 1 to 8 bits."""
-    levels, borders = lloyd_max_normal(bits)
-    half = len(levels) // 2
-    lower = Normal().cdf(np.append(borders[: half - 1], 0.0))  # differences of small numbers only below 0
-    mass = np.diff(lower, prepend=0.0)
-    return SketchQuantizer(levels, borders, np.concatenate([mass, mass[::-1]]))
+def as_steps(owner: str, steps: Any) -> LineSteps:
+    """Return steps as they are, and a number of bits as Lloyd-Max."""
+    return steps if isinstance(steps, LineSteps) else normal_steps(check_integer(owner, "bits", steps, low=1, high=8))
 
 
 class LevelProduct:
     """Evaluate sum_f E[f(Q u) f(Q v)] over the correlation, and its covariance in a block.
 
-    `values`, (2^b,) or (2^b, width), is what each level stands for: a codebook, whose columns are summed over. Exact to
-    1e-12. Construction takes some hundred times 4^b/2 exponentials: a millisecond up to 4 bits, 50 for 8. Values cost
-    about half a microsecond each.
+    `values`, (n,) or (n, width), is what each of n levels stands for: a codebook, whose columns are summed over. Exact
+    to 1e-12. Construction takes some hundred times n^2 exponentials: a millisecond or two up to 4 bits, 100 for 8.
+    Values cost about half a microsecond each.
     """
 
-    def __init__(self, bits: int, values: ArrayLike) -> None:
-        bits = check_integer("LevelProduct", "bits", bits, low=1, high=8)
-        f = np.asarray(values, dtype=np.float64)
+    def __init__(self, steps: int | LineSteps, values: ArrayLike) -> None:
+        steps = as_steps("LevelProduct", steps)
+        f, n = np.asarray(values, dtype=np.float64), steps.n_levels
         f = f[:, None] if f.ndim == 1 else f
-        if f.ndim != 2 or len(f) != 2**bits:
-            raise fail("LevelProduct", f"values must have shape ({2**bits},) or ({2**bits}, width)", f.shape)
-        quantizer = sketch_quantizer(bits)
-        odd, even = (f - f[::-1]) / 2, (f + f[::-1]) / 2
-        mean = quantizer.mean(even)
-        t = quantizer.borders
-        slope = np.diff(even, axis=0).T @ (t * Normal().pdf(t))
+        if f.ndim != 2 or len(f) != n:
+            raise fail("LevelProduct", f"values must have shape ({n},) or ({n}, width)", f.shape)
+        mean, jumps, t = steps.mean(f), np.diff(f, axis=0), steps.borders
+        slope = jumps.T @ (t * Normal().pdf(t))
         self._center = float(mean @ mean), float(mean @ slope)  # of the product and of T at rho = 0
-        self._ends, self._series, self._integrals = _tabulate(t, np.diff(odd, axis=0), np.diff(even, axis=0))
+        self._ends, self._series, self._integrals = _tabulate(t, jumps)
 
     def __call__(self, rho: ArrayLike) -> Floats:
         """Expected product at the correlations, elementwise."""
@@ -319,15 +293,15 @@ class LevelProduct:
         """M_uv is the derivative E' in rho, M_uu is T - rho E'; then tr(M Sigma) = 2 T. F = (1 - rho^2) E'."""
         theta = np.arccos(np.abs(rho))
         T = self._integral(rho, 2)
-        odd, even = (self._evaluate(self._series[:, i], theta) for i in (0, 1))
-        F = np.sin(theta) * (odd + np.sign(rho) * even) / (2 * math.pi)
+        above, below = (self._evaluate(self._series[:, i], theta) for i in (0, 1))
+        F = np.sin(theta) * np.where(rho < 0.0, -below, above) / (2 * math.pi)
         return np.asarray(2 * T**2 - D * (T**2 * (1 + rho**2) + 2 * rho * T * F + F**2))
 
     def _integral(self, rho: Floats, first: int) -> Floats:
-        """The product (first = 0) or T (first = 2): columns `first` and `first + 1` are its odd and even parts."""
+        """The product (first = 0) or T (first = 2): columns `first` and `first + 1` are for rho above and below 0."""
         theta = np.arccos(np.abs(rho))
-        odd, even = (self._evaluate(self._integrals[:, first + i], theta) for i in (0, 1))
-        return np.asarray(self._center[first // 2] + (np.sign(rho) * odd + even) / (2 * math.pi))
+        above, below = (self._evaluate(self._integrals[:, first + i], theta) for i in (0, 1))
+        return np.asarray(self._center[first // 2] + np.where(rho < 0.0, below, above) / (2 * math.pi))
 
     def _evaluate(self, series: Floats, theta: Floats) -> Floats:
         """Piecewise Legendre series, (panels, order), at angles."""
@@ -363,21 +337,25 @@ def check_correlations(owner: str, rho: ArrayLike) -> Floats:
 
 
 def theta_panels(borders: Floats) -> Floats:
-    """Return the ends of panels of theta, 0 to pi/2; below the second, different borders weigh less than exp(-32)."""
-    first = float(np.diff(borders).min(initial=4 * math.pi)) / 8
+    """Return the ends of panels of theta, 0 to pi/2; below the second, different borders weigh less than exp(-32).
+
+    Borders and mirrored borders count; those that are less than 1e-9 apart make no difference.
+    """
+    gaps = np.diff(np.sort(np.concatenate([borders, -borders])))
+    first = float(gaps[gaps > 1e-9].min(initial=4 * math.pi)) / 8
     return np.append(0.0, math.pi / 2 / 2.0 ** np.arange(math.ceil(math.log2(math.pi / 2 / first)), -1, -1))
 
 
-def _tabulate(borders: Floats, odd: Floats, even: Floats) -> tuple[Floats, Floats, Floats]:
+def _tabulate(borders: Floats, jumps: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the ends of the panels, and per panel four integrands and their integrals from theta to pi/2.
 
-    The integrands are sum df_i df_j e^-X and sum df_i df_j X e^-X, each for the odd and the even functions.
+    The integrands are sum df_i df_j e^-X and sum df_i df_j X e^-X, each for correlations above and below 0.
     """
     ends = theta_panels(borders)
     x, weight = legendre.leggauss(_ORDER)
     half, middle = np.diff(ends) / 2, (ends[:-1] + ends[1:]) / 2
     theta = (middle[:, None] + half[:, None] * x).ravel()
-    values = _integrands(borders, odd, even, theta).reshape(len(half), _ORDER, 4)
+    values = _integrands(borders, jumps, theta).reshape(len(half), _ORDER, 4)
     project = (legendre.legvander(x, _ORDER - 1) * weight[:, None] * (np.arange(_ORDER) + 0.5)).T
     series = np.einsum("nk,pkc->pcn", project, values)
     below = legendre.legint(series, lbnd=-1, axis=-1) * half[:, None, None]
@@ -388,23 +366,22 @@ def _tabulate(borders: Floats, odd: Floats, even: Floats) -> tuple[Floats, Float
     return ends, series, integrals
 
 
-def _integrands(borders: Floats, odd: Floats, even: Floats, theta: Floats) -> Floats:
-    """The four integrands at angles, (angles, 4), folded onto the borders from 0 up; odd f have even steps df."""
-    start = len(borders) // 2
-    t, odd, even = borders[start:], odd[start:].copy(), even[start:]
-    odd[0] /= 2  # the border 0 is its own mirror image
+def _integrands(borders: Floats, jumps: Floats, theta: Floats) -> Floats:
+    """The four integrands at angles, (angles, 4); v that is mirrored has the borders -t_j and the jumps -df_j."""
     # Without the linear algebra library, whose threads take longer to start than these sums.
-    weights = [2 * np.einsum("ic,jc->ij", df, df) for df in (odd, even)]
-    product, gap, total = np.outer(t, t), (t[:, None] - t) ** 2 / 2, (t[:, None] + t) ** 2 / 2
+    weights = 2.0 * np.einsum("ic,jc->ij", jumps, jumps)
+    weights[np.diag_indices_from(weights)] /= 2.0
+    i, j = np.triu_indices(len(borders))  # pairs count twice, but for a border with itself
+    weight, s, t = weights[i, j], borders[i], borders[j]
+    product, gap, total = s * t, (s - t) ** 2 / 2, (s + t) ** 2 / 2
     out = np.empty((len(theta), 4))
     step = max(1, _BLOCK // product.size)
     for start in range(0, len(theta), step):
-        angle = theta[start : start + step, None, None]
+        angle = theta[start : start + step, None]
         square, tilt = np.sin(angle) ** 2, product / (1 + np.cos(angle))
         # Beyond 700 the exponential would be a denormal number, which is as good as 0 and ten times slower.
         near, far = np.minimum(gap / square + tilt, 700.0), np.minimum(total / square - tilt, 700.0)
         e_near, e_far = np.exp(-near), np.exp(-far)
-        x_near, x_far = near * e_near, far * e_far
-        sums = zip(weights * 2, (e_near + e_far, e_near - e_far, x_near + x_far, x_near - x_far))
-        out[start : start + step] = np.stack([np.einsum("ij,aij->a", w, e) for w, e in sums], axis=1)
+        sums = (e_near, -e_far, near * e_near, -far * e_far)
+        out[start : start + step] = np.stack([np.einsum("p,ap->a", weight, e) for e in sums], axis=1)
     return out

@@ -16,13 +16,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import wofz
 
 from lowtide._checks import check_integer, check_interval, check_positive, fail
-from lowtide.theory.sketch import (
-    SketchQuantizer,
-    check_correlations,
-    coded_fourier_moments,
-    paper_gamma,
-    sketch_quantizer,
-)
+from lowtide.quantizers import LineSteps, line_quantizer_by_name
+from lowtide.theory.sketch import as_steps, check_correlations, coded_fourier_moments, paper_gamma
 
 Floats = NDArray[np.float64]
 
@@ -30,13 +25,13 @@ _MOST_BITS = 8
 _EVERYWHERE = (-1.0, 1.0)
 
 
-def sketch_bias(bits: int, gamma: float, *, correlations: tuple[float, float] = _EVERYWHERE) -> float:
+def sketch_bias(steps: int | LineSteps, gamma: float, *, correlations: tuple[float, float] = _EVERYWHERE) -> float:
     """Return the largest distance of a sketch's kernel from exp(-gamma |x-y|^2) over all correlations of rows.
 
     Parameters
     ----------
-    bits : int
-        b, 1 to 8.
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     gamma : float
         Scikit-learn's, above 0; half the square of the paper's.
     correlations : (float, float), default (-1, 1)
@@ -58,15 +53,17 @@ def sketch_bias(bits: int, gamma: float, *, correlations: tuple[float, float] = 
     >>> [round(sketch_bias(b, 0.5), 3) for b in (1, 2, 3, 4)]
     [0.16, 0.054, 0.024, 0.008]
     """
-    bits = check_integer("sketch_bias", "bits", bits, low=1, high=_MOST_BITS)
+    steps = as_steps("sketch_bias", steps)
     gamma = check_positive("sketch_bias", "gamma", gamma)
     low, high = (float(r) for r in check_correlations("sketch_bias", correlations))
     if not low < high:
         raise fail("sketch_bias", "correlations must be (low, high) with low < high", correlations)
-    return _largest(bits, gamma, low, high)
+    return _largest(steps, gamma, low, high)
 
 
-def sketch_bits_needed(gamma: float, error: float, *, correlations: tuple[float, float] = _EVERYWHERE) -> int:
+def sketch_bits_needed(
+    gamma: float, error: float, *, correlations: tuple[float, float] = _EVERYWHERE, quantizer: str = "lloyd_max"
+) -> int:
     """Return the fewest bits whose kernel stays within `error` of exp(-gamma |x-y|^2) at all correlations.
 
     Parameters
@@ -77,6 +74,8 @@ def sketch_bits_needed(gamma: float, error: float, *, correlations: tuple[float,
         Largest bias allowed, above 0.
     correlations : (float, float), default (-1, 1)
         The range that can occur. Rows without negative entries have (0, 1).
+    quantizer : str, default="lloyd_max"
+        The name of one that takes bits; "uniform" is the other.
 
     Returns
     -------
@@ -96,16 +95,17 @@ def sketch_bits_needed(gamma: float, error: float, *, correlations: tuple[float,
     """
     error = check_positive("sketch_bits_needed", "error", error)
     for bits in range(1, _MOST_BITS + 1):
-        if sketch_bias(bits, gamma, correlations=correlations) <= error:
-            return bits
+        steps = line_quantizer_by_name(quantizer, bits).steps()
+        if sketch_bias(steps, gamma, correlations=correlations) <= error:
+            return steps.bits
     must = f"gamma must be one at which {_MOST_BITS} bits keep the bias within {error}"
     raise fail("sketch_bits_needed", must, gamma, "Use RandomFeatures, whose codes are made for one gamma.")
 
 
 @lru_cache(maxsize=4096)
-def _largest(bits: int, gamma: float, low: float, high: float) -> float:
+def _largest(steps: LineSteps, gamma: float, low: float, high: float) -> float:
     """The maximum on a grid of angles, where the bias is smooth, and then within the best cell."""
-    kernel = coded_fourier_moments(bits, gamma)
+    kernel = coded_fourier_moments(steps, gamma)
 
     def bias(angle: Floats | float) -> Floats:
         rho = np.clip(np.cos(angle), -1.0, 1.0)
@@ -135,13 +135,13 @@ class SketchBounds(NamedTuple):
     upper: float
 
 
-def sketch_bounds(bits: int, gamma: float, rho: float) -> SketchBounds:
+def sketch_bounds(steps: int | LineSteps, gamma: float, rho: float) -> SketchBounds:
     """Return bounds on the kernel of a sketch around the exact kernel, from Theorem 2 as corrected.
 
     Parameters
     ----------
-    bits : int
-        b, 1 to 8.
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     gamma : float
         Scikit-learn's, above 0; half the square of the paper's.
     rho : float
@@ -176,17 +176,17 @@ def sketch_bounds(bits: int, gamma: float, rho: float) -> SketchBounds:
     >>> round(bounds.lower, 4), float(fourier_moments(4, 0.5).mean(0.9).round(4)), round(bounds.upper, 4)
     (0.8793, 0.8986, 0.9151)
     """
-    quantizer = sketch_quantizer(check_integer("sketch_bounds", "bits", bits, low=1, high=_MOST_BITS))
+    quantizer = as_steps("sketch_bounds", steps)
     g = paper_gamma("sketch_bounds", gamma)
     rho, g2 = check_interval("sketch_bounds", "rho", rho, -1.0, 1.0), g**2
-    phase, cells = g * quantizer.levels, _cell_transforms(quantizer.borders, g)
+    phase, cells = g * quantizer.values, _cell_transforms(quantizer.borders, g)
     (v_s, v_c), (V_s, V_c) = _variances(g2), _variances(rho**2 * g2)
-    D_s, _, zeta_s = _error_moments(quantizer, np.sin(phase), cells.imag, v_s, 0.0)
+    D_s, Delta_s, zeta_s = _error_moments(quantizer, np.sin(phase), cells.imag, v_s, 0.0)
     D_c, Delta_c, zeta_c = _error_moments(quantizer, np.cos(phase), cells.real, v_c, math.exp(-g2 / 2))
     near, far = math.exp(-g2 * (1 - rho) ** 2 / 2), math.exp(-g2 * (1 + rho) ** 2 / 2)
     covariance_s, covariance_c = (near - far) / 2, (near + far) / 2 - math.exp(-g2 * (1 + rho**2) / 2)
     # The known part of E[e_s sin(rho z)] + Cov(e_c, cos(rho z)), and how far the unknown part can go.
-    sine = _partial_correlation(D_s, zeta_s, v_s, covariance_s, V_s)
+    sine = _partial_correlation(D_s - Delta_s**2, zeta_s, v_s, covariance_s, V_s)
     cosine = _partial_correlation(D_c - Delta_c**2, zeta_c, v_c, covariance_c, V_c)
     middle, spread = sine[0] + cosine[0] + math.exp(-(rho**2) * g2 / 2) * Delta_c, sine[1] + cosine[1]
     kernel, damping = math.exp(-g2 * (1 - rho)), 2 * math.exp(-g2 * (1 - rho**2) / 2)
@@ -196,7 +196,7 @@ def sketch_bounds(bits: int, gamma: float, rho: float) -> SketchBounds:
 
 
 def _error_moments(
-    quantizer: SketchQuantizer, values: Floats, cells: Floats, variance: float, center: float
+    quantizer: LineSteps, values: Floats, cells: Floats, variance: float, center: float
 ) -> tuple[float, float, float]:
     """Return E e^2, E e and Cov(e, f(z)) of e = f(Q) - f(z), f(z) of this mean and variance, in closed form.
 
@@ -215,12 +215,16 @@ def _variances(g2: float) -> tuple[float, float]:
 def _cell_transforms(borders: Floats, gamma: float) -> NDArray[np.complex128]:
     """Integral of exp(i gamma u) phi(u) over each cell; no overflow at any gamma.
 
-    Beyond t >= 0 it is exp(i gamma t - t^2/2) w((gamma + i t)/sqrt2)/2, w the Faddeeva function; cells below 0 mirror.
+    Beyond t >= 0 it is exp(i gamma t - t^2/2) w((gamma + i t)/sqrt2)/2, w the Faddeeva function; below t <= 0 the
+    conjugate of that beyond -t.
     """
-    t = borders[len(borders) // 2 :]
-    beyond = np.exp(1j * gamma * t - t**2 / 2) * wofz((gamma + 1j * t) / math.sqrt(2)) / 2
-    upper = beyond - np.append(beyond[1:], 0.0)
-    return np.concatenate([upper[::-1].conj(), upper])
+
+    def beyond(t: Floats) -> NDArray[np.complex128]:
+        return np.asarray(np.exp(1j * gamma * t - t**2 / 2) * wofz((gamma + 1j * t) / math.sqrt(2)) / 2)
+
+    low, high = beyond(-borders[borders <= 0.0]).conj(), beyond(borders[borders > 0.0])
+    middle = math.exp(-(gamma**2) / 2) - low[-1:].sum() - high[:1].sum()
+    return np.concatenate([np.diff(low, prepend=0.0), [middle], -np.diff(high, append=0.0)])
 
 
 def _partial_correlation(D: float, zeta: float, v: float, covariance: float, V: float) -> tuple[float, float]:
@@ -233,7 +237,7 @@ def _partial_correlation(D: float, zeta: float, v: float, covariance: float, V: 
     return first * second * scale, root * scale
 
 
-def sketch_lipschitz(bits: int, gamma: float, printed: bool = False) -> float:
+def sketch_lipschitz(steps: int | LineSteps, gamma: float, printed: bool = False) -> float:
     """Return a bound on the mean Lipschitz constant of the quantized sine and cosine.
 
     (2/(g sqrt(2 pi))) max_f sum_i |f(g mu_{i+1}) - f(g mu_i)|, f = sin, cos and g = sqrt(2 gamma); as printed,
@@ -241,8 +245,8 @@ def sketch_lipschitz(bits: int, gamma: float, printed: bool = False) -> float:
 
     Parameters
     ----------
-    bits : int
-        b, 1 to 8.
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     gamma : float
         Scikit-learn's, above 0.
     printed : bool, default=False
@@ -265,11 +269,11 @@ def sketch_lipschitz(bits: int, gamma: float, printed: bool = False) -> float:
     >>> round(sketch_lipschitz(3, 0.125), 6), round(sketch_lipschitz(1, 0.5, printed=True), 6)
     (2.808721, 1.595769)
     """
-    bits = check_integer("sketch_lipschitz", "bits", bits, low=1, high=_MOST_BITS)
+    steps = as_steps("sketch_lipschitz", steps)
     g = paper_gamma("sketch_lipschitz", gamma)
-    phase = g * sketch_quantizer(bits).levels
+    phase = g * steps.values
     variation = max(float(np.abs(np.diff(f)).sum()) for f in (np.sin(phase), np.cos(phase)))
-    return (4 * (2**bits - 1) if printed else 2 * variation) / (g * math.sqrt(2 * math.pi))
+    return (4 * len(steps.borders) if printed else 2 * variation) / (g * math.sqrt(2 * math.pi))
 
 
 def sketch_features_printed(error: float, dimension: int, gamma: float, lipschitz: float) -> float:

@@ -12,6 +12,7 @@ take the integral of the module `sketch`, with a codebook a row.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -19,18 +20,19 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.maps import Normal
+from lowtide.quantizers import LineSteps
 from lowtide.theory.layouts import chi_covariance
 from lowtide.theory.sketch import (
     SketchMoments,
+    as_steps,
     beyond_first_order,
     check_correlations,
     check_sides,
     coded_fourier_moments,
     first_order,
     paper_gamma,
-    sketch_quantizer,
     theta_panels,
 )
 
@@ -38,8 +40,8 @@ Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _ORDER = 20
-# Levels so fine that orthogonal projections of codes are as dependent as those in full.
-_FINE_BITS = 6
+# Steps so fine that orthogonal projections of codes are as dependent as those in full: six bits of Lloyd-Max.
+_FINE = 7e-4
 # Terms of a series; sides that need more are narrower than any sketch can resolve.
 _MOST_TERMS = 20_000
 
@@ -81,8 +83,8 @@ class HalfCodedMoments:
 
     Parameters
     ----------
-    bits : int
-        b, 1 to 8.
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     gamma : float
         Scikit-learn's, above 0.
 
@@ -97,9 +99,10 @@ class HalfCodedMoments:
     (0.6065, 0.0002)
     """
 
-    def __init__(self, bits: int, gamma: float) -> None:
+    def __init__(self, steps: int | LineSteps, gamma: float) -> None:
+        steps = as_steps("HalfCodedMoments", steps)
         g = self._g = paper_gamma("HalfCodedMoments", gamma)
-        self._first, self._second = ((coded_series(bits, k * g), full_series(k * g)) for k in (1.0, 2.0))
+        self._first, self._second = ((coded_series(steps, k * g), full_series(k * g)) for k in (1.0, 2.0))
 
     def mean(self, rho: ArrayLike) -> Floats:
         """Return the expected product, elementwise."""
@@ -130,27 +133,56 @@ class HalfCodedMoments:
         return first_order(uu, uv, vv, r, D) + beyond_first_order(self._g, self._g, r, D)
 
 
+@dataclass(frozen=True)
+class DitheredMoments:
+    """State mean and variance of sqrt2 cos(a + tau) times sqrt2 cos(b + tau), tau uniform, from those of the pair.
+
+    The product is cos(a - b) + cos(a + b + 2 tau): the mean of the pair (cos, sin), and 1/2 more variance. Dithers of
+    different projections are independent, so the covariance is that of the pair.
+    """
+
+    pair: SketchMoments | HalfCodedMoments | FullFourierMoments
+
+    def mean(self, rho: ArrayLike) -> Floats:
+        """Return the expected product, elementwise."""
+        return self.pair.mean(rho)
+
+    def variance(self, rho: ArrayLike) -> Floats:
+        """Return the variance of one projection's product, elementwise."""
+        return self.pair.variance(rho) + 0.5
+
+    def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
+        """Return the covariance of the products of two projections of one orthogonal block."""
+        return self.pair.covariance(rho, dimension)
+
+
 def fourier_moments(
-    bits: int | None, gamma: float, sides: tuple[str, str] = ("codes", "codes")
-) -> SketchMoments | HalfCodedMoments | FullFourierMoments:
-    """Return mean and variance of the kernel estimate that a b-bit sketch gives at one gamma.
+    steps: int | LineSteps | None,
+    gamma: float,
+    sides: tuple[str, str] = ("codes", "codes"),
+    *,
+    form: str = "pair",
+) -> SketchMoments | HalfCodedMoments | FullFourierMoments | DitheredMoments:
+    """Return mean and variance of the kernel estimate that a sketch gives at one gamma.
 
     Of codes the mean is the kernel K_Q that the sketch converges to, sum_ij cos(g (mu_i - mu_j)) P(u in cell i, v in
     cell j), g = sqrt(2 gamma); the variance of one projection is [1 + K_Q(4 gamma)]/2 - K_Q(gamma)^2.
 
     Parameters
     ----------
-    bits : int or None
-        b, 1 to 8; None only when both sides are full.
+    steps : int, LineSteps or None
+        The quantizer; 1 to 8 are the bits of Lloyd-Max. None only when both sides are full.
     gamma : float
         Scikit-learn's, above 0: the kernel is exp(-gamma |x-y|^2) = exp(-2 gamma (1 - rho)) of rows of norm 1. The
         paper's gamma is sqrt(2 gamma).
     sides : (str, str), default ("codes", "codes")
         What stands left and right, each "codes" or "full".
+    form : {"pair", "cosine"}, default="pair"
+        Cosine and sine of each projection, or sqrt2 cos(. + tau) with a dither tau: the same mean, 1/2 more variance.
 
     Returns
     -------
-    SketchMoments, HalfCodedMoments or FullFourierMoments
+    SketchMoments, HalfCodedMoments, FullFourierMoments or DitheredMoments
         All have `mean(rho)`, `variance(rho)` and `covariance(rho, dimension)`, per projection. Of codes, with the
         codebook cos(sqrt(2 gamma) mu_i), sin(sqrt(2 gamma) mu_i): `mean(rho)` is 1 at rho = 1, where `variance(rho)`
         is 0; divide the variance by the number of independent projections. Kept: asking again is free.
@@ -170,15 +202,24 @@ def fourier_moments(
     0.6042
     """
     check_sides("fourier_moments", sides)
+    if check_option("fourier_moments", "form", form, ("pair", "cosine")) == "cosine":
+        return DitheredMoments(_pair_moments(steps, gamma, sides))
+    return _pair_moments(steps, gamma, sides)
+
+
+def _pair_moments(
+    steps: int | LineSteps | None, gamma: float, sides: tuple[str, str]
+) -> SketchMoments | HalfCodedMoments | FullFourierMoments:
     if "codes" not in sides:
         return FullFourierMoments(gamma)
-    bits = check_integer("fourier_moments", "bits", bits, low=1, high=8)
-    return coded_fourier_moments(bits, gamma) if "full" not in sides else _half_coded(bits, float(gamma))
+    steps = as_steps("fourier_moments", steps)
+    gamma = check_positive("fourier_moments", "gamma", gamma)
+    return coded_fourier_moments(steps, gamma) if "full" not in sides else _half_coded(steps, gamma)
 
 
 @lru_cache(maxsize=64)
-def _half_coded(bits: int, gamma: float) -> HalfCodedMoments:
-    return HalfCodedMoments(bits, gamma)
+def _half_coded(steps: LineSteps, gamma: float) -> HalfCodedMoments:
+    return HalfCodedMoments(steps, gamma)
 
 
 def _series(left: Complex, right: Complex, rho: Floats) -> Floats:
@@ -200,30 +241,30 @@ def full_series(g: float) -> Complex:
     return np.asarray(size * 1j ** (n % 4), dtype=np.complex128)
 
 
-def coded_series(bits: int, g: float, n_terms: int = 0) -> Complex:
+def coded_series(steps: LineSteps, g: float, n_terms: int = 0) -> Complex:
     """Return the Hermite coefficients of exp(i g Q(u)), as many as the full side of the same g has unless told.
 
     A jump df at the border t adds df phi(t) he_{n-1}(t) / sqrt(n).
     """
-    quantizer = sketch_quantizer(bits)
-    values = np.exp(1j * g * quantizer.levels)
+    values, t = np.exp(1j * g * steps.values), steps.borders
     n_terms = n_terms or len(full_series(g))
     out = np.empty(n_terms, dtype=np.complex128)
-    out[0] = quantizer.mass @ values
-    jump = np.diff(values) * Normal().pdf(quantizer.borders)
-    before, here = np.zeros_like(quantizer.borders), np.ones_like(quantizer.borders)  # he_{n-2} and he_{n-1}
+    out[0] = steps.mass @ values
+    jump = np.diff(values) * Normal().pdf(t)
+    before, here = np.zeros_like(t), np.ones_like(t)  # he_{n-2} and he_{n-1}
     for n in range(1, n_terms):
         out[n] = (jump @ here) / math.sqrt(n)
-        before, here = here, (quantizer.borders * here - math.sqrt(n - 1.0) * before) / math.sqrt(n)
+        before, here = here, (t * here - math.sqrt(n - 1.0) * before) / math.sqrt(n)
     return out
 
 
-def scaled_mean(bits: int, g: tuple[Floats, Floats], rho: Floats, sides: tuple[str, str]) -> Floats:
+def scaled_mean(steps: int | LineSteps, g: tuple[Floats, Floats], rho: Floats, sides: tuple[str, str]) -> Floats:
     """Return E cos(A(u) - B(v)) for every pair of rows, A(u) = g_x u in full and g_x Q(u) in codes, (n, n_y).
 
     Parameters
     ----------
-    bits : int
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     g : pair of ndarray (n,), (n_y,)
         sqrt(2 gamma) times the lengths of the rows.
     rho : ndarray (n, n_y)
@@ -245,23 +286,26 @@ def scaled_mean(bits: int, g: tuple[Floats, Floats], rho: Floats, sides: tuple[s
     if "codes" not in sides:
         # |x|^2 + |y|^2 - 2 rho |x| |y| without cancellation for rows of one length.
         return np.exp(-((x[:, None] - y) ** 2) / 2.0 - np.outer(x, y) * (1.0 - rho))
+    steps = as_steps("scaled_mean", steps)
     if "full" not in sides:
-        phase = [each[:, None] * sketch_quantizer(bits).levels for each in g]
+        phase = [each[:, None] * steps.values for each in g]
         left, right = (np.stack([np.cos(p), np.sin(p)], axis=2) for p in phase)
-        return _coded_mean(bits, left, right, rho)
-    return _row_sum(*_row_series(bits, g, sides), rho)
+        return _coded_mean(steps, left, right, rho)
+    return _row_sum(*_row_series(steps, g, sides), rho)
 
 
 def scaled_covariance(
-    bits: int, g: tuple[Floats, Floats], rho: Floats, sides: tuple[str, str], dimension: int
+    steps: int | LineSteps, g: tuple[Floats, Floats], rho: Floats, sides: tuple[str, str], dimension: int
 ) -> Floats:
     """Return the covariance of the products of two projections of one orthogonal block, for every pair of rows.
 
-    Exact for full sides. What codes change in it is taken to first order in 1/D, and from 6 bits on as nothing.
+    Exact for full sides. What codes change in it is taken to first order in 1/D, and as nothing where steps are as fine
+    as 6 bits of Lloyd-Max.
 
     Parameters
     ----------
-    bits : int
+    steps : int or LineSteps
+        The quantizer; 1 to 8 are the bits of Lloyd-Max.
     g : pair of ndarray (n,), (n_y,)
         sqrt(2 gamma) times the lengths of the rows.
     rho : ndarray (n, n_y)
@@ -284,13 +328,14 @@ def scaled_covariance(
     x, y = g
     if dimension == 1 or not rho.size:
         return np.zeros(rho.shape)
-    if "codes" not in sides or bits >= _FINE_BITS:
+    steps = as_steps("scaled_covariance", steps)
+    if "codes" not in sides or steps.distortion < _FINE:
         return chi_covariance(dimension, np.sqrt((x[:, None] - y) ** 2 + 2.0 * np.outer(x, y) * (1.0 - rho)))
     if "full" not in sides:
-        parts = [_coded_derivatives(bits, float(one), y, row) for one, row in zip(x, rho)]
+        parts = [_coded_derivatives(steps, float(one), y, row) for one, row in zip(x, rho)]
         uu, uv, vv = (np.array(part) for part in zip(*parts))
         return first_order(uu, uv, vv, rho, dimension) + beyond_first_order(x[:, None], y, rho, dimension)
-    a, b = _row_series(bits, g, sides)
+    a, b = _row_series(steps, g, sides)
     n = np.arange(a.shape[1] - 2)
     twice = np.sqrt((n + 1.0) * (n + 2.0))
     uu, vv = _row_sum(twice * a[:, 2:], b[:, :-2], rho), _row_sum(a[:, :-2], twice * b[:, 2:], rho)
@@ -298,7 +343,7 @@ def scaled_covariance(
     return first_order(uu, uv, vv, rho, dimension) + beyond_first_order(x[:, None], y, rho, dimension)
 
 
-def _row_series(bits: int, g: tuple[Floats, Floats], sides: tuple[str, str]) -> tuple[Complex, Complex]:
+def _row_series(steps: LineSteps, g: tuple[Floats, Floats], sides: tuple[str, str]) -> tuple[Complex, Complex]:
     """Return the Hermite coefficients of every row's side, (n, terms) and (n_y, terms), as many as a full side has."""
     full = (one for each, side in zip(g, sides) if side == "full" for one in each)
     n_terms = max((len(full_series(float(one))) for one in full), default=3)
@@ -306,7 +351,7 @@ def _row_series(bits: int, g: tuple[Floats, Floats], sides: tuple[str, str]) -> 
     for each, side in zip(g, sides):
         table = np.zeros((len(each), n_terms), dtype=np.complex128)
         for row, one in zip(table, each):
-            own = coded_series(bits, float(one), n_terms) if side == "codes" else full_series(float(one))
+            own = coded_series(steps, float(one), n_terms) if side == "codes" else full_series(float(one))
             row[: len(own)] = own
         made.append(table)
     return made[0], made[1]
@@ -320,21 +365,20 @@ def _row_sum(left: Complex, right: Complex, rho: Floats) -> Floats:
     return total
 
 
-def _coded_derivatives(bits: int, x: float, y: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
+def _coded_derivatives(steps: LineSteps, x: float, y: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the expected second derivatives of cos(x Q(u) - y Q(v)) in u and u, u and v, v and v, each (n_y,).
 
     Jumps df at borders t are derivatives: E[f' h'] is a sum of bivariate densities there, and E[f'' h] one of
     df phi(t) (t E[h | u = t] - d/du E[h | u]).
     """
-    quantizer, law = sketch_quantizer(bits), Normal()
-    t = quantizer.borders
+    t, law = steps.borders, Normal()
     r = np.clip(rho, -1.0 + 1e-12, 1.0 - 1e-12)[:, None, None]
     width = np.sqrt(1.0 - r**2)
     apart = (t[:, None] - r * t) / width  # of the border of one side from the mean that that of the other gives
     density = law.pdf(apart) * law.pdf(t) / width
     uv, of_u, of_v = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
     for wave in (np.cos, np.sin):
-        f, h = wave(x * quantizer.levels), wave(y[:, None] * quantizer.levels)
+        f, h = wave(x * steps.values), wave(y[:, None] * steps.values)
         df, dh = np.diff(f), np.diff(h, axis=1)
         uv += np.einsum("i,bij,bj->b", df, density, dh)
         given_u = h[:, :1] + np.einsum("bij,bi->bj", law.cdf(-apart), dh)  # E[h | u = t_j]
@@ -344,36 +388,36 @@ def _coded_derivatives(bits: int, x: float, y: Floats, rho: Floats) -> tuple[Flo
     return of_u - rho * uv, uv, of_v - rho * uv
 
 
-def _coded_mean(bits: int, left: Floats, right: Floats, rho: Floats) -> Floats:
-    """Return sum_c E[f_c(Q u) h_c(Q v)] with codebooks (n, 2^b, w) and (n_y, 2^b, w) of rows of correlations (n, n_y).
+def _coded_mean(steps: LineSteps, left: Floats, right: Floats, rho: Floats) -> Floats:
+    """Return sum_c E[f_c(Q u) h_c(Q v)] with codebooks (n, levels, w) and (n_y, levels, w), rho (n, n_y).
 
     Below rho = 0 the right side is mirrored, v to -v. In each panel of angles the integrand is a Legendre series, found
     from its values at the nodes for all pairs of rows at once.
     """
-    quantizer = sketch_quantizer(bits)
-    out = np.einsum("aic,bjc,i,j->ab", left, right, quantizer.mass, quantizer.mass, optimize=True)
+    out = np.einsum("aic,bjc,i,j->ab", left, right, steps.mass, steps.mass, optimize=True)
     theta = np.arccos(np.clip(np.abs(rho), 0.0, 1.0))
-    jumps = np.diff(left, axis=1)
-    for sign, codebook in ((1.0, right), (-1.0, right[:, ::-1])):
+    first, t = np.diff(left, axis=1), steps.borders
+    for sign, borders, codebook in ((1.0, t, right), (-1.0, -t[::-1], right[:, ::-1])):
         here = rho * sign > 0.0
         if here.any():
-            integral = _integral(bits, jumps, np.diff(codebook, axis=1), np.where(here, theta, math.pi / 2))
+            angle = np.where(here, theta, math.pi / 2)
+            integral = _integral((t, borders), first, np.diff(codebook, axis=1), angle)
             out[here] += integral[here] / (2.0 * math.pi)
     return out
 
 
-def _integral(bits: int, left: Floats, right: Floats, theta: Floats) -> Floats:
+def _integral(borders: tuple[Floats, Floats], left: Floats, right: Floats, theta: Floats) -> Floats:
     """Return the integral from theta to pi/2 of sum_ijc left_aic exp(-X_ij) right_bjc, for jumps at the borders."""
-    borders = sketch_quantizer(bits).borders
-    ends = theta_panels(borders)
+    s, t = borders
+    ends = theta_panels(s)
     x, weight = legendre.leggauss(_ORDER)
     project = (legendre.legvander(x, _ORDER - 1) * weight[:, None] * (np.arange(_ORDER) + 0.5)).T
-    gap, tilt = (borders[:, None] - borders) ** 2 / 2.0, np.outer(borders, borders)
+    gap, tilt = (s[:, None] - t) ** 2 / 2.0, np.outer(s, t)
     out, first = np.zeros(theta.shape), float(theta.min())
     for low, high in zip(ends[-2::-1], ends[:0:-1]):
         half, values = (high - low) / 2.0, []
-        for t in (low + high) / 2.0 + half * x:
-            decay = np.exp(-np.minimum(gap / math.sin(t) ** 2 + tilt / (1.0 + math.cos(t)), 700.0))
+        for angle in (low + high) / 2.0 + half * x:
+            decay = np.exp(-np.minimum(gap / math.sin(angle) ** 2 + tilt / (1.0 + math.cos(angle)), 700.0))
             values.append(sum((left[:, :, c] @ decay) @ right[:, :, c].T for c in range(left.shape[2])))
         series = np.tensordot(project, np.array(values), axes=1)
         below = legendre.legint(series, lbnd=-1, axis=0) * half
