@@ -171,14 +171,15 @@ class Judge:
 
 
 def judge_approximation(judge: Judge) -> None:
-    about = {"paper": "about 300", "equals": 300, "slack": 100}
+    why = "the paper's mixture is not stated, and one half as large needs more than twice as many"
+    about = {"paper": "about 300", "equals": 300, "slack": 100, "why": why}
     full, query = ("kernel", WEAK, "full, full"), ("kernel", WEAK, "1 bit, full")
     judge.features("approximated_full", full, "exact SVM approximated, full, full, R = 5", **about)
     judge.features("approximated_query", query, "exact SVM approximated, 1 bit, full, R = 5", **about)
     words = "the same mixture at half the size over those of the whole size, full, full"
     more = {"paper": "-", "above": 1, "source": "corrected"}
     judge.features("approximated_narrow", ("narrow", WEAK, "full, full"), words, over=full, **more)
-    same = {"paper": "not noticeable", "equals": 0, "slack": 0.003}
+    same = {"paper": "not noticeable", "equals": 0, "slack": 0.003, "why": "less than the paper's plot shows"}
     ends = ("kernel", WEAK, "exact"), ("kernel", STRONG, "exact")
     judge.change("exact_strength", ends, "exact SVM, R = 5 to 0.25", **same)
     ends = query, ("kernel", STRONG, "1 bit, full")
