@@ -1,10 +1,13 @@
-"""Write what the record says into the guide: the tables of `docs/guide/studies.md`, between their markers.
+"""Write what the record and the index say into the guide: `studies.md` and `papers.md`, between their markers.
 
 A marker is a comment on a line of its own. What stands between it and the next `<!-- end -->` is replaced:
 
 - `<!-- claims NAME -->`: the claims of a study, each with what was measured and whether it held,
 - `<!-- table NAME KEY -->`: a further table of that study,
-- `<!-- summary -->`: how many studies and claims there are, and how many held.
+- `<!-- summary -->`: how many studies and claims there are, and how many held,
+- `<!-- figures -->`: every figure and table of the papers with its study,
+- `<!-- items PAPER -->`: the numbered items of a paper with their place in lowtide,
+- `<!-- glossary -->`: the papers' own words.
 """
 
 from __future__ import annotations
@@ -15,28 +18,39 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.papers.index import ROOT, read_index, render_figures, render_glossary, render_items
 from benchmarks.papers.study import read_record
 
-__all__ = ["PAGE", "render_claims", "render_page", "render_rows", "render_summary", "with_error", "write_page"]
+__all__ = [
+    "PAPERS",
+    "STUDIES",
+    "render_claims",
+    "render_page",
+    "render_rows",
+    "render_summary",
+    "with_error",
+    "write_page",
+]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "studies.md"
+STUDIES, PAPERS = ROOT / "docs" / "guide" / "studies.md", ROOT / "docs" / "guide" / "papers.md"
 END = "<!-- end -->"
-BLOCK = re.compile(rf"(?P<marker><!-- (?P<words>(?:claims|table|summary)[^>]*?) -->\n).*?(?={END})", re.DOTALL)
+KINDS = "claims|table|summary|figures|items|glossary"
+BLOCK = re.compile(rf"(?P<marker><!-- (?P<words>(?:{KINDS})[^>]*?) -->\n).*?(?={END})", re.DOTALL)
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Line = dict[str, Any]
 
 
-def write_page() -> bool:
-    """Rewrite the blocks of the page; say whether anything changed."""
-    before = PAGE.read_text(encoding="utf-8")
+def write_page(page: Path) -> bool:
+    """Rewrite the blocks of a page; say whether anything changed."""
+    before = page.read_text(encoding="utf-8")
     after = render_page(before, read_record())
-    PAGE.write_text(after, encoding="utf-8")
+    page.write_text(after, encoding="utf-8")
     return after != before
 
 
 def render_page(text: str, record: Sequence[Line]) -> str:
-    """Return the page with every block made anew from the record.
+    """Return the page with every block made anew from the record and the index.
 
     Parameters
     ----------
@@ -45,7 +59,7 @@ def render_page(text: str, record: Sequence[Line]) -> str:
     record : sequence of dict
         Lines of claims, and of tables under the key "table".
     """
-    if (markers := len(re.findall(r"<!-- (?:claims|table|summary)", text))) != text.count(END):
+    if (markers := len(re.findall(rf"<!-- (?:{KINDS})", text))) != text.count(END):
         raise ValueError(f"Every marker must have its {END}: got {markers} markers and {text.count(END)} ends.")
     return BLOCK.sub(lambda block: block["marker"] + _render_block(block["words"].split(), record), text)
 
@@ -62,6 +76,14 @@ def _render_block(words: list[str], record: Sequence[Line]) -> str:
             for line in record:
                 if line["study"] == study and line.get("table") == key:
                     return render_rows(line["header"], line["rows"])
+        case ["figures"]:
+            return render_rows(*render_figures(read_index()[0]))
+        case ["items", *paper]:
+            header, rows = render_items(read_index()[0], " ".join(paper))
+            if rows:
+                return render_rows(header, rows)
+        case ["glossary"]:
+            return render_rows(*render_glossary(read_index()[1]))
     raise ValueError(f"The record must have what the page shows: nothing there for {' '.join(words)!r}. Run --record.")
 
 

@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from benchmarks.papers.study import find_studies, read_record
-from benchmarks.papers.tables import PAGE, render_claims, render_page, render_rows, with_error
+from benchmarks.papers.tables import STUDIES as PAGE
+from benchmarks.papers.tables import render_claims, render_page, render_rows, with_error
 
 STUDIES = find_studies()
 RECORD = read_record()
