@@ -6,10 +6,11 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from benchmarks.papers import tables
 from benchmarks.papers.study import find_studies, read_record
-from benchmarks.papers.tables import STUDIES as PAGE
 from benchmarks.papers.tables import render_claims, render_page, render_rows, with_error
 
+PAGE = tables.STUDIES
 STUDIES = find_studies()
 RECORD = read_record()
 CLAIMS = [line for line in RECORD if "table" not in line]
