@@ -72,9 +72,9 @@ def _render_block(words: list[str], record: Sequence[Line]) -> str:
             lines = [line for line in record if line["study"] == study and "table" not in line]
             if lines:
                 return render_claims(lines)
-        case ["table", study, key]:
+        case ["table", study, *key]:
             for line in record:
-                if line["study"] == study and line.get("table") == key:
+                if line["study"] == study and line.get("table") == " ".join(key):
                     return render_rows(line["header"], line["rows"])
         case ["figures"]:
             return render_rows(*render_figures(read_index()[0]))
@@ -90,7 +90,7 @@ def _render_block(words: list[str], record: Sequence[Line]) -> str:
 def render_summary(record: Sequence[Line]) -> str:
     """Return a sentence on how many claims held, the papers' own and the corrected ones apart."""
     claims = [line for line in record if "table" not in line]
-    seconds = {line["study"]: line["seconds"] for line in claims}
+    studies = {line["study"] for line in claims}
 
     def count(source: str) -> str:
         held = [line["held"] for line in claims if line["source"] == source]
@@ -98,9 +98,8 @@ def render_summary(record: Sequence[Line]) -> str:
 
     held = sum(line["held"] for line in claims)
     return (
-        f"\n**{len(seconds)} studies, {len(claims)} claims: {held} held, {len(claims) - held} did not.** Of these the "
-        f"papers' own words are {count('paper')}, corrected or like for like {count('corrected')}. All studies at full "
-        f"size took {sum(seconds.values()) / 60:.0f} minutes.\n\n"
+        f"\n**{len(studies)} studies, {len(claims)} claims: {held} held, {len(claims) - held} did not.** Of these the "
+        f"papers' own words are {count('paper')}, corrected or like for like {count('corrected')}.\n\n"
     )
 
 
