@@ -65,6 +65,8 @@ def render_page(text: str, record: Sequence[Line]) -> str:
 
 
 def _render_block(words: list[str], record: Sequence[Line]) -> str:
+    if words[0] in ("claims", "table") and words[1] not in {line["study"] for line in record}:
+        return f"\n*Not recorded yet: `python -m benchmarks.papers {words[1]} --record`.*\n\n"
     match words:
         case ["summary"]:
             return render_summary(record)

@@ -74,8 +74,13 @@ def test_page_keeps_its_prose_and_gets_every_block_anew() -> None:
     assert render_page(once, [make_line(), make_line(held=False, source="corrected"), table]) == once
 
 
-@pytest.mark.parametrize("words", ["claims a.fig2", "table a.fig1 sizes", "claims"])
-def test_page_that_asks_for_what_is_not_recorded_is_refused(words: str) -> None:
+def test_page_says_which_study_has_no_record_yet() -> None:
+    page = render_page("<!-- claims a.fig2 -->\n<!-- end -->\n", [make_line()])
+    assert "*Not recorded yet: `python -m benchmarks.papers a.fig2 --record`.*" in page
+
+
+@pytest.mark.parametrize("words", ["table a.fig1 sizes", "items Nobody"])
+def test_page_that_asks_for_what_is_nowhere_is_refused(words: str) -> None:
     with pytest.raises(ValueError, match=f"nothing there for '{words}'"):
         render_page(f"<!-- {words} -->\n<!-- end -->\n", [make_line()])
 
