@@ -155,7 +155,7 @@ def with_error(value: float, error: float) -> str:
     """
     largest = max(abs(value), error)
     if error <= 1e-6 * abs(value) or not math.isfinite(largest):
-        return f"{value:.4g}".replace("e-0", "e-")
+        return f"{value:.5g}".replace("e-0", "e-")
     if not 1e-4 <= largest < 1e6:
         power = math.floor(math.log10(largest))
         return f"{with_error(value / 10.0**power, error / 10.0**power)}e{power}"

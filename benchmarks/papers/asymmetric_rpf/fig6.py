@@ -236,9 +236,10 @@ def draw_plot(run: Run, raw: Correct, rounded: dict[int, Correct], curves: Curve
     axis, d = axes[0, 0], run.settings["bands"]
     for name, curve in curves.items():
         bits = np.array(list(curve)) * (WORD if name == "full" else 1)
-        draws = np.array([correct.mean(axis=1) for correct in curve.values()])
-        axis.fill_between(bits, draws.min(axis=1), draws.max(axis=1), color=COLORS[name], alpha=0.2, lw=0)
-        axis.plot(bits, np.median(draws, axis=1), ".-", color=COLORS[name], label=WORDS[name])
+        draws = [correct.mean(axis=1) for correct in curve.values()]
+        low, middle, high = np.array([np.quantile(shares, (0, 0.5, 1)) for shares in draws]).T
+        axis.fill_between(bits, low, high, color=COLORS[name], alpha=0.2, lw=0)
+        axis.plot(bits, middle, ".-", color=COLORS[name], label=WORDS[name])
     bits = d * np.array(list(rounded))
     axis.plot(bits, [correct.mean() for correct in rounded.values()], ".--", color=RED, label="raw bands, rounded")
     axis.plot(WORD * d, raw.mean(), "o", color=RED, label="raw bands, 64 bits each")
