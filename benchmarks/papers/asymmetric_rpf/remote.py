@@ -129,9 +129,7 @@ def judge(run: Run, sent: dict[Query, Sent]) -> None:
     if not run.quick:
         words = f"points lost at a tenth of the raw bytes, {tenth['full']} full features"
         run.claim("loss_full", words, "more than 10", *difference(raw.correct, full.correct), above=10)
-        if_not = (
-            "Fig. 6 has the same with hinge losses and an exact raw machine: not 4 either."
-        )
+        if_not = "Fig. 6 has the same with hinge losses and an exact raw machine: not 4 either."
         few = sent[Query("1 bit", 2 * tenth["1 bit"])]
         words = f"points lost by {2 * tenth['1 bit']} one-bit features, a tenth of bands of 64 bits as the paper counts"
         run.claim("loss_1bit", words, "about 4", *difference(raw.correct, few.correct), **ABOUT_FOUR, if_not=if_not)
