@@ -30,7 +30,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount errors docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount errors studies docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,10 @@ opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind, agai
 
 errors: $(STAMP_PACKAGE)  ## sweep 500 random configurations for biased means and bars that do not cover
 	@$(BIN)/python -m benchmarks.errors
+
+studies: $(STAMP_PACKAGE)  ## the papers' figures at full size into the record, and the guide's tables from it; an hour or more
+	@$(BIN)/python -m benchmarks.papers all --record
+	@$(BIN)/python -m benchmarks.papers tables
 
 docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html

@@ -31,7 +31,7 @@ REFUTED = {
 
 
 def make_claim(relation: str, measured: float, *, error: float = 0.1, slack: float = 0.0) -> Claim:
-    return Claim("key", "words", "1", measured, error, relation, 1.0, slack)
+    return Claim("key", "words", "1", measured, error, relation, 1.0, slack, "a reason" if slack else "")
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -66,6 +66,12 @@ def test_claim_of_equality_is_held_within_four_errors(measured: float, held: boo
 def test_claim_of_equality_allows_slack_beside_the_error() -> None:
     assert make_claim("equals", 1.49, slack=0.1).held
     assert not make_claim("equals", 1.51, slack=0.1).held
+
+
+@pytest.mark.parametrize(("slack", "why"), [(0.1, ""), (0.0, "a reason")])
+def test_claim_refuses_slack_without_its_reason_and_a_reason_without_slack(slack: float, why: str) -> None:
+    with pytest.raises(ValueError, match="slack and why must come together"):
+        Claim("key", "words", "1", 1.0, 0.1, "equals", 1.0, slack, why)
 
 
 @pytest.mark.parametrize(("relation", "sign"), [("below", -1), ("above", 1)])

@@ -144,12 +144,12 @@ def test_difference_has_the_error_of_pixels_and_of_draws():
 
 def test_cross_validation_takes_the_best_setting_of_the_grid():
     train = fig6.Part(np.arange(100.0)[:, None], np.arange(100) % 2)
-    run = Run(settings={"cv_rows": 50, "folds": 5, "grids": {"full": [[0.5, 1.0], [3.0, 30.0]]}})
+    run = Run(settings={"folds": 5, "grids": {"full": [[0.5, 1.0], [3.0, 30.0]]}})
     asked = set()
 
     def answer(part, queries, scale, C):
         asked.add((scale, C))
-        assert len(part.y) == 40
+        assert len(part.y) == 80
         right = queries[:, 0].astype(int) % 2
         return right if (scale, C) == (1.0, 3.0) else 1 - right
 
@@ -177,7 +177,7 @@ def test_quick_form_leaves_out_what_the_paper_says_of_other_data():
     fig6.judge(run, raw, {fig6.ROUNDED: raw}, {"full": {1: full}, "1 bit": {2: one}, "codes": {2: one}})
     assert {claim.key for claim in run.claims} == {"loss_full", "gain_1bit", "loss_codes", "gain_rounded"}
     run.quick, run.claims = False, []
-    fig6.judge(run, raw, {fig6.ROUNDED: raw}, {"full": {1: full}, "1 bit": {2: one}, "codes": {2: one}})
+    fig6.judge(run, raw, {fig6.ROUNDED: raw}, {"full": {1: full}, "1 bit": {2: one}, "codes": {2: one}}, one)
     verdicts = {claim.key: claim.held for claim in run.claims}
     assert not verdicts["loss_1bit"]  # fifteen points are not about four
     assert verdicts["loss_full"]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.papers.asymmetric_rpf.uniform_error import (
     ESTIMATES,
+    NORMAL,
+    ROUGHLY,
     VARIANCE_RATIO,
     predicted_cost,
     spread_points,
@@ -79,22 +81,23 @@ def judge(run: Run, grid: Grid) -> None:
 
     ordered = with_error(lambda draws: grid.cost("1 bit", draws))
     words = "more features that 1 bit against full needs for the same success over all ordered pairs, mean over n"
-    run.claim("cost", words, "about 33%", *ordered, equals=0.33, slack=0.03)
+    run.claim("cost", words, "about 33%", *ordered, equals=0.33, slack=0.03, why=ROUGHLY)
     predicted = float(np.exp(np.mean(np.log([1 + predicted_cost(n) for n in grid.counts]))) - 1)
     words = "the same, against Gaussian errors of variance pi^2/8 with two estimates a pair"
-    run.claim("cost_predicted", words, f"{predicted:.3f}", *ordered, equals=predicted, slack=0.01, source="corrected")
+    derived = {"slack": 0.01, "why": NORMAL, "source": "corrected"}
+    run.claim("cost_predicted", words, f"{predicted:.3f}", *ordered, equals=predicted, **derived)
     once = with_error(lambda draws: grid.cost("1 bit, pairs once", draws))
     words = "the same when each pair is taken once, as full against full has it: the variance alone, pi^2/8 - 1"
     target = VARIANCE_RATIO - 1
-    run.claim("cost_once", words, f"{target:.3f}", *once, equals=target, slack=0.01, source="corrected")
+    run.claim("cost_once", words, f"{target:.3f}", *once, equals=target, **derived)
     words = "more variance of one pair's estimate as the kernel goes to 0: pi^2/8 - 1"
     run.claim("variance", words, f"{target:.3f}", *with_error(grid.variance_cost), equals=target, source="corrected")
     words = "more features that codes against codes need for their own expected kernel"
     codes = with_error(lambda draws: grid.cost("codes", draws))
-    run.claim("cost_codes", words, "-", *codes, equals=0, slack=0.01, source="corrected")
-    # A power of n through the ends of the paper's range would bend by 1.8; Gaussian tails by 1.00.
+    run.claim("cost_codes", words, "0", *codes, equals=0, **derived)
     words = "features at 50% success grow as log n (slope against log n, upper half of the range over lower half)"
-    run.claim("log_n", words, "1", *with_error(grid.bend), equals=1, slack=0.05)
+    why = "growth as log n is the first term; a power of n through the ends would bend by 0.8"
+    run.claim("log_n", words, "1", *with_error(grid.bend), equals=1, slack=0.05, why=why)
     gap = with_error(lambda draws: grid.cost("1 bit - full", draws))
     words = "the two estimates come close to each other sooner than to the kernel (features needed, less those of full)"
     run.claim("proximity", words, "fewer", *gap, below=0)

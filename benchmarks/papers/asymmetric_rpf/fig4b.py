@@ -6,7 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmarks.papers.asymmetric_rpf.uniform_error import predicted_cost, spread_points, uniform_errors
+from benchmarks.papers.asymmetric_rpf.uniform_error import (
+    NORMAL,
+    ROUGHLY,
+    predicted_cost,
+    spread_points,
+    uniform_errors,
+)
 from benchmarks.papers.plotting import BLUE, RED, panels
 from benchmarks.papers.sampling import mean_and_error
 from benchmarks.papers.study import Run, Study, main
@@ -31,16 +37,16 @@ def measure(run: Run) -> Figure:
     for name, words in NAMES.items():
         source = "paper" if name == "1 bit" else "corrected"
         slope = mean_and_error(slopes(errors[name], sizes))
-        # The tails of sums of 100 bounded terms are lighter than Gaussian ones: a slope up to 0.005 flatter.
         words = f"{words}: slope of log error against log m"
-        run.claim("slope_" + name.replace(" ", ""), words, "-1/2", *slope, equals=-0.5, slack=0.005, source=source)
+        half = {"equals": -0.5, "slack": 0.005, "why": "sums of 100 bounded terms have lighter tails than normal ones"}
+        run.claim("slope_" + name.replace(" ", ""), words, "-1/2", *slope, source=source, **half)
     ratios = np.mean(np.log(errors["1 bit"] / errors["full"]), axis=1)
     ratio, error = mean_and_error(2 * ratios)
     cost, predicted = np.expm1(ratio), predicted_cost(n)
     words = f"more features for the same error over all ordered pairs of {n} points"
-    run.claim("cost", words, "about 33%", cost, (1 + cost) * error, equals=0.33, slack=0.03)
+    run.claim("cost", words, "about 33%", cost, (1 + cost) * error, equals=0.33, slack=0.03, why=ROUGHLY)
     words += ", against Gaussian errors of variance pi^2/8 with two estimates a pair"
-    target = {"equals": predicted, "slack": 0.01, "source": "corrected"}
+    target = {"equals": predicted, "slack": 0.01, "why": NORMAL, "source": "corrected"}
     run.claim("cost_predicted", words, f"{predicted:.3f}", cost, (1 + cost) * error, **target)
     figure, ((axis,),) = panels(1, 1, f"Largest error over all pairs of {n} points")
     axis.boxplot(errors["1 bit"], positions=sizes, widths=0.3 * sizes, manage_ticks=False, flierprops={"ms": 2})

@@ -30,11 +30,11 @@ COLORS = dict(zip(PAIRS, (BLACK, GREEN, BLUE, RED)))
 
 @dataclass(frozen=True)
 class LinearMachine:
-    """Scores D weights + intercept; `dual` holds the support coefficients, weights = D_train' dual."""
+    """Scores D weights + intercept; `dual` holds the support coefficients, weights = D_train' dual, where known."""
 
     weights: Floats  # (m, k)
     intercept: Floats  # (k,)
-    dual: Floats  # (n, k)
+    dual: Floats  # (n, k); (0, k) for a loss other than the squared hinge
     classes: NDArray[Any]  # (k,)
 
     def predict(self, rows: Any) -> NDArray[Any]:
@@ -92,15 +92,19 @@ def encoder(kernel: lt.kernels.Kernel, n_features: int, n_components: int, seed:
     )
 
 
-def train_on_features(Z: NDArray[Any], y: NDArray[Any], C: float, max_iter: int) -> LinearMachine:
-    """Return the machine with squared hinge loss, one class against the rest, on features (n, m)."""
-    model = lt.KernelClassifier(GivenFeatures(), loss="squared_hinge", C=C, max_iter=max_iter)
+def train_on_features(
+    Z: NDArray[Any], y: NDArray[Any], C: float, max_iter: int, loss: str = "squared_hinge"
+) -> LinearMachine:
+    """Return the machine with this loss, one class against the rest, on features (n, m)."""
+    model = lt.KernelClassifier(GivenFeatures(), loss=loss, C=C, max_iter=max_iter)
     return _machine(_fit(model, Z.astype(np.float64), y), Z, y)
 
 
-def train_on_codes(codes: lt.Codes, y: NDArray[Any], C: float, max_iter: int) -> LinearMachine:
+def train_on_codes(
+    codes: lt.Codes, y: NDArray[Any], C: float, max_iter: int, loss: str = "squared_hinge"
+) -> LinearMachine:
     """Return the same machine trained on packed codes."""
-    model = lt.KernelClassifier(loss="squared_hinge", C=C, max_iter=max_iter)
+    model = lt.KernelClassifier(loss=loss, C=C, max_iter=max_iter)
     return _machine(_fit(model, codes, y), codes, y)
 
 
@@ -112,6 +116,8 @@ def _fit(model: lt.KernelClassifier, rows: Any, y: NDArray[Any]) -> lt.KernelCla
 
 def _machine(model: lt.KernelClassifier, rows: Any, y: NDArray[Any]) -> LinearMachine:
     """Read the support coefficients off the margins: at the minimum w = sum_i 2 C max(0, 1 - y_i f_i) y_i D_i."""
+    if model.loss != "squared_hinge":
+        return LinearMachine(model.coef_.T, model.intercept_, np.empty((0, len(model.classes_))), model.classes_)
     signs = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     margins = signs * (rows @ model.coef_.T + model.intercept_)
     dual = 2 * model.C_ * np.maximum(0.0, 1 - margins) * signs

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 import lowtide as lt
 
-__all__ = ["ESTIMATES", "VARIANCE_RATIO", "predicted_cost", "spread_points", "uniform_errors"]
+__all__ = ["ESTIMATES", "NORMAL", "ROUGHLY", "VARIANCE_RATIO", "predicted_cost", "spread_points", "uniform_errors"]
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,10 @@ ESTIMATES = ("full", "1 bit", "1 bit, pairs once", "1 bit - full", "codes")
 VARIANCE_RATIO = np.pi**2 / 8
 # Correlation, over distant points, of the two estimates that swap which point is coded.
 _SWAP_CORRELATION = 8 / np.pi**2
+
+# Why a claim has slack.
+ROUGHLY = "the paper says 'roughly', of a line read off a plot"
+NORMAL = "a sum of m bounded terms is only nearly normal in its tails"
 
 KERNEL = lt.kernels.Gaussian(bandwidth=0.25)
 

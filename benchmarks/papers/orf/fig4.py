@@ -18,6 +18,7 @@ from benchmarks.papers.orf.estimates import Floats, encoder
 from benchmarks.papers.plotting import BLACK, BLUE, ORANGE, RED, panels
 from benchmarks.papers.sampling import bootstrap_error, mean_and_error
 from benchmarks.papers.study import Run, Study, main
+from benchmarks.papers.tables import with_error
 
 # Squared errors of a float32 product of features near 1; some kernels are 1 to seven digits on all of a dataset.
 ROUNDING = 1e-11
@@ -110,11 +111,14 @@ def measure(run: Run) -> Figure:
     run.settings |= {"rows": run.size(1000, 120), "draws": run.size(20, 12), "bandwidth": "root mean square distance"}
     data = datasets(run)
     figure, axes = panels(2, len(data), "Mean squared error of the kernel matrix (dashed: closed-form variance)")
-    agreement = []
+    agreement, rows = [], []
     for i, (name, X) in enumerate(data.items()):
         run.progress(f"{name}: {X.shape[0]} rows, {X.shape[1]} columns")
         result = Comparison(run, X, i)
         judge(run, name, result)
+        rows.append(
+            [name, str(result.d), *(with_error(*result.ratio(layout, run)) for layout in ("unit", "sqrt", "chi"))]
+        )
         agreement += [result.agreement(layout) for layout in LAYOUTS]
         for axis, layouts in zip(axes[:, i], (("rff", "unit"), ("rff", "sqrt", "chi"))):
             for layout in layouts:
@@ -127,6 +131,9 @@ def measure(run: Run) -> Figure:
         axes[0, i].set_title(f"{name}, d = {result.d}: as in the paper")
         axes[1, i].set_title(f"equal width {result.width:.3g}")
         run.settings[name] = {"d": result.d, "width": round(result.width, 4), "p": result.counts, "bias": result.bias}
+    run.table(
+        "ratios", ["dataset", "d", "as in the paper", "equal width, rows sqrt(d)", "equal width, chi lengths"], rows
+    )
     words = "the error is the variance: measured over closed form, averaged over datasets, layouts and p"
     run.claim("variance", words, "1", *mean_and_error(np.mean(np.hstack(agreement), axis=1)), equals=1)
     for axis in axes[:, 0]:
