@@ -18,6 +18,7 @@ _STAGES = {
         "Sketch",
         "TernaryFeatures",
         "AsymmetricFeatures",
+        "AsymmetricNystroem",
         "fourier_codes",
         "linear_codes",
     ),

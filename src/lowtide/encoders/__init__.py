@@ -3,6 +3,7 @@
 from lowtide.encoders.asymmetric import AsymmetricFeatures, DrawnAsymmetric
 from lowtide.encoders.codebooks import fourier_codebook, fourier_codes, linear_codes
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
+from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
 from lowtide.encoders.sketch import DrawnSketch, Sketch
@@ -12,6 +13,7 @@ from lowtide.encoders.trits import Spread, Thresholds
 __all__ = [
     "ENCODERS",
     "AsymmetricFeatures",
+    "AsymmetricNystroem",
     "DrawnAsymmetric",
     "DrawnEncoder",
     "DrawnFeatures",
