@@ -73,7 +73,7 @@ def rows_to_fit_masses(rows: Any, wish: str, rng: np.random.Generator) -> NDArra
         if wish == "auto":
             return None
         remedy = "Fit on rows like those to come, or take masses='exact'."
-        raise fail("AsymmetricFeatures", "masses='fitted' needs rows that differ", f"{len(few)} equal rows", remedy)
+        raise fail("AsymmetricFeatures", "masses='fitted' needs rows that differ", f"n_samples={n}, all equal", remedy)
     return few
 
 
@@ -88,7 +88,7 @@ def fit_block_masses(
     masses = np.array([block.mass for block in blocks])
     kinds = np.array([2 if block.is_skew else int(block.turn == 0.5) for block in blocks])
     totals = np.array([masses[kinds == kind].sum() for kind in range(3)])
-    if totals[2] == 0.0 and 0.0 in totals:
+    if totals[2] == 0.0 and 0.0 in totals[:2]:
         return None
     plus, minus, skew = (
         sum((products[i] for i in np.flatnonzero(kinds == kind)), np.zeros_like(K)) / (totals[kind] or 1.0)
@@ -97,8 +97,9 @@ def fit_block_masses(
     # Products have the sign of their block in them; half of a skew block's mass is that of the imaginary part.
     found = fit_masses(K, plus, -minus, -skew, at_zero)
     fitted = np.array([found.positive, found.negative, 2.0 * found.imaginary])
-    share = np.maximum(fitted / np.where(totals > 0, totals, 1.0), _LEAST_SHARE)
-    return np.asarray(masses * share[kinds])
+    lacking = np.maximum(_LEAST_SHARE * totals - fitted, 0.0)
+    fitted += [lacking[:2].max(), lacking[:2].max(), lacking[2]]  # both real masses by one amount, which keeps k(0)
+    return np.asarray(masses * (fitted / np.where(totals > 0, totals, 1.0))[kinds])
 
 
 def pair_of_fitted_masses(

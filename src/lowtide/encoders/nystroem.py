@@ -56,7 +56,8 @@ class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     A row takes as many kernel values as there are landmarks, where random features take a product with the frequencies,
     and the landmarks are kept: rows of the data. On smooth kernels it is far more accurate at equal columns. What it
     lacks: a coded side, since its values have no known law; error bars, since its error is a bias that other landmarks
-    have as well; and a form in lowtide's files. Pickle it, or use `AsymmetricFeatures` for these.
+    have as well; and a form in lowtide's files. Pickle it, or use `AsymmetricFeatures` for these. Rows outside of what
+    the landmarks cover are extrapolated to, with errors that may be large where a kernel grows.
 
     References
     ----------
