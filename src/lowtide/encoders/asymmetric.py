@@ -96,7 +96,8 @@ class DrawnAsymmetric(DrawnFourier):
 
     def with_fitted_masses(self, rows: NDArray[np.float64]) -> Self:
         """Return the same frequencies with the masses that suit exact kernel values of some rows best, k(0) kept."""
-        sides = (self.transform(rows), self.transform_right(rows))
+        exact = replace(self, masses=None)
+        sides = (exact.transform(rows), exact.transform_right(rows))
         ends = np.cumsum(self.block_columns)[:-1]
         products = [L @ R.T for L, R in zip(*(np.split(side.astype(np.float64), ends, axis=1) for side in sides))]
         at_zero = float(self.kernel.at(np.zeros((1, self.n_features)))[0])
