@@ -1,7 +1,8 @@
 """Fig. 3: accuracy and sampling time of asymmetric embeddings against the number of frequencies.
 
 Masses are fitted as Algorithm 2 does, C is chosen by five folds over the whole grid, in the first trial of each kernel
-and M. At most 2000 rows to train on and as many to test, and five trials, where the paper has all rows and ten.
+and M. At most 2000 rows to train on and as many to test, 10,000 for two classes, and five trials, where the paper has
+all rows and ten.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ from benchmarks.papers.plotting import GRAY, panels
 from benchmarks.papers.sampling import mean_and_error
 from benchmarks.papers.study import Run, Study, main
 
-IF_NOT = "TODO"
-
 
 def some_rows(data: Data, rng: np.random.Generator, n: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return at most n rows to train on and as many to test on."""
-    train, test = (rng.permutation(part)[:n] for part in data.split(rng))
+    """Return at most n rows to train on and as many to test on, five times as many of two classes."""
+    most = n if len(np.unique(data.y)) > 2 else 5 * n  # machines of two classes take little time
+    train, test = (rng.permutation(part)[:most] for part in data.split(rng))
     return data.X[train], data.y[train], data.X[test], data.y[test]
 
 
@@ -54,20 +54,20 @@ def scores(data: Data, kind: str, factor: float, run: Run, stream: int) -> Float
 
 
 def sampling_time(kernel: lt.kernels.MeasureKernel, d: int, M: int) -> float:
-    """Return the seconds of drawing M frequencies of every block, the quickest of five."""
+    """Return the processor's seconds for M frequencies of every block, the quickest of five."""
     rng, times = np.random.default_rng(0), []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for block in kernel.measures(d):
             block.frequencies.sample(rng, d, M)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
 def measure(run: Run) -> Figure:
-    factors = run.size((0.5, 1, 2, 4), (1, 4))
+    factors = run.size((0.5, 1, 2), (1, 4))
     run.settings |= {"trials": run.size(5, 4), "rows": run.size(2000, 300), "M/d": list(factors)}
-    run.settings |= {"rows to choose C": run.size(500, 150)}
+    run.settings |= {"rows to choose C": run.size(600, 150)}
     data = datasets(run)
     figure, axes = panels(2, len(data), "Accuracy above, seconds to draw the frequencies below")
     rows = []
@@ -88,7 +88,7 @@ def measure(run: Run) -> Figure:
             for key, k in (("d", factors.index(1)), ("most", len(factors) - 1)):
                 words = f"{name}, {kind}: gain over the linear machine at M = {factors[k]} d"
                 gain = mean_and_error(found[k] - linear)
-                run.claim(f"{name}_{kind}_{key}", words, "above 0", *gain, above=0, if_not=IF_NOT)
+                run.claim(f"{name}_{kind}_{key}", words, "above 0", *gain, above=0)
             words = f"{name}, {kind}: milliseconds for 10,000 frequencies of every block"
             limit = 50 * len(kernel.measures(d))
             run.claim(f"{name}_{kind}_time", words, "-", milliseconds, below=limit, source="corrected")
