@@ -19,6 +19,7 @@ _STAGES = {
         "TernaryFeatures",
         "ActivationFeatures",
         "AsymmetricFeatures",
+        "AsymmetricNystroem",
         "fourier_codes",
         "dithered_codes",
         "linear_codes",

@@ -184,8 +184,9 @@ class Registry(Generic[SpecT]):
         cls = self._by_type.get(kind) if isinstance(kind, str) else None
         if cls is None or not issubclass(cls, self.base):
             listed = ", ".join(known for known, each in self._by_type.items() if issubclass(each, self.base))
+            need = f"one of {listed}" if listed else "a registered class"
             raise ParameterError(
-                f"{self.stage} configuration must name one of {listed}, got {kind!r}. If that is a class of your own, "
+                f"{self.stage} configuration must name {need}, got {kind!r}. If that is a class of your own, "
                 "register it first: lowtide.register."
             )
         params = {name: value for name, value in config.items() if name != "type"}
@@ -223,8 +224,8 @@ def register(part: Any = None, name: str | None = None) -> Any:
     ----------
     part : type
         A dataclass that derives from a stage's contract: `kernels.Kernel`, `projections.Projection`,
-        `maps.FeatureMap`, `quantizers.Quantizer`, `quantizers.LineQuantizer` or `learners.Loss`. Its parameters must be
-        JSON.
+        `maps.FeatureMap`, `quantizers.Quantizer`, `quantizers.LineQuantizer`, `learners.Loss` or `kernels.Density`. Its
+        parameters must be JSON.
     name : str, optional
         What may be written in its place, `kernel="cauchy"`; every parameter then has a default. Without it the class
         is used through its objects alone.

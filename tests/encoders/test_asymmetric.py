@@ -317,3 +317,105 @@ def test_it_is_random_features_when_the_kernel_is_symmetric():
     )
     np.testing.assert_allclose(std, same, rtol=1e-5)
     assert np.all(np.abs(K - Gaussian(2.0).gram(X, Y)) < 5 * std + 1e-6)
+
+
+ROWS = np.random.default_rng(4).standard_normal((300, 4))
+
+
+def block_means(encoder, rows):
+    """Return the mean cosine of w.(x - y) plus the phase over the frequencies of each block, by its definition."""
+    difference = rows[:, None] - rows[None]
+    for block, projection in zip(encoder.drawn_.exact_blocks, encoder.drawn_.projections):
+        W = projection.weights().astype(np.float64)
+        yield np.cos(difference @ W + 2 * np.pi * block.phases(W)).mean(axis=2)
+
+
+@pytest.mark.parametrize("kernel", [ShiftGaussian(0.5), SinhGaussian(0.4), SignedMeasureKernel()], ids=repr)
+def test_fitted_masses_are_the_best_that_keep_the_value_at_zero(kernel):
+    """No other masses that are positive and add up to k(0) have a smaller error on the rows of the fit."""
+    rows = ROWS[:60]
+    encoder = AsymmetricFeatures(kernel, n_components=60, masses="fitted", bits=None, random_state=0).fit(rows)
+    turns = np.array([block.turn for block in encoder.blocks_])
+    np.testing.assert_allclose(encoder.masses_ @ np.cos(2 * np.pi * turns), kernel.at(np.zeros((1, 4)))[0], atol=1e-6)
+    means, K = np.stack(list(block_means(encoder, rows))), kernel.gram(rows)
+
+    def error(masses):
+        return np.linalg.norm(np.tensordot(masses, means, 1) - K)
+
+    best = error(encoder.masses_)
+    np.testing.assert_allclose(np.linalg.norm(encoder.kernel_estimate(rows) - K), best, rtol=1e-4)
+    assert best <= error([block.mass for block in encoder.drawn_.exact_blocks])
+    real = np.where(turns == 0.25, 0.0, 1.0)
+    # Both real masses by one amount, which keeps k(0), or that of the skew block.
+    ways = [way for way in (real * (len(set(turns[real > 0])) > 1), 1.0 - real) if way.any()]
+    others = (encoder.masses_ + step * way for way in ways for step in (0.01, -0.01))
+    tried = [error(masses) for masses in others if masses.min() > 0]
+    assert len(tried) >= 2
+    assert min(tried) > best - 1e-6
+
+
+def test_masses_are_fitted_from_200_rows_on_unless_told():
+    exact = AsymmetricFeatures(n_components=60, masses="exact", random_state=0).fit(ROWS)
+    assert exact.masses_ is None
+    assert AsymmetricFeatures(n_components=60, random_state=0).fit(ROWS[:199]).fingerprint_ == exact.fingerprint_
+    auto, told = (AsymmetricFeatures(n_components=60, masses=m, random_state=0).fit(ROWS) for m in ("auto", "fitted"))
+    np.testing.assert_array_equal(auto.masses_, told.masses_)
+    assert auto.fingerprint_ == told.fingerprint_
+    assert [block.mass for block in auto.blocks_] == list(auto.masses_)
+    np.testing.assert_array_equal(auto.drawn_.offset, exact.drawn_.offset)
+    # The levels are those of the same frequencies, but the codes are of another encoder.
+    left, other = auto.encode(X), exact.encode(X)
+    np.testing.assert_array_equal(left.packed, other.packed)
+    assert left.fingerprint != other.fingerprint
+    with pytest.raises(FingerprintMismatchError):
+        exact.kernel_estimate(left, Y)
+
+
+def test_encoders_of_other_rows_have_other_masses_and_do_not_meet():
+    one, two = (AsymmetricFeatures(n_components=60, random_state=0).fit(rows) for rows in (ROWS, 2 * ROWS))
+    assert not np.array_equal(one.masses_, two.masses_)
+    assert one.fingerprint_ != two.fingerprint_
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), ShiftGaussian(0.0)], ids=repr)
+def test_mass_of_one_block_is_the_exact_one(kernel):
+    assert AsymmetricFeatures(kernel, n_components=60, masses="fitted", random_state=0).fit(ROWS).masses_ is None
+
+
+def test_mass_that_a_fit_would_make_0_keeps_a_share():
+    """A few frequencies whose sines look the wrong way leave a thousandth of the mass, and finite bars."""
+    shares = []
+    for seed in range(40):
+        encoder = AsymmetricFeatures(ShiftGaussian(0.02), n_components=4, masses="fitted", random_state=seed).fit(
+            6 * ROWS
+        )
+        shares.append(encoder.masses_[1] / encoder.drawn_.exact_blocks[1].mass)
+    assert min(shares) == pytest.approx(1e-3)
+    _, std = encoder.kernel_estimate(encoder.encode(X), Y, return_std=True)
+    assert np.all(np.isfinite(std))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rows", "message"),
+    [
+        ({"masses": "best"}, ROWS, "masses must be one of"),
+        ({"masses": "fitted", "form": "phase"}, ROWS, "needs form='blocks'"),
+        ({"masses": "fitted"}, ROWS[:1], "rows that differ"),
+        ({"masses": "fitted"}, np.ones((5, 4)), "rows that differ"),
+    ],
+)
+def test_masses_that_cannot_be_fitted_are_refused(parameters, rows, message):
+    with pytest.raises(ParameterError, match=message):
+        AsymmetricFeatures(n_components=60, **parameters).fit(rows)
+
+
+def test_equal_rows_have_exact_masses_unless_told():
+    assert AsymmetricFeatures(n_components=60).fit(np.ones((250, 4))).masses_ is None
+    assert AsymmetricFeatures(n_components=60, form="auto", masses="fitted").fit(ROWS).form_ == "blocks"
+
+
+def test_fitted_masses_of_a_sparse_matrix_are_those_of_the_dense_one():
+    one, two = (
+        AsymmetricFeatures(n_components=60, random_state=0).fit(rows) for rows in (ROWS, sparse.csr_array(ROWS))
+    )
+    np.testing.assert_allclose(one.masses_, two.masses_, rtol=1e-5)

@@ -3,7 +3,15 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lowtide import ActivationFeatures, AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import (
+    ActivationFeatures,
+    AsymmetricFeatures,
+    AsymmetricNystroem,
+    PeriodicMap,
+    RandomFeatures,
+    Sketch,
+    TernaryFeatures,
+)
 from lowtide.kernels import Bessel, Gaussian, ShiftGaussian, SignedMeasureKernel, SinhGaussian, Stable
 
 ENCODERS = [
@@ -22,7 +30,8 @@ ENCODERS = [
     Sketch(n_components=32, projection="iid", bits=3),
     Sketch(n_components=32, projection="orthogonal", bits=6, gamma=0.5),
     ActivationFeatures(n_components=33),
-    AsymmetricFeatures(n_components=48),
+    AsymmetricFeatures(n_components=48, masses="fitted"),
+    AsymmetricNystroem(ShiftGaussian(0.1, 2.0), n_components=20),
     AsymmetricFeatures(SinhGaussian(0.1), n_components=50, form="auto", bits=4, quantizer="phase"),
     AsymmetricFeatures(ShiftGaussian(0.1, 2.0), n_components=31, bits=None, allocation="optimal"),
 ]

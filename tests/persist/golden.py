@@ -57,6 +57,10 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
         ),
         "encoder_asymmetric": (lt.AsymmetricFeatures("sinh", n_components=130, random_state=3).fit(ROWS), {}),
         "encoder_asymmetric_phase": (lt.AsymmetricFeatures(form="phase", bits=2, **asymmetric).fit(ROWS), {}),
+        "encoder_asymmetric_fitted": (
+            lt.AsymmetricFeatures("cosh", n_components=66, masses="fitted", random_state=5).fit(ROWS),
+            {},
+        ),
         "codes_scaled": (lt.AsymmetricFeatures(**asymmetric).fit(ROWS).encode(ROWS), {}),
         "asymmetric_lssvc": (
             lt.AsymmetricLSSVC(lt.AsymmetricFeatures(**asymmetric), system="ask_ls").fit(ROWS, names),

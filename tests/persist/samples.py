@@ -45,6 +45,7 @@ ASYMMETRIC: dict[str, dict[str, Any]] = {
     "symmetric_part": {"kernel": SymmetricPart(SinhGaussian(0.2)), "n_components": 64},
     "symmetric": {"kernel": Bessel(0.8), "projection": "haar", "n_components": 64, "allocation": "optimal"},
     "no_coded_side": {"n_components": 40, "bits": None},
+    "fitted_masses": {"kernel": "sinh", "n_components": 66, "masses": "fitted"},
 }
 
 

@@ -79,6 +79,47 @@ def test_asymmetric_encoder_of_callables_is_not_saved(tmp_path):
         lt.save(fitted, tmp_path / "x.lowtide")
 
 
+@dataclass
+class Tilted(lt.kernels.Density):
+    """A Gaussian kernel moved along the first column."""
+
+    step: float = 0.7
+
+    def density(self, W):
+        return Gaussian(1.5).density(W) * np.exp(1j * self.step * W[:, 0])
+
+    def function(self, D):
+        return np.exp(-0.5 * ((D[:, 0] + self.step) ** 2 + np.sum(D[:, 1:] ** 2, axis=1)) / 1.5**2)
+
+
+def tilted_encoder():
+    kernel = lt.kernels.ComplexMeasureKernel(Tilted(0.9), proposal=Gaussian(1.5), bound=1.001, n_frequencies=500)
+    return lt.AsymmetricFeatures(kernel, n_components=64, bits=2, masses="fitted", random_state=0).fit(rows())
+
+
+def test_kernel_of_a_registered_density_is_saved_with_its_masses(tmp_path):
+    lt.register(Tilted)
+    try:
+        saved = tilted_encoder()
+        loaded = _round_trip(saved, tmp_path)
+        assert loaded.kernel_ == saved.kernel_
+        assert loaded.kernel_.density == Tilted(0.9)
+        assert loaded.fingerprint_ == saved.fingerprint_
+        np.testing.assert_array_equal(loaded.masses_, saved.masses_)
+        for K, same in zip(*(e.kernel_estimate(rows(4), rows(3), return_std=True) for e in (saved, loaded))):
+            np.testing.assert_array_equal(K, same)
+        assert loaded.encode_right(rows()) == saved.encode_right(rows())
+    finally:
+        lt.kernels.DENSITIES.remove(Tilted)
+    with pytest.raises(LowtideError, match="a registered class, got 'Tilted'.*register it first"):
+        lt.load(tmp_path / "x.lowtide")
+
+
+def test_density_of_a_class_that_is_not_registered_is_not_saved(tmp_path):
+    with pytest.raises(ParameterError, match=r"density must be of a registered class.*lowtide.register\(Tilted\)"):
+        lt.save(tilted_encoder(), tmp_path / "x.lowtide")
+
+
 @pytest.mark.parametrize("name", ["hadamard_1_bit", "dense_phase", "stochastic", "haar"])
 def test_loaded_encoder_estimates_kernels_and_errors_as_the_saved_one(name, tmp_path):
     saved = encoder(name)

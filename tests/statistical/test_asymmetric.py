@@ -116,3 +116,29 @@ def test_error_bars_from_codes_cover(form):
     # The standard deviation of a normal score has the standard error 1/sqrt(2 n).
     assert np.all(np.abs(scores.std(axis=0) - 1) < 4.5 / np.sqrt(2 * len(scores)))
     assert np.all(np.abs(scores.mean(axis=0)) < 4.5 / np.sqrt(len(scores)))
+
+
+@pytest.mark.parametrize("family", [ShiftGaussian, SinhGaussian, CoshGaussian])
+def test_error_bars_cover_with_fitted_masses(family):
+    """Between rows like those of the fit, where it lowers the error, and between others, where it may not."""
+    kernel = kernel_of(family, 4)
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((220, 4))
+    X, near, far = rows[:5], rows[5:10], 2.5 * rng.standard_normal((5, 4))
+    inside, errors = {}, {"exact": 0.0, "fitted": 0.0}
+    for seed in range(30):
+        common = {"n_components": 120, "projection": "iid", "random_state": seed}
+        fitted = AsymmetricFeatures(kernel, masses="fitted", **common).fit(rows)
+        for given in ("rows", "codes"):
+            left = X if given == "rows" else fitted.encode(X)
+            for place, Y in (("near", near), ("far", far)):
+                K, std = fitted.kernel_estimate(left, Y, return_std=True)
+                gap = np.abs(K - kernel.gram(X, Y))
+                inside.setdefault((given, place), []).append(np.mean(gap < 2 * std))
+        exact = AsymmetricFeatures(kernel, masses="exact", **common).fit(rows)
+        for name, encoder in (("exact", exact), ("fitted", fitted)):
+            errors[name] += float(np.sum((encoder.kernel_estimate(X, near) - kernel.gram(X, near)) ** 2))
+    for case, shares in inside.items():
+        # The pairs of one draw are not independent, the draws are.
+        assert np.mean(shares) > 0.954 - 3 * np.std(shares, ddof=1) / np.sqrt(len(shares)), case
+    assert errors["fitted"] < errors["exact"]

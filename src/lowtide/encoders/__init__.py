@@ -11,6 +11,7 @@ from lowtide.encoders.codebooks import (
     steps_of_codes,
 )
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
+from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import is_plain
 from lowtide.encoders.sketch import DrawnSketch, Sketch
@@ -21,6 +22,7 @@ __all__ = [
     "ENCODERS",
     "ActivationFeatures",
     "AsymmetricFeatures",
+    "AsymmetricNystroem",
     "DitheredCosines",
     "DrawnActivation",
     "DrawnAsymmetric",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders.blocks import SideBySide, allocate, block_layout, choose_form
+from lowtide.encoders.blocks import (
+    SideBySide,
+    allocate,
+    block_layout,
+    choose_form,
+    fit_block_masses,
+    kept_masses,
+    pair_of_fitted_masses,
+    rows_to_fit_masses,
+)
 from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_sizes, prefixed
 from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair, is_unbiased
 from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
@@ -41,6 +50,7 @@ class DrawnAsymmetric(DrawnFourier):
     quantizer: DrawnQuantizer | None  # None for no coded sides
     n_components: int
     n_features: int
+    masses: NDArray[np.float64] | None = None  # those fitted on the drawn frequencies, one a block; None for the exact
     feature_map: ClassVar[FeatureMap] = CosSin()  # type: ignore[misc]
 
     def transform(self, rows: Any) -> NDArray[np.float32]:
@@ -77,9 +87,25 @@ class DrawnAsymmetric(DrawnFourier):
         return self.n_outputs + int(self._skew_columns.sum())
 
     @cached_property
-    def blocks(self) -> tuple[MeasureBlock, ...]:
+    def exact_blocks(self) -> tuple[MeasureBlock, ...]:
         """The blocks of the kernel's measure."""
         return measure_blocks(self.kernel, self.n_features, self.form)
+
+    @cached_property
+    def blocks(self) -> tuple[MeasureBlock, ...]:
+        """The same with the masses that the features have, which may have been fitted."""
+        if self.masses is None:
+            return self.exact_blocks
+        return tuple(replace(block, mass=float(mass)) for block, mass in zip(self.exact_blocks, self.masses))
+
+    def with_fitted_masses(self, rows: NDArray[np.float64]) -> Self:
+        """Return the same frequencies with the masses that suit exact kernel values of some rows best, k(0) kept."""
+        exact = replace(self, masses=None)
+        sides = (exact.transform(rows), exact.transform_right(rows))
+        ends = np.cumsum(self.block_columns)[:-1]
+        products = [L @ R.T for L, R in zip(*(np.split(side.astype(np.float64), ends, axis=1) for side in sides))]
+        at_zero = float(self.kernel.at(np.zeros((1, self.n_features)))[0])
+        return replace(self, masses=fit_block_masses(self.exact_blocks, products, self.kernel.gram(rows), at_zero))
 
     @property
     def n_frequencies(self) -> tuple[int, ...]:
@@ -159,10 +185,15 @@ class DrawnAsymmetric(DrawnFourier):
             # A kernel of callables has no configuration; its frequencies and phases tell it from others.
             "kernel": self.kernel.to_config() if self.kernel.closed_form else type(self.kernel).__name__,
         }
-        arrays: Arrays = {"offset": self.offset, "left_offset": self.left_offset}
+        arrays: Arrays = {"offset": self.offset, "left_offset": self.left_offset, **self._mass_arrays}
         for i, projection in enumerate(self.projections):
             arrays |= prefixed(f"block{i}", projection.arrays())
         return fingerprint(spec, arrays)
+
+    @property
+    def _mass_arrays(self) -> Arrays:
+        """Fitted masses by the name under which files and the identity have them."""
+        return {} if self.masses is None else {"masses": self.masses}
 
     @cached_property
     def side(self) -> bytes:
@@ -176,11 +207,16 @@ class DrawnAsymmetric(DrawnFourier):
 
     def pair(self, sides: tuple[Any, Any]) -> Pair:
         """Return what the moments of the left and the right side say of their product."""
-        laid = zip(self.blocks, (projection.blocks for projection in self.projections), self.block_columns)
+        laid = zip(self.exact_blocks, (projection.blocks for projection in self.projections), self.block_columns)
         parts = tuple(LaidBlock(*part) for part in laid)
         rules = self.rules_of(sides)
         exact = self.kernel.gram if is_unbiased(rules) else None
-        return feature_pair(parts, rules, self.n_features, exact, closed_form=self.kernel.closed_form)
+        pair = feature_pair(parts, rules, self.n_features, exact, closed_form=self.kernel.closed_form)
+        if self.masses is None:
+            return pair
+        each = [block.mass / fitted.mass for block, fitted in zip(self.exact_blocks, self.blocks)]
+        make = (partial(self.left, side=sides[0]), partial(self.right, side=sides[1]))
+        return pair_of_fitted_masses(pair, np.repeat(each, self.block_columns), make)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the layout of each block, the dither, and the left side's phases."""
@@ -193,7 +229,7 @@ class DrawnAsymmetric(DrawnFourier):
             "n_components": self.n_components,
             "n_features": self.n_features,
         }
-        arrays = {"offset": self.offset, "left_offset": self.left_offset}
+        arrays = {"offset": self.offset, "left_offset": self.left_offset, **self._mass_arrays}
         for i, projection in enumerate(self.projections):
             arrays |= prefixed(f"block{i}.projection", projection.arrays())
         return spec, arrays | self.quantizer_arrays
@@ -228,6 +264,7 @@ class DrawnAsymmetric(DrawnFourier):
             quantizer=drawn,
             n_components=n_components,
             n_features=n_features,
+            masses=kept_masses(owner, arrays["masses"], len(blocks)) if "masses" in arrays else None,
         )
 
 
@@ -253,6 +290,10 @@ class AsymmetricFeatures(FourierEncoder):
         on one law; or the one with less variance over a sample of the rows.
     allocation : {"equal", "optimal"}, default="equal"
         Equally many frequencies a block, as in the paper, or in proportion to its mass, which is best for distant rows.
+    masses : {"exact", "fitted", "auto"}, default="auto"
+        Masses of the blocks as they are, or fitted on the drawn frequencies to exact kernel values of at most 200 of
+        the rows, k(0) kept: see Notes. "auto" fits from 200 rows on. Of a kernel without masses in closed form "exact"
+        are those that it fits itself.
     projection : {"hadamard", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
         Layout of the blocks whose law it can carry; the others have independent frequencies.
     bits : int or None, default=1
@@ -266,6 +307,9 @@ class AsymmetricFeatures(FourierEncoder):
         The kernel, with masses where they had to be fitted.
     form_ : {"blocks", "phase"}
     blocks_ : tuple of MeasureBlock
+        With the masses that the features have.
+    masses_ : ndarray (n_blocks,) or None
+        Masses that were fitted; None for the exact ones.
     n_frequencies_ : tuple of int
         Frequencies a block.
     drawn_ : DrawnAsymmetric
@@ -281,9 +325,15 @@ class AsymmetricFeatures(FourierEncoder):
     Codes of the left and of the right side are made on the same frequencies by different rules: `Codes.fingerprint` is
     the same, `Codes.side` is not. `kernel_estimate` takes left codes as X and right codes as Y.
 
+    Fitted masses lower the error of the kernel between rows like those of the fit, the more the fewer frequencies there
+    are. They are for the form of blocks, and change nothing for a kernel of one block, whose mass is k(0). In exchange
+    the estimate is unbiased only as frequencies grow, and equal seeds on other rows are other encoders; masses="exact"
+    has neither. Error bars cover both: to the error with exact masses they add what the fit moved the estimate by.
+
     References
     ----------
-    AsK-RFF (He, He, Liu and Huang), (7), (8); the phase form, codes and variances are derived.
+    AsK-RFF (He, He, Liu and Huang), (7), (8), and Algorithm 2 with the sign of (12) corrected; the phase form, codes
+    and variances are derived.
 
     Examples
     --------
@@ -304,6 +354,7 @@ class AsymmetricFeatures(FourierEncoder):
     n_components: int = 1024
     form: Literal["blocks", "phase", "auto"] = "blocks"
     allocation: Literal["equal", "optimal"] = "equal"
+    masses: Literal["exact", "fitted", "auto"] = "auto"
     projection: str | Projection = "hadamard"
     bits: int | None = 1
     quantizer: str | Quantizer = "lloyd_max"
@@ -321,12 +372,15 @@ class AsymmetricFeatures(FourierEncoder):
         Parameters
         ----------
         X : array, CSR matrix or data frame (n_samples, n_features)
-            Only its width matters, but for form="auto" and kernels whose masses are fitted.
+            Only its width matters, but for form="auto" and masses that are fitted.
         y : ignored
         """
         owner = "AsymmetricFeatures"
         rows, n_components, seed = self.start_fit(X)
         form = check_option(owner, "form", self.form, ("blocks", "phase", "auto"))
+        check_option(owner, "masses", self.masses, ("exact", "fitted", "auto"))
+        if self.masses == "fitted" and form == "phase":
+            raise fail(owner, "masses='fitted' needs form='blocks'", form, "The one mass of a phase is exact.")
         # A stream of its own for each stage: changing the quantizer moves no frequency.
         for_masses, for_projection, for_dither, for_quantizer = (
             np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)
@@ -335,7 +389,9 @@ class AsymmetricFeatures(FourierEncoder):
         # A copy: a later set_params must not reach what was fitted.
         kernel = copy(KERNELS.resolve(given)).resolve(rows, for_masses)
         n_frequencies = -(-n_components // 2)
-        if form == "auto":
+        if form == "auto" and self.masses == "fitted":
+            form = "blocks"
+        elif form == "auto":
             form = choose_form(kernel, dense_rows(some_rows(rows, 64)), n_frequencies, self.allocation)
         blocks = measure_blocks(kernel, rows.shape[1], form)
         counts = allocate(blocks, n_frequencies, self.allocation)
@@ -351,7 +407,7 @@ class AsymmetricFeatures(FourierEncoder):
         )
         offset = for_dither.random(sum(counts), dtype=np.float32)
         turns = [block.phases(projection.weights()) for block, projection in zip(blocks, projections)]
-        self.drawn_ = DrawnAsymmetric(
+        drawn = DrawnAsymmetric(
             kernel=kernel,
             form=form,
             layout=copy(layout),
@@ -363,7 +419,10 @@ class AsymmetricFeatures(FourierEncoder):
             n_components=n_columns,
             n_features=rows.shape[1],
         )
-        warn_when_phases_lose_their_fraction(self.drawn_.phases(some_rows(rows, 64)))
+        warn_when_phases_lose_their_fraction(drawn.phases(some_rows(rows, 64)))
+        can_fit = form == "blocks" and len(blocks) > 1
+        few = rows_to_fit_masses(rows, self.masses, for_masses) if can_fit else None
+        self.drawn_ = drawn if few is None else drawn.with_fitted_masses(few)
         return self
 
     def transform_right(self, X: Any) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@
 # isort: off
 from lowtide.kernels.asymmetric import CoshGaussian, ShiftGaussian, SinhGaussian
 from lowtide.kernels.base import Frequencies, Kernel, MeasureBlock, MeasureKernel, distances, resolve_gamma
-from lowtide.kernels.custom import ComplexMeasureKernel, SignedMeasureKernel, SymmetricPart
+from lowtide.kernels.custom import ComplexMeasureKernel, Density, SignedMeasureKernel, SymmetricPart
 from lowtide.kernels.masses import (
     Masses, fit_masses, gauss_trig_segment, mean_abs_cos, mean_abs_sin, shift_masses, sinh_masses,
 )
@@ -15,7 +15,7 @@ from lowtide.spec import Registry
 __all__ = [  # noqa: RUF022
     "Kernel", "Gaussian", "Laplace", "Matern", "Stable", "Bessel", "ArcCosine", "KERNELS",
     "MeasureKernel", "ShiftGaussian", "SinhGaussian", "CoshGaussian", "SignedMeasureKernel", "ComplexMeasureKernel",
-    "SymmetricPart", "Frequencies", "MeasureBlock",
+    "Density", "DENSITIES", "SymmetricPart", "Frequencies", "MeasureBlock",
     "Masses", "fit_masses", "gauss_trig_segment", "mean_abs_cos", "mean_abs_sin", "shift_masses", "sinh_masses",
     "arc_cosine", "distances", "log_normalized_bessel", "normalized_bessel", "resolve_gamma",
 ]
@@ -37,5 +37,7 @@ KERNELS: Registry[MeasureKernel] = Registry(
         "cosh": CoshGaussian,
         "signed": SignedMeasureKernel,
     },
-    unnamed=(SymmetricPart,),
+    unnamed=(SymmetricPart, ComplexMeasureKernel),
 )
+# Complex densities; all of them are a user's.
+DENSITIES: Registry[Density] = Registry("density", Density, {})

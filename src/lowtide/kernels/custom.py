@@ -1,10 +1,12 @@
 """Kernels that a user puts together: signed sums, the symmetric part of another, and any complex density.
 
-The first two are symmetric and need not be positive. Frequencies of a density are drawn by acceptance and rejection.
+The first two are symmetric and need not be positive. Frequencies of a density are drawn by acceptance and rejection;
+one of a registered class is saved with its kernel.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from lowtide.kernels.asymmetric import ShiftGaussian
 from lowtide.kernels.base import Frequencies, FrequencyLaw, Kernel, MeasureBlock, MeasureKernel
 from lowtide.kernels.masses import Masses, fit_masses
 from lowtide.kernels.symmetric import Gaussian
-from lowtide.spec import registry_of
+from lowtide.spec import Spec, registry_of
 
 Floats = NDArray[np.float64]
 Part = Callable[[NDArray[np.complex128]], Floats]
@@ -156,6 +158,38 @@ class SymmetricPart(MeasureKernel):
         return tuple(block for block in self._whole().measures(n_features) if not block.is_skew)
 
 
+class Density(Spec):
+    """A complex density of frequencies, and the kernel that is its Fourier transform, as a class of your own.
+
+    Derive a dataclass from it and register that: a `ComplexMeasureKernel` of such a density is saved, by the name of
+    the class and its parameters, and loaded where the class is registered.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import lowtide as lt
+    >>> @lt.register
+    ... @dataclass
+    ... class Moved(lt.kernels.Density):
+    ...     step: float = 0.7
+    ...     def density(self, W):
+    ...         return lt.kernels.Gaussian().density(W) * np.exp(1j * self.step * W[:, 0])
+    ...     def function(self, D):
+    ...         return np.exp(-0.5 * ((D[:, 0] + self.step) ** 2 + np.sum(D[:, 1:] ** 2, axis=1)))
+    >>> lt.kernels.ComplexMeasureKernel(Moved(0.3)).to_config()["density"]
+    {'type': 'Moved', 'step': 0.3}
+    >>> lt.kernels.DENSITIES.remove(Moved)
+    """
+
+    @abstractmethod
+    def density(self, W: Floats) -> ArrayLike:
+        """Return mu of frequencies (n, n_features), n complex numbers, with mu(-w) the conjugate of mu(w)."""
+
+    @abstractmethod
+    def function(self, D: Floats) -> ArrayLike:
+        """Return kappa of differences (n, n_features), n real numbers."""
+
+
 @dataclass(eq=False, repr=False)
 class ComplexMeasureKernel(MeasureKernel):
     """A kernel k(x, y) = kappa(x - y) = int e^{i w.(x - y)} mu(w) dw with mu and kappa given as functions.
@@ -166,10 +200,11 @@ class ComplexMeasureKernel(MeasureKernel):
 
     Parameters
     ----------
-    density : callable
-        mu: frequencies (n, n_features) to n complex numbers, with mu(-w) the conjugate of mu(w).
-    function : callable
-        kappa: differences (n, n_features) to n real numbers.
+    density : callable or Density
+        mu: frequencies (n, n_features) to n complex numbers, with mu(-w) the conjugate of mu(w); or an object that
+        knows mu and kappa.
+    function : callable, default=None
+        kappa: differences (n, n_features) to n real numbers; None for a `Density`.
     proposal : Kernel, default=Gaussian()
         Its frequencies are proposed; one that knows its density: `Gaussian`, `Matern`, `Laplace`.
     bound : float, default=1.0
@@ -181,7 +216,8 @@ class ComplexMeasureKernel(MeasureKernel):
 
     Notes
     -----
-    Blocks below 1e-3 of the total mass are left out. A kernel with callables is not saved to files.
+    Blocks below 1e-3 of the total mass are left out. A kernel is saved to files when its density is a `Density` of a
+    registered class; one with callables is not.
 
     References
     ----------
@@ -198,8 +234,8 @@ class ComplexMeasureKernel(MeasureKernel):
     (0.79, 0.24)
     """
 
-    density: Callable[[Floats], ArrayLike]
-    function: Callable[[Floats], ArrayLike]
+    density: Any
+    function: Callable[[Floats], ArrayLike] | None = None
     proposal: Any = None
     bound: float = 1.0
     n_rows: int = 50
@@ -208,10 +244,20 @@ class ComplexMeasureKernel(MeasureKernel):
     closed_form: ClassVar[bool] = False
     positive: ClassVar[tuple[str, ...]] = ("bound",)
 
+    def __post_init__(self) -> None:
+        # What a file has in place of objects.
+        if isinstance(self.density, dict):
+            self.density = registry_of(Density).from_config(self.density)
+        if isinstance(self.proposal, dict):
+            self.proposal = registry_of(Kernel).of(Kernel).from_config(self.proposal)
+        super().__post_init__()
+
     def check(self) -> None:
-        """Refuse what is not callable, a proposal that is no kernel, and limits."""
-        owner = "ComplexMeasureKernel"
-        for name, value in (("density", self.density), ("function", self.function)):
+        """Refuse what is not callable, a proposal that is no kernel, masses that are none, and limits."""
+        owner, own = "ComplexMeasureKernel", isinstance(self.density, Density)
+        if own and self.function is not None:
+            raise fail(owner, "function must be None for a Density, which has its own", self.function)
+        for name, value in () if own else (("density", self.density), ("function", self.function)):
             if not callable(value):
                 raise fail(owner, f"{name} must be callable", value)
         if self.proposal is not None and not isinstance(self.proposal, Kernel):
@@ -219,22 +265,47 @@ class ComplexMeasureKernel(MeasureKernel):
         super().check()
         check_integer(owner, "n_rows", self.n_rows, 2)
         check_integer(owner, "n_frequencies", self.n_frequencies, 1)
+        self._masses()
+
+    def _masses(self) -> Masses | None:
+        """Return the masses that are known; three numbers, as a file has them, become masses."""
+        if self.fitted is None or isinstance(self.fitted, Masses):
+            return self.fitted
+        try:
+            values = np.array([float(value) for value in self.fitted])
+        except (TypeError, ValueError):
+            values = np.array([])
+        if values.shape != (3,) or not np.all(np.isfinite(values) & (values >= 0)):
+            raise fail("ComplexMeasureKernel", "fitted must be Masses or three numbers of at least 0", self.fitted)
+        return Masses(*values.tolist())
 
     def to_config(self) -> dict[str, Any]:
-        """Refuse: callables have no configuration."""
-        raise ParameterError(
-            "ComplexMeasureKernel: a saved kernel must not hold callables, got density and function. "
-            "Keep the code that builds it, and fit again with the same random_state."
-        )
+        """Return a JSON-ready dictionary with those of density and proposal; refuse callables, which have none."""
+        if not isinstance(self.density, Density):
+            raise ParameterError(
+                "ComplexMeasureKernel: a saved kernel must not hold callables, got density and function. Write them as "
+                "the methods of a Density and register its class: lowtide.register."
+            )
+        masses = self._masses()
+        return {
+            "type": "ComplexMeasureKernel",
+            "density": registry_of(Density).to_config(self.density),
+            "proposal": None if self.proposal is None else registry_of(Kernel).to_config(self.proposal),
+            "bound": float(self.bound),
+            "n_rows": int(self.n_rows),
+            "n_frequencies": int(self.n_frequencies),
+            "fitted": None if masses is None else [masses.positive, masses.negative, masses.imaginary],
+        }
 
     def comparison_key(self) -> str:
         """Return what the parameters print as: functions are equal where they are the same object."""
-        return repr(self.get_params())
+        return repr({**self.get_params(), "fitted": self._masses()})
 
     def at(self, difference: ArrayLike) -> Floats:
         """Return kappa of differences x - y along the last axis."""
         delta = np.asarray(difference, dtype=np.float64)
-        value = np.asarray(self.function(delta.reshape(-1, delta.shape[-1])), dtype=np.float64)
+        function = self.density.function if self.function is None else self.function
+        value = np.asarray(function(delta.reshape(-1, delta.shape[-1])), dtype=np.float64)
         if value.size != delta.size // delta.shape[-1]:
             need = "function must map differences (n, n_features) to n numbers"
             raise fail("ComplexMeasureKernel", need, value.shape)
@@ -266,7 +337,8 @@ class ComplexMeasureKernel(MeasureKernel):
                 grams[name] = mean.imag if name == "imaginary" else mean.real
         resolved = copy(self)
         zero = float(self.at(np.zeros((1, rows.shape[1])))[0])
-        resolved.fitted = fit_masses(self.gram(rows), **grams, value_at_zero=zero)
+        positive, negative, imaginary = (grams[name] for name in _PARTS)
+        resolved.fitted = fit_masses(self.gram(rows), positive, negative, imaginary, zero)
         return resolved
 
     @property
@@ -279,7 +351,8 @@ class ComplexMeasureKernel(MeasureKernel):
         A violated bound would thin out the law where it is largest, a bias that nothing else shows.
         """
         rows = np.ascontiguousarray(W.T)
-        value = np.asarray(self.density(rows), dtype=np.complex128)
+        density = self.density.density if isinstance(self.density, Density) else self.density
+        value = np.asarray(density(rows), dtype=np.complex128)
         if value.shape != (len(rows),) or not np.isfinite(value).all():
             need = "density must map frequencies (n, n_features) to n finite complex numbers"
             raise fail("ComplexMeasureKernel", need, f"{value.dtype} {value.shape}")
@@ -294,9 +367,9 @@ class ComplexMeasureKernel(MeasureKernel):
 
     def measures(self, n_features: int) -> tuple[MeasureBlock, ...]:
         """Return the blocks; masses must be given or fitted."""
-        if self.fitted is None:
+        masses = self._masses()
+        if masses is None:
             raise fail("ComplexMeasureKernel", "masses must be fitted to rows", None, "Call resolve(X, rng) first.")
-        masses = self.fitted if isinstance(self.fitted, Masses) else Masses(*self.fitted)
         sizes = {"positive": masses.positive, "negative": masses.negative, "imaginary": 2 * masses.imaginary}
         least = _NEGLIGIBLE * masses.total
         return tuple(

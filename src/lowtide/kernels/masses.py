@@ -195,7 +195,12 @@ def _negative_lobes(s: float) -> float:
 
 
 def fit_masses(
-    K: ArrayLike, positive: ArrayLike, negative: ArrayLike, imaginary: ArrayLike, value_at_zero: float
+    K: ArrayLike,
+    positive: ArrayLike,
+    negative: ArrayLike,
+    imaginary: ArrayLike,
+    value_at_zero: float,
+    printed: bool = False,
 ) -> Masses:
     """Fit min |K - xi_1 G_+ + xi_2 G_- + 2 xi_3 G_I|_F with xi >= 0 and xi_1 - xi_2 = k(0).
 
@@ -213,6 +218,8 @@ def fit_masses(
         Mean sine of w.(x - y) over frequencies of the positive imaginary part.
     value_at_zero : float
         k(0).
+    printed : bool, default=False
+        Whether the last term has the sign that it has in the paper, with which a skew part is not found.
 
     Returns
     -------
@@ -237,6 +244,7 @@ def fit_masses(
     zero = float(value_at_zero)
     known = zero * (plus if zero >= 0 else minus)
     both = plus - minus if np.any(minus) and np.any(plus) else np.zeros_like(plus)
-    solution, _ = nnls(np.stack([both, -2.0 * skew], axis=1), target - known)
+    sign = 1.0 if printed else -1.0
+    solution, _ = nnls(np.stack([both, sign * 2.0 * skew], axis=1), target - known)
     common, imaginary_mass = float(solution[0]), float(solution[1])
     return Masses(max(zero, 0.0) + common, max(-zero, 0.0) + common, imaginary_mass)

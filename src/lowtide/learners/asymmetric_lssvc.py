@@ -236,7 +236,9 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
 
     def _default_features(self) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
-        return AsymmetricFeatures(n_components=self.n_components, bits=None, random_state=self.random_state)
+        # Masses fitted to some rows would tell a row of weight 2 from two rows.
+        size, seed = self.n_components, self.random_state
+        return AsymmetricFeatures(n_components=size, masses="exact", bits=None, random_state=seed)
 
     def _resolve_side(self, encoder: DrawnEncoder) -> Side:
         side = ("codes" if encoder.has_codes else "full") if self.side is None else self.side
