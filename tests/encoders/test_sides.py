@@ -40,7 +40,7 @@ def slow_mean(f, g, kernel, X, Y):
 QUANTIZERS = [LloydMax(1), LloydMax(4), Uniform(3), Stochastic(2), Modulo(3), PeriodicMap(triangle)]
 
 
-@pytest.mark.parametrize("quantizer", QUANTIZERS, ids=repr)
+@pytest.mark.parametrize("quantizer", QUANTIZERS, ids=lambda value: type(value).__name__)
 def test_a_side_has_the_frequencies_of_its_encoder_and_codes_of_its_own(quantizer):
     encoder = fitted(bits=2)
     side = encoder.side(quantizer)

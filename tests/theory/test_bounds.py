@@ -96,7 +96,11 @@ def test_variation_over_pi_bounds_every_constant(measured):
         assert variation / (2 * np.pi) * (1 - 1e-3) <= measured[name][0] <= variation / np.pi * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("quantizer", [LloydMax(1), LloydMax(3), PeriodicMap(lambda t: np.sign(np.sin(t)))], ids=repr)
+@pytest.mark.parametrize(
+    "quantizer",
+    [LloydMax(1), LloydMax(3), PeriodicMap(lambda t: np.sign(np.sin(t)))],
+    ids=lambda value: type(value).__name__,
+)
 def test_side_of_steps_is_what_its_samples_show(quantizer):
     drawn = quantizer.draw(Cosine(), np.random.default_rng(0))
     side = Side.of(drawn)
@@ -158,7 +162,7 @@ def test_difference_of_sides_has_the_constants_of_corollary_1():
 @pytest.mark.parametrize(
     "bad",
     [[], [[1.0, 2.0]], [1.0, math.nan], "sine", {"a": 1}, None, lambda t: t[:3], lambda t: t * math.inf, lambda t: "a"],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_lipschitz_constants_refuse_what_is_no_map(bad):
     with np.errstate(all="ignore"), pytest.raises(ParameterError, match="must be|must take"):

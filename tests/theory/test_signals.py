@@ -21,7 +21,7 @@ SETS = [
 ]
 
 
-@pytest.mark.parametrize("signals", SETS, ids=repr)
+@pytest.mark.parametrize("signals", SETS, ids=lambda value: type(value).__name__)
 def test_entropy_falls_as_balls_grow_and_is_never_negative(signals):
     values = [signals.entropy(eta) for eta in np.geomspace(1e-9, 1e9, 200)]
     assert values[-1] >= 0
@@ -68,7 +68,7 @@ def rank_one(rng, n):
         (UnionOfSubspaces(6, 2, 4), sparse),
         (LowRank(2, 2, 1), rank_one),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_points_far_apart_need_balls_of_their_own(signals, draw):
     for eta in (0.1, 0.3):
