@@ -41,7 +41,7 @@ def test_codes_are_levels_of_projections_and_decode_to_means_within_them(project
     t = X @ encoder.random_weights_.astype(np.float64) / np.sqrt(encoder.tau_)
     levels = normal_steps(bits).levels(t.astype(np.float32))
     codes = encoder.encode(X)
-    near = np.min(np.abs(np.abs(t)[..., None] - np.append(0.0, encoder.steps_.borders)), axis=-1) < 1e-5
+    near = np.min(np.abs(t[..., None] - encoder.steps_.borders), axis=-1) < 1e-5
     np.testing.assert_array_equal(codes.levels()[~near], levels[~near])
     z = np.random.default_rng(1).standard_normal(400_000)
     which, values = encoder.steps_.levels(z.astype(np.float32)), np.maximum(np.sqrt(encoder.tau_) * z, 0)

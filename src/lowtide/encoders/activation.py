@@ -117,7 +117,7 @@ class DrawnActivation(DrawnEncoder):
         if self.steps is None:
             return NO_SIDE
         spec = {"quantizer": "normal", "bits": self.steps.bits, "tau": self.tau}
-        return fingerprint(spec, {"borders": self.steps.borders})
+        return fingerprint(spec, {"borders": np.asarray(self.steps.mirrored)})
 
     @property
     def random_weights(self) -> Array:
@@ -141,8 +141,7 @@ class DrawnActivation(DrawnEncoder):
                 return float(self.activation.kernel(square, square[0], square)[0, 0])
             # A row of the typical length has levels as often as the law of the quantizer.
             assert self.steps is not None
-            shares = _cell_shares(self.steps)
-            return float(shares @ cell_means(self.activation, self.steps, self.tau) ** 2)
+            return float(self.steps.mean(cell_means(self.activation, self.steps, self.tau) ** 2))
 
         return Pair(mean, None, self._spread, at_typical_length)
 
@@ -299,15 +298,9 @@ def cell_means(activation: Activation, steps: LineSteps, tau: float) -> Floats:
     return np.asarray(values)
 
 
-def _cell_shares(steps: LineSteps) -> Floats:
-    """Return how often each level occurs."""
-    return np.asarray(_cell_nodes(steps)[1].sum(axis=1))
-
-
 def _cell_nodes(steps: LineSteps) -> tuple[Floats, Floats]:
     """Return nodes and weights of the normal law within each cell, (levels, nodes)."""
-    edges = np.concatenate([[0.0], steps.borders.astype(np.float64), [_END]])
-    edges = np.concatenate([-edges[:0:-1], edges])
+    edges = np.concatenate([[-_END], steps.borders, [_END]])
     half, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
     z = middle[:, None] + half[:, None] * _NODES
     return z, half[:, None] * _WEIGHTS * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)

@@ -185,9 +185,9 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
 
 
 def scaled_levels(X: Any, projection: DrawnProjection, steps: LineSteps, unit: float) -> NDArray[np.uint8]:
-    """Return packed levels of W'x/unit, uint8 (n, row bytes)."""
+    """Return packed levels of W'x/unit by steps that mirror each other, uint8 (n, row bytes)."""
     # Projections come in turns, so the borders do.
-    borders = (steps.borders / (2 * math.pi)).astype(np.float32)
+    borders = (np.asarray(steps.mirrored, dtype=np.float64) / (2 * math.pi)).astype(np.float32)
     out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
     units = np.full(X.shape[0], unit, dtype=np.float32)
     for rows, block in float32_blocks(X):
