@@ -65,7 +65,7 @@ def sampling_time(kernel: lt.kernels.MeasureKernel, d: int, M: int) -> float:
 
 
 def measure(run: Run) -> Figure:
-    factors = run.size((0.5, 1, 2), (1, 4))
+    factors = run.size((0.5, 1, 2, 4), (1, 4))
     run.settings |= {"trials": run.size(5, 4), "rows": run.size(2000, 300), "M/d": list(factors)}
     run.settings |= {"rows to choose C": run.size(600, 150)}
     data = datasets(run)
