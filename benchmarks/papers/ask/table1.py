@@ -34,6 +34,7 @@ COLUMNS = (
     "The two sides of a block span the same columns, so the embedding is one of a symmetric kernel; what it gains at "
     "equal M it gains by three times the columns of RBF."
 )
+MASSES = "Most of what is lost is that of fitted masses against exact ones, which has a row of its own."
 SCALES = (
     "masses only scale columns, which a linear machine with a chosen C does too: a few rows in a thousand may differ"
 )
@@ -103,7 +104,8 @@ def judge(run: Run, name: str, found: dict[str, Floats]) -> None:
     run.claim(f"{name}_parts", words, "above 0", *mean_and_error(ours - parts), above=0, if_not=FEW)
     words = f"{name}: mean gain over RBF at equal columns"
     gap = mean_and_error(ours - found["rbf, equal columns"])
-    run.claim(f"{name}_columns", words, "above 0", *gap, above=0, source="corrected", if_not=COLUMNS)
+    more = f" {MASSES}" if name == "ijcnn1" else ""
+    run.claim(f"{name}_columns", words, "above 0", *gap, above=0, source="corrected", if_not=COLUMNS + more)
     words = f"{name}: fitted masses less exact ones, sinh"
     gap = mean_and_error(found["sinh"] - found[EXACT])
     run.claim(f"{name}_masses", words, "-", *gap, equals=0, slack=0.3, why=SCALES, source="corrected")
