@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from lowtide import RandomFeatures, Sketch, TernaryFeatures
+from lowtide.encoders.rows import warn_when_float32_loses_the_signal
 from lowtide.errors import LowtideError, ParameterError, PrecisionWarning
 
 RNG = np.random.default_rng(3)
@@ -247,3 +248,15 @@ def test_fit_warns_when_phases_are_too_large_for_float32(projection):
         RandomFeatures(gamma=1e13, n_components=64, projection=projection, random_state=0).fit(X)
     with pytest.raises(ParameterError, match=r"must be below 1.7e\+07 turns.*lower gamma"):
         RandomFeatures(gamma=1e20, n_components=64, projection=projection, random_state=0).fit(X)
+
+
+def test_a_category_that_few_rows_have_is_no_lost_signal():
+    X = np.zeros((20_000, 2))
+    X[:, 0] = np.random.default_rng(0).standard_normal(len(X))
+    X[5, 1] = 1.0  # constant in any small sample
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_when_float32_loses_the_signal(scaled)
+    with pytest.warns(PrecisionWarning, match="1 column"):
+        warn_when_float32_loses_the_signal(scaled + np.array([0.0, 1e8]))

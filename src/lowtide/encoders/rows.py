@@ -272,8 +272,13 @@ def warn_when_float32_loses_the_signal(X: Any) -> None:
     some = np.asarray(some_rows(X, 2048), dtype=np.float64)
     mean, std = some.mean(axis=0), some.std(axis=0)
     suspects = np.flatnonzero(np.abs(mean) > _LARGEST_OFFSET * std)
-    # A constant column has no signal to lose, but its mean is rounded, so its standard deviation may not be 0.
-    lost = suspects[np.ptp(X[:, suspects], axis=0) > 0] if suspects.size else suspects
+    if not suspects.size:
+        return
+    # A constant column has no signal to lose, but its mean is rounded, so its standard deviation may not be 0. One that
+    # is constant in the sample, such as a category that few rows have, is judged by all rows.
+    whole = np.asarray(X[:, suspects], dtype=np.float64)
+    mean[suspects], std[suspects] = whole.mean(axis=0), whole.std(axis=0)
+    lost = suspects[(np.ptp(whole, axis=0) > 0) & (np.abs(mean) > _LARGEST_OFFSET * std)[suspects]]
     if lost.size:
         worst = lost[np.argmin(std[lost] / np.abs(mean[lost]))]
         warnings.warn(
