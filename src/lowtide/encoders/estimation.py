@@ -74,7 +74,7 @@ def kernel_estimate(
     The error is at the exact rows where both are there, and from what the sides show otherwise.
     """
     drawn = drawn.normalized if normalize else drawn
-    left, right = _two_sides(drawn, X, Y, sides)
+    left, right = two_sides(drawn, X, Y, sides)
     K = drawn.product(left, right)
     if not (return_std or normalize):
         return K
@@ -105,7 +105,7 @@ def distance_estimate(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any
     if pair.distance is None:
         need = "distances need a symmetric kernel of distances"
         raise fail(drawn.kind, need, "one that is not", "Use kernel_estimate.")
-    left, right = _two_sides(drawn, X, Y, sides)
+    left, right = two_sides(drawn, X, Y, sides)
     product = drawn.product(left, right)
     K, read, ambiguous = pair.sign * product, pair.distance, pair.ambiguous
     found = read(K, (X, Y))
@@ -146,7 +146,7 @@ def inverted(read: Callable[[Floats], Floats], K: NDArray[Any], step: Floats) ->
     return error
 
 
-def _two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any]) -> tuple[Any, Any]:
+def two_sides(drawn: DrawnEncoder, X: Any, Y: Any, sides: tuple[Any, Any]) -> tuple[Any, Any]:
     """Return the left side of X and the right side of Y; Codes are what they are."""
     left = X if isinstance(X, Codes) else drawn.left(X, sides[0])
     return left, Y if isinstance(Y, Codes) else drawn.right(Y, sides[1])

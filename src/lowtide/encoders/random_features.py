@@ -42,7 +42,6 @@ from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer, quantizer_by_name
 from lowtide.spec import Registry
-from lowtide.theory import PairMoments
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
@@ -101,11 +100,6 @@ class DrawnFourier(DrawnEncoder):
         if side == "full":
             return Rule(self.feature_map)
         return Rule(self.feature_map, side.quantizer_spec, side.quantizer)
-
-    def is_positive_definite(self, sides: tuple[Any, Any]) -> bool:
-        """Whether the mean of the two sides' product is a positive definite kernel."""
-        left, right = (rule.moments() for rule in self.rules_of(sides))
-        return PairMoments(left, right).is_positive_definite
 
     @property
     def quantizer_config(self) -> dict[str, Any] | None:

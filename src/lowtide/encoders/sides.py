@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes
 from lowtide.encoders.encoder import Encoder
+from lowtide.encoders.estimation import two_sides
 from lowtide.kernels import Kernel
 from lowtide.maps import N_HARMONICS
 from lowtide.quantizers import PeriodicMap, Quantizer, quantizer_by_name
@@ -69,7 +69,7 @@ class FourierEncoder(Encoder):
         ----------
         sides : as in `kernel_estimate`
         """
-        return self.drawn_.is_positive_definite((self._side(sides[0], False), self._side(sides[1], False)))
+        return self._moments(sides).is_positive_definite
 
     def harmonic(self, order: int) -> Self:
         """Return the side that reads this encoder's codes at another scale: cos(k t) in place of cos t.
@@ -123,12 +123,9 @@ class FourierEncoder(Encoder):
         ----------
         sides : as in `kernel_estimate`
         """
-        check_is_fitted(self)
-        drawn = self.drawn_
-        left, right = drawn.rules_of((self._side(sides[0], False), self._side(sides[1], False)))
+        pair, drawn = self._moments(sides), self.drawn_
         if not isinstance(drawn.kernel, Kernel):
             raise fail(drawn.kind, "distances need a symmetric kernel", type(drawn.kernel).__name__)
-        pair = PairMoments(left.moments(), right.moments())
         return DistanceMap(pair, drawn.kernel, drawn.n_features, pair.scale)
 
     def feature_distances(
@@ -157,9 +154,13 @@ class FourierEncoder(Encoder):
         True
         """
         X, Y, sides = self._operands(X, Y, sides)
-        left = X if isinstance(X, Codes) else self.drawn_.left(X, sides[0])
-        right = Y if isinstance(Y, Codes) else self.drawn_.right(Y, sides[1])
+        left, right = two_sides(self.drawn_, X, Y, sides)
         lengths = [np.sum(np.asarray(side, dtype=np.float64) ** 2, axis=1) for side in (left, right)]
         return np.maximum(lengths[0][:, None] + lengths[1] - 2.0 * self.drawn_.product(left, right), 0.0).astype(
             np.float32
         )
+
+    def _moments(self, sides: tuple[Any, Any]) -> PairMoments:
+        check_is_fitted(self)
+        rules = self.drawn_.rules_of((self._side(sides[0], False), self._side(sides[1], False)))
+        return PairMoments(*(rule.moments() for rule in rules))
