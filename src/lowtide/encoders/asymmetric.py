@@ -17,6 +17,7 @@ from lowtide.encoders.blocks import (
     allocate,
     block_layout,
     choose_form,
+    directed_kernel,
     fit_block_masses,
     kept_masses,
     pair_of_fitted_masses,
@@ -27,7 +28,7 @@ from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair, is_unbias
 from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
 from lowtide.encoders.rows import dense_rows, phase_noise, some_rows, warn_when_phases_lose_their_fraction
 from lowtide.encoders.sides import FourierEncoder
-from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian
+from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel
 from lowtide.maps import CosSin, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
 from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
@@ -385,9 +386,7 @@ class AsymmetricFeatures(FourierEncoder):
         for_masses, for_projection, for_dither, for_quantizer = (
             np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)
         )
-        given = ShiftGaussian(shift=0.5, bandwidth=1.0) if self.kernel is None else self.kernel
-        # A copy: a later set_params must not reach what was fitted.
-        kernel = copy(KERNELS.resolve(given)).resolve(rows, for_masses)
+        kernel = directed_kernel(self.kernel).resolve(rows, for_masses)
         n_frequencies = -(-n_components // 2)
         if form == "auto" and self.masses == "fitted":
             form = "blocks"

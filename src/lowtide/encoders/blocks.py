@@ -6,6 +6,7 @@ The errors are those of a kernel that is a sum of several blocks; `estimation` h
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from lowtide._checks import check_option, fail
 from lowtide.codes import pack_levels, row_bytes, stored_bits, unpack_levels
 from lowtide.encoders.rows import dense_rows, encode_rows, feature_rows, projected_rows
-from lowtide.kernels import MeasureBlock, MeasureKernel, fit_masses
+from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian, fit_masses
 from lowtide.projections import Blocks, DenseProjection, DrawnProjection, Iid, Projection
 from lowtide.quantizers import DrawnQuantizer
 from lowtide.theory import PairMoments, block_variance, measure_blocks
@@ -39,6 +40,11 @@ _SHIFTS = (0.0, -0.25)
 _MASS_ROWS = 200
 # A fitted mass is at least this share of the exact one, so that no column is empty.
 _LEAST_SHARE = 1e-3
+
+
+def directed_kernel(given: str | MeasureKernel | None) -> MeasureKernel:
+    """Return the kernel that is named or given, a shifted Gaussian for None; a copy, which no set_params reaches."""
+    return copy(KERNELS.resolve(ShiftGaussian(shift=0.5, bandwidth=1.0) if given is None else given))
 
 
 def allocate(blocks: tuple[MeasureBlock, ...], n_frequencies: int, rule: str) -> tuple[int, ...]:

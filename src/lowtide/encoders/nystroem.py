@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -14,7 +13,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_interval, fail
-from lowtide.kernels import KERNELS, MeasureKernel, ShiftGaussian
+from lowtide.encoders.blocks import directed_kernel
+from lowtide.kernels import MeasureKernel
 
 Floats = NDArray[np.float64]
 Gram = Callable[[Any, Any], Floats]
@@ -160,9 +160,7 @@ class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Return the function that gives the kernel matrix."""
         if callable(self.kernel):
             return self.kernel
-        given = ShiftGaussian(shift=0.5, bandwidth=1.0) if self.kernel is None else self.kernel
-        # A copy: a later set_params must not reach what was fitted.
-        return copy(KERNELS.resolve(given)).gram
+        return directed_kernel(self.kernel).gram
 
     def _values(self, X: Any, Y: Any) -> Floats:
         K = np.asarray(self._gram(X, Y), dtype=np.float64)
