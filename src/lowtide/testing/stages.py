@@ -80,6 +80,12 @@ def _check_drawn(projection: Projection, drawn: DrawnProjection, n_features: int
     claim(drawn.row_cost >= n_frequencies, projection, "row_cost must count an operation a frequency at least")
     claim(sum(blocks.sizes) == n_frequencies, projection, "block sizes must sum to n_frequencies")
     claim(max(blocks.sizes) <= blocks.dimension, projection, "a block must not be larger than its dimension")
+    values = np.random.default_rng(SEED).standard_normal((3, n_frequencies)).astype(np.float32)
+    back, expected = drawn.pull_back(values), values.astype(np.float64) @ W.T.astype(np.float64)
+    # float32 sums: some roundings of 2^-24 a term.
+    slack = 1e-5 * (np.abs(values) @ np.abs(W).T).max()
+    near = back.shape == expected.shape and np.abs(back - expected).max() <= slack
+    claim(back.dtype == np.float32 and near, projection, "pull_back(values) must be values @ weights().T in float32")
     claim(blocks.lengths in ("free", "fixed", "iid"), projection, "blocks.lengths must be 'free', 'fixed' or 'iid'")
 
 
