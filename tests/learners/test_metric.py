@@ -21,7 +21,7 @@ def fitted(d=6, n=40, k=3, n_components=50, kernel="rbf", projection="hadamard")
 
 
 def slow_gradients(features, X, coef):
-    """Gradients (n, k, d) of f_c(x) = sum_j w_jc phi_j(x), in float64 and by the derivatives of the cosines themselves."""
+    """Gradients (n, k, d) of f_c(x) = sum_j w_jc phi_j(x), in float64, a cosine at a time."""
     W, xi = features.random_weights_.astype(np.float64), features.random_offset_.astype(np.float64)
     amplitude = np.sqrt(2 / len(coef))
     found = np.zeros((len(X), coef.shape[1], X.shape[1]))
