@@ -11,7 +11,8 @@
 namespace lowtide {
 
 using Input = StridedMatrix<const float>;
-using Layout = std::optional<nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>>;
+using Blocks = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Layout = std::optional<Blocks>;
 using Floats = Vector<const float>;
 using Bytes = Vector<const std::uint8_t>;
 

@@ -87,6 +87,15 @@ def project(inputs):
     return out
 
 
+def pull_back(inputs):
+    """Values of a shape's frequencies back to its columns; they are made of the scale and the rows' own."""
+    X, layout, scale, offset = inputs
+    values = np.outer(np.arange(1, len(X) + 1), offset).astype(F)
+    out = np.full(X.shape, np.nan, F)
+    _core.pull_back(values, layout, scale, out)
+    return out
+
+
 def threshold(inputs, norms, borders, bits):
     X, layout, scale, _ = inputs
     out = np.full((len(X), row_bytes(len(scale), bits)), 0xAA, np.uint8)
@@ -175,6 +184,8 @@ def all_outputs():
     for s, shape in enumerate(SHAPES):
         inputs, p = draw(shape, seed=s), shape[-1]
         found[f"project/{s}"] = project(inputs)
+        if shape[2] >= 64:
+            found[f"pull_back/{s}"] = pull_back(inputs)
         found[f"turns/{s}"] = turns(inputs)
         found[f"norms/{s}"] = norms(inputs[0])
         for quantizer_bits in range(1, 9):

@@ -190,3 +190,22 @@ def test_restore_compares_sizes_before_it_makes_anything_of_them(name):
     # More blocks than any memory holds: an error at once, or nobody would live to see it.
     with pytest.raises(ParameterError, match="must be"):
         layout.restore(kernel, 5, 10**15, arrays)
+
+
+@pytest.mark.parametrize(("layout", "kernel"), [(Iid(), Laplace()), (Orthogonal(), Gaussian()), (Haar(), Bessel())])
+@pytest.mark.parametrize("n_rows", [0, 1, 7])
+def test_pull_back_is_the_product_with_the_transposed_weights(layout, kernel, n_rows):
+    drawn = layout.draw(kernel, 5, 33, np.random.default_rng(9))
+    values = np.random.default_rng(10).standard_normal((n_rows, 33)).astype(np.float32)
+    W = drawn.weights().astype(np.float64)
+    # Sums of 33 products in float32, and two roundings of 2 pi W: at most 36 of 2^-24 of the sum of sizes.
+    slack = 36 * 2**-24 * np.abs(values) @ np.abs(W).T
+    back = drawn.pull_back(values)
+    assert back.dtype == np.float32
+    assert np.all(np.abs(back - values @ W.T) <= slack)
+
+
+def test_pull_back_refuses_values_of_another_width():
+    drawn = Iid().draw(Gaussian(), 5, 33, np.random.default_rng(0))
+    with pytest.raises(ParameterError, match=r"values must be float32 of shape \(n, 33\)"):
+        drawn.pull_back(np.zeros((2, 32), np.float32))

@@ -139,3 +139,23 @@ def test_row_cost_counts_additions_signs_rotations_and_lengths(n_features, n_fre
 def test_lengths_have_sixteen_significant_bits():
     mantissa, _ = np.frexp(draw(10, 500).scale.astype(np.float64))
     np.testing.assert_array_equal(mantissa * 2**16, np.rint(mantissa * 2**16))
+
+
+@pytest.mark.parametrize(("n_features", "n_frequencies"), [(1, 1), (3, 70), (64, 64), (100, 300), (784, 1500)])
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+def test_pull_back_is_the_product_with_the_transposed_weights(n_rows, n_features, n_frequencies):
+    drawn = draw(n_features, n_frequencies)
+    values = np.random.default_rng(8).standard_normal((n_rows, n_frequencies)).astype(np.float32)
+    W = drawn.weights().astype(np.float64)
+    # W and the result are each off by a few roundings of 2^-24, and the scale by two, of the length of a row of W.
+    slack = 16 * 2**-24 * np.linalg.norm(W, axis=1).max() * np.linalg.norm(values, axis=1).max(initial=0.0)
+    back = drawn.pull_back(values)
+    assert back.dtype == np.float32
+    assert back.shape == (n_rows, n_features)
+    assert np.all(np.abs(back - values @ W.T) <= slack)
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 69), np.float32), np.zeros((2, 70)), np.zeros(70, np.float32)])
+def test_pull_back_refuses_values_of_another_form(values):
+    with pytest.raises(ValueError, match=r"values must be float32 of shape \(n, 70\)"):
+        draw(3, 70).pull_back(values)

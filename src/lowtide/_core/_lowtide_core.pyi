@@ -119,6 +119,15 @@ def project(
     out: NDArray[np.float32],
 ) -> None: ...
 
+# The transposed projection: values (n, p) times scale (p,) and blocks (n_blocks, 3, D) to rows (n, d), d <= D.
+
+def pull_back(
+    values: NDArray[np.float32],
+    blocks: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
+
 # Trits of a sparse ternary projection: X uint8, int16 (int32 thresholds) or float32 (float32 thresholds).
 
 def ternary_encode(

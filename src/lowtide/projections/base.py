@@ -111,6 +111,12 @@ class DrawnProjection(Protocol):
     def weights(self) -> NDArray[np.float32]:
         """Return W, angular frequencies in columns, (n_features, n_frequencies), built on request."""
 
+    def pull_back(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return values W', float32 (n, n_frequencies) to (n, n_features): the gradients of sums of phases.
+
+        For f(x) = sum_j h_j(omega_j . x) the row of values h_j'(omega_j . x) becomes grad f(x).
+        """
+
 
 def block_sizes(dimension: int, n_frequencies: int) -> tuple[int, ...]:
     """Return how many frequencies each block gives: whole blocks, and the last perhaps used in part.
@@ -129,6 +135,13 @@ def kept_array(owner: str, arrays: dict[str, NDArray[Any]], name: str, shape: tu
     if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
         raise fail(owner, f"{name} must be finite float32 of shape {shape}", f"{array.dtype} {array.shape}")
     return np.array(array, order="C")
+
+
+def check_values(owner: str, values: NDArray[Any], n_frequencies: int) -> None:
+    """Refuse what is no float32 matrix with a column a frequency."""
+    if values.dtype != np.float32 or values.ndim != 2 or values.shape[1] != n_frequencies:
+        need = f"values must be float32 of shape (n, {n_frequencies})"
+        raise fail(owner, need, f"{values.dtype} {values.shape}")
 
 
 _LAWS = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import Frequencies
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import Blocks, Projection, block_sizes, check_values, kept_array
 
 _PANEL = 16
 
@@ -96,6 +96,11 @@ class DenseProjection:
     def weights(self) -> NDArray[np.float32]:
         """Return the angular frequencies."""
         return self.matrix * np.float32(2 * math.pi)
+
+    def pull_back(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return values W', a plain product."""
+        check_values("DenseProjection", values, self.n_frequencies)
+        return np.asarray(values @ self.matrix.T) * np.float32(2 * math.pi)
 
 
 @dataclass(eq=False, repr=False)

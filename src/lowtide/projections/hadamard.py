@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.kernels import Frequencies
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import Blocks, Projection, block_sizes, check_values, kept_array
 
 # Blocks of 32 are biased by up to 0.001 and have up to 1.17 times the variance of independent frequencies far away;
 # blocks of 64 by 0.00015, and 1.01 times.
@@ -131,6 +131,13 @@ class HadamardProjection:
         out = np.empty((self.n_features, self.n_frequencies), dtype=np.float32)
         _core.project(identity, self.layout, self.scale, out)
         return out * np.float32(2 * math.pi)
+
+    def pull_back(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return values W' by the transposed transform, with as many additions as the projection of as many rows."""
+        check_values("HadamardProjection", values, self.n_frequencies)
+        out = np.empty((len(values), self.n_features), dtype=np.float32)
+        _core.pull_back(values, self.layout, self.scale * np.float32(2 * math.pi), out)
+        return out
 
 
 def _blocks(n_features: int, n_frequencies: int) -> Blocks:
