@@ -1,5 +1,3 @@
-#include <nanobind/stl/optional.h>
-
 #include "lowtide/parallel.hpp"
 #include "lowtide/result_pages.hpp"
 #include "row_arguments.hpp"
