@@ -13,7 +13,6 @@ import lowtide as lt
 from lowtide.device import export_c
 from lowtide.maps import Cosine
 
-
 SCALED_AND_KEPT = [
     ((40, 200), {"metric": np.linspace(0.0, 1.7, 40)}),
     ((64, 130), {"metric": np.linspace(0.1, 3.0, 64), "bits": 2}),
