@@ -26,7 +26,7 @@ from lowtide.learners.metric import best_frequencies, learn_metric
 from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import Factor, suitable_threads
 from lowtide.learners.smooth import Objective, minimize
-from lowtide.learners.strength import Walk, is_better, is_usual_weight, paired_gain
+from lowtide.learners.strength import Walk, choose_strength, is_better, is_usual_weight, paired_gain
 
 __all__ = [
     "MOST_COMPONENTS",
@@ -57,8 +57,8 @@ _WORTH = 0.01
 _DRAWN = 4
 # Sixteen times either way, in factors of 2 of which a step has two: columns that are all noise have no best gamma.
 _FARTHEST_GAMMA = 8
-# Below so many judges no metric is told from noise. Up to so many columns a matrix is tried: features are no slower.
-_FEWEST_JUDGES, _FEW_COLUMNS = 100, 64
+# Below so many rows no metric is told from noise. Up to so many columns a matrix is tried: features are no slower.
+_FEWEST_ROWS, _FEW_COLUMNS = 200, 64
 # Of the features that a metric is learned with: any will do.
 _SEED = 0
 # Of minimizers that judge a loss: steps of C, how far it may be from that of the squared loss, and when they end.
@@ -85,10 +85,14 @@ class Candidate:
         """Whether something of it is left to the data, or has to be learned."""
         return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
 
+    @property
+    def kind(self) -> str | None:
+        """What the metric is."""
+        return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
+
     def settings(self) -> dict[str, Value]:
         """Return settled settings by the names of a learner's parameters."""
-        kind = None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
-        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": kind, "prune": self.drawn}
+        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
         return {name: value for name, value in own.items() if name != "gamma" or value is not None}
 
 
@@ -106,7 +110,7 @@ class Chooser:
     problem : callable
         Takes fitted features and a `Problem` of rows as they came; returns it on the sides to learn on and to predict.
     judge : callable
-        Takes left-out scores, the rows and their keys; returns losses (n, q), see `Walk`.
+        Takes left-out scores, the rows, and their keys where scores may be mixed; returns losses (n, q), see `Walk`.
     first : float
         The penalty alpha to start from.
     """
@@ -117,11 +121,15 @@ class Chooser:
         n_rows: int,
         encoder: Callable[[Candidate], Any],
         problem: Callable[[Any, Problem], Problem],
-        judge: Callable[[Array, Problem, Array], Array],
+        judge: Callable[[Array, Problem, Array | None], Array],
         first: float,
     ) -> None:
         self.sample, self._encoder, self._problem, self._judge = rows, encoder, problem, judge
-        self.judges = rows.first(_MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES)
+        n = len(rows.keys)
+        n_judges = _MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES
+        # What is fitted to labels is judged on rows of its own.
+        n_judges = min(n_judges, n // 2) if n >= _FEWEST_ROWS else min(n_judges, n)
+        self.judges, self._teachers = rows.first(n_judges), rows.rest(n_judges)
         self.trials: list[Trial] = []
         size = rows.rows.total_weight / max(1.0, float(rows.counts.sum()))
         # Weights near 1 may count rows; the scale of others is that of the penalty too.
@@ -136,61 +144,70 @@ class Chooser:
         free = asked.n_components == "auto"
         found = replace(asked, metric=None, drawn=None, n_components=most if free else asked.n_components)
         if asked.gamma == "auto":
-            found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale))
+            found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
         if asked.metric is not None:
             found = self._with_metric(found, asked)
         if free:
             found = self._with_components(found, most)
-        if asked.drawn is not None:
-            found = self._with_kept(found, asked.drawn)
-        return found
+        return found if asked.drawn is None else self._with_kept(found, asked.drawn)
+
+    def strength(self, found: Candidate) -> float | None:
+        """Return the penalty alpha of features that were fitted to labels, by rows that did not teach them.
+
+        None where they were not: then all rows may choose.
+        """
+        if found.metric is None and found.kept is None:
+            return None
+        judged = self._judged(found, self.judges)
+        walk = choose_strength(judged.left_out, judged.judged_mixed, _share(self.judges.rows), self.alpha)
+        self.trials += trials_of("alpha", walk)
+        return walk.chosen
 
     def _judged(self, candidate: Candidate, judges: CalibrationRows) -> _Judged:
         problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
         return _Judged(problem, judges.keys, self._judge)
 
-    def _with_gamma(self, start: Candidate, judges: CalibrationRows | None = None) -> Candidate:
+    def _with_gamma(self, start: Candidate, farthest: int) -> Candidate:
         """Return the candidate with the gamma of clearly least loss."""
-        rows = judges or self.judges
 
         def losses(gamma: float) -> Array:
-            return self._judged(replace(start, gamma=gamma), rows).losses(self.alpha)
+            return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
 
-        walk = Walk(losses, _share(rows.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, _FARTHEST_GAMMA)
-        self.trials += trials_of("gamma" if start.metric is None else "gamma with a metric", walk)
+        walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
+        self.trials += trials_of("gamma", walk)
         return replace(start, gamma=walk.chosen)
-
-    def _halves(self) -> tuple[CalibrationRows, CalibrationRows]:
-        """Return rows that judge and rows that teach: what is fitted to labels is judged on rows of its own."""
-        n = len(self.judges.keys) if len(self.sample.keys) >= 2 * len(self.judges.keys) else len(self.sample.keys) // 2
-        return self.sample.first(n), self.sample.rest(n)
 
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
         """Return the candidate with a metric, if one is asked for or clearly better on rows that did not teach it."""
-        judges, teachers = self._halves()
         n_columns = self.sample.rows.train.shape[1]
         kinds = [asked.metric] if asked.metric != "auto" else ["diagonal", "full"][: 1 + (n_columns <= _FEW_COLUMNS)]
         best, losses = found, None
         if asked.metric == "auto":
-            if n_columns < 2 or len(judges.keys) < _FEWEST_JUDGES:
+            if n_columns < 2 or len(self.sample.keys) < _FEWEST_ROWS:
                 return found
-            losses = self._judged(found, judges).losses(self.alpha)
-            self._try("metric", None, losses, None, judges)
+            losses = self._judged(found, self.judges).losses(self.alpha)
+            self._try("metric", None, losses, None)
         chosen: str | None = None
         for kind in kinds:
-            learned = replace(found, metric=self._metric(found, teachers, kind))
-            if asked.gamma == "auto":
-                learned = self._with_gamma(learned, judges)
-            tried = self._judged(learned, judges).losses(self.alpha)
-            self._try("metric", kind, tried, losses, judges)
-            if losses is None or is_better(losses, tried, _share(judges.rows), _CERTAINTY):
-                best, losses, chosen = learned, tried, kind
+            start = replace(found, metric=self._metric(found, self._teachers, kind))
+            gammas = [found.gamma * factor for factor in (1.0, 2.0, 0.5)] if asked.gamma == "auto" else [found.gamma]
+            for learned in (replace(start, gamma=gamma) for gamma in gammas):
+                tried = self._judged(learned, self.judges).losses(self.alpha)
+                name = kind if learned.gamma is None else f"{kind}, gamma {learned.gamma:.3g}"
+                self._try("metric", name, tried, losses)
+                if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
+                    best, losses, chosen = learned, tried, name
         self._mark("metric", chosen)
-        # All rows teach the one that is taken.
-        return best if chosen is None else replace(best, metric=self._metric(found, self.sample, chosen))
+        return best
+
+    def taught(self, found: Candidate) -> Candidate:
+        """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""
+        if len(self._teachers.keys) >= _TAUGHT // 2 or found.metric is None:
+            return found
+        return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
 
     def _metric(self, found: Candidate, teachers: CalibrationRows, kind: str) -> Array:
-        rows = teachers.first(_TAUGHT).rows
+        rows = (teachers if len(teachers.keys) else self.sample).first(_TAUGHT).rows
         features = self._encoder(found)
         return learn_metric(
             dense_rows(rows.train.rows),
@@ -225,26 +242,26 @@ class Chooser:
 
         Which are best is learned from rows that do not judge it.
         """
-        judges, teachers = self._halves()
+        if drawn == "auto" and len(self.sample.keys) < _FEWEST_ROWS:
+            return found
         times = _DRAWN if drawn == "auto" else int(drawn)
-        losses = self._judged(found, judges).losses(self.alpha)
-        self._try("prune", None, losses, None, judges)
-        tried = self._judged(self._kept(found, teachers, times), judges).losses(self.alpha)
-        self._try("prune", times, tried, losses, judges)
-        is_taken = drawn != "auto" or is_better(losses, tried, _share(judges.rows), _CERTAINTY)
+        losses = self._judged(found, self.judges).losses(self.alpha)
+        self._try("prune", None, losses, None)
+        kept = self._kept(found, times)
+        tried = self._judged(kept, self.judges).losses(self.alpha)
+        self._try("prune", times, tried, losses)
+        is_taken = drawn != "auto" or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY)
         self._mark("prune", times if is_taken else None)
-        return self._kept(found, self.sample, times) if is_taken else found
+        return kept if is_taken else found
 
-    def _kept(self, found: Candidate, teachers: CalibrationRows, times: int) -> Candidate:
-        rows = teachers.first(_TAUGHT)
+    def _kept(self, found: Candidate, times: int) -> Candidate:
+        rows = (self._teachers if len(self._teachers.keys) else self.sample).first(_TAUGHT)
         many = replace(found, n_components=times * found.n_components)
         coef = self._judged(many, rows).system.solve(self.alpha).coef
         return replace(found, drawn=times, kept=best_frequencies(coef, (found.n_components + 1) // 2))
 
-    def _try(
-        self, setting: str, value: Value, losses: Array, before: Array | None, judges: CalibrationRows | None = None
-    ) -> None:
-        share = _share((judges or self.judges).rows)
+    def _try(self, setting: str, value: Value, losses: Array, before: Array | None) -> None:
+        share = _share(self.judges.rows)
         error = 0.0 if before is None else paired_gain(before[:, 0], losses[:, 0], share)[1]
         self.trials.append(Trial(setting, value, _mean(losses, share), error))
 
@@ -261,7 +278,7 @@ class _Judged:
 
     rows: Problem
     keys: Array
-    judge: Callable[[Array, Problem, Array], Array]
+    judge: Callable[[Array, Problem, Array | None], Array]
 
     @cached_property
     def system(self) -> DualSystem:
@@ -272,6 +289,11 @@ class _Judged:
 
     def losses(self, alpha: float) -> Array:
         scores = self.left_out(alpha)
+        with suitable_threads(1):
+            return self.judge(scores, self.rows, None)
+
+    def judged_mixed(self, scores: Array) -> Array:
+        """Return losses of scores that may be mixed."""
         with suitable_threads(1):
             return self.judge(scores, self.rows, self.keys)
 

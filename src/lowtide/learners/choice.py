@@ -146,6 +146,10 @@ class Choice:
             self, settings={**self.settings, **settings}, trials=more, judged_by=max(self.judged_by, judged_by)
         )
 
+    def without(self, name: str) -> Choice:
+        """Return the choice without a setting."""
+        return replace(self, settings={each: value for each, value in self.settings.items() if each != name})
+
     def __str__(self) -> str:
         """Return the table as text."""
         chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.settings.items())

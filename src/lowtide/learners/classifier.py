@@ -320,8 +320,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _class_fit(self) -> ClassFit:
         """Return how classes are to be fitted, with what has been chosen so far."""
-        names = ("loss", "C", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
-        return ClassFit(**{name: getattr(self, name) for name in names}, choice=self.choice_)
+        names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
+        choice, C = self.choice_, self.C
+        if "alpha" in choice.settings:  # by rows that did not teach the features
+            choice = choice.without("alpha")
+            C = 0.5 / self.choice_.settings["alpha"]
+        return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:
         self.C_, self.n_iter_, self.solver_, self.choice_ = fit.strength, fit.n_iter, fit.form, fit.choice
@@ -402,8 +406,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
         return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
 
-    def _judged(self, scores: Array, rows: Problem, keys: Array) -> Array:
-        return class_losses(scores, rows.labels, rows.weights)
+    @property
+    def _strength(self) -> float | Literal["auto"]:
+        return self.C
+
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
+        return class_losses(scores, rows.labels, rows.weights, keys if self.multi_class in ("auto", "joint") else None)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""

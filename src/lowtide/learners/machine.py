@@ -170,9 +170,14 @@ class KernelMachine(CallbackSupport, Learner):
     def _readable(self, problem: Problem) -> Problem:
         """Return rows with labels that are read as targets."""
 
+    @property
     @abstractmethod
-    def _judged(self, scores: Array, rows: Problem, keys: Array) -> Array:
-        """Return the losses of left-out scores, (n, q)."""
+    def _strength(self) -> float | Literal["auto"]:
+        """How strongly to regularize, as it was given."""
+
+    @abstractmethod
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
+        """Return the losses of left-out scores, (n, q); of scores that may be mixed where there are keys."""
 
     def _start_problem(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[SummedProblem, Sides]:
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
@@ -260,8 +265,10 @@ class KernelMachine(CallbackSupport, Learner):
         judging = (self._features_of, self._on_sides, self._judged, self._first_alpha)
         chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging)
         found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
-        self.choice_ = Choice(found.settings(), tuple(chooser.trials), len(chooser.judges.keys))
-        return self._features_of(found)
+        alpha = chooser.strength(found) if self._strength == "auto" else None
+        settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
+        self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
+        return self._features_of(chooser.taught(found))
 
     def _features_of(self, found: Candidate) -> RandomFeatures:
         """Return the features of settled settings, in the fastest layout that their kernel allows."""

@@ -249,7 +249,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     def _ridge(self, problem: SummedProblem, sample: Callable[[], CalibrationRows]) -> RidgeSolution:
         """Return the solution with the alpha that was given or is chosen, and keep that."""
         fit = RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, self._first_alpha, _squared)
-        solution, alpha, walk = fit(problem, self.alpha, sample)
+        # One that was chosen by rows which did not teach the features is taken.
+        given: Any = self.choice_.settings.get("alpha", self.alpha)
+        solution, alpha, walk = fit(problem, given, sample)
         self.alpha_ = float(alpha)
         trials = [] if walk is None else trials_of("alpha", walk)
         n_judges = 0 if walk is None else len(walk.weights)
@@ -259,7 +261,11 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     def _readable(self, problem: Problem) -> Problem:
         return problem.relabel(as_columns)
 
-    def _judged(self, scores: Array, rows: Problem, keys: Array) -> Array:
+    @property
+    def _strength(self) -> float | Literal["auto"]:
+        return self.alpha
+
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
         return _squared(scores, rows)
 
     def _keep_ridge(self, solution: RidgeSolution, sides: Sides, flat: bool) -> None:
