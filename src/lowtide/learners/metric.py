@@ -20,15 +20,15 @@ __all__ = ["average_outer_product", "best_frequencies", "learn_metric"]
 Array = NDArray[Any]
 MetricKind = Literal["diagonal", "full"]
 
-# The least share of the steepest direction that is kept of another in a round, before the root.
+# The least share of the steepest direction that is kept of another in a round.
 _FLOOR = 1e-4
 # Steps up to a scale, or to the largest entry of a matrix, that they are rounded to: the order of a sum over rows must
 # not move a frequency, and no kernel feels a ten-thousandth of a scale.
 _STEPS = 1 << 14
 # Rows whose slopes are worked on together: they stay in the second-level cache.
 _ROWS_AT_ONCE = 256
-# Above so many targets random sums of them stand for all. One a target is as cheap up to here.
-_MOST_TARGETS = 16
+# Above so many targets random sums of them stand for all; fewer sums than this are less certain than the fit itself.
+_MOST_TARGETS = 32
 
 
 def learn_metric(
@@ -43,14 +43,15 @@ def learn_metric(
     seed: int = 0,
     projection: str | Projection = "hadamard",
     rounds: int = 2,
-    n_components: int = 1024,
+    power: float = 1.0,
+    n_components: int = 768,
 ) -> NDArray[np.float64]:
     """Return a scaling of the columns, or a matrix, under which a kernel machine needs less: it stretches steep ones.
 
     A round fits random features of the rows to the targets by least squares, f_c(x) = sum_j w_jc phi_j(x) + b_c, and
     takes the average outer product of its gradients, M = sum_i s_i sum_c grad f_c(x_i) grad f_c(x_i)' / sum_i s_i.
-    With q = (diag M)^(1/2), the scales are multiplied by (q / max q + 10^-4)^(1/2); the matrix, by the same function of
-    the eigenvalues of M^(1/2). The next round starts from rows so scaled.
+    With q = (diag M)^(1/2), the scales are multiplied by (q / max q + 10^-4)^power; the matrix, by the same function of
+    M^(1/2). The next round starts from rows so scaled.
 
     Parameters
     ----------
@@ -70,8 +71,10 @@ def learn_metric(
     seed : int, default=0
     projection : str or Projection, default="hadamard"
     rounds : int, default=2
-    n_components : int, default=1024
-        Features of the fits.
+    power : float, default=1.0
+        How far a round goes, above 0: 1 makes the scales of columns what the slopes along them are, 1/2 goes halfway.
+    n_components : int, default=768
+        Features of the fits, an even number.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def learn_metric(
     Notes
     -----
     A round costs n m^2 multiplications for the fit, m features, and O(n k m log d) additions for the gradients, by the
-    transposed transform of the Hadamard layout; "full" n k d^2 more. Above 16 targets their sums with random signs
+    transposed transform of the Hadamard layout; "full" n k d^2 more. Above 32 targets their sums with random signs
     stand for them: the mean of their outer products is M.
 
     All sums are float64 and scales are rounded to 14 bits, a matrix to 14 bits of its largest entry, so the order of
@@ -103,6 +106,7 @@ def learn_metric(
     owner = "learn_metric"
     check_option(owner, "kind", kind, ("diagonal", "full"))
     check_positive(owner, "alpha", alpha)
+    check_positive(owner, "power", power)
     check_integer(owner, "rounds", rounds, 0)
     if check_integer(owner, "n_components", n_components, 2) % 2:
         raise fail(owner, "n_components must be even: pairs of a cosine and a sine", n_components)
@@ -128,11 +132,11 @@ def learn_metric(
         coef = NormalEquations.of_rows(dense_design(Z), T, s).solve(alpha).coef
         outer = average_outer_product(features.drawn_.projection, Z, coef, s, diagonal=kind == "diagonal")
         if kind == "diagonal":
-            scales = scales * _roots(np.where(varies, outer, 0.0))
+            scales = scales * _factors(np.where(varies, outer, 0.0), power)
             scales = _rounded(scales * np.sqrt(spread.sum() / (scales**2 @ spread)))
         else:
             values, vectors = np.linalg.eigh(outer)
-            matrix = matrix @ ((vectors * _roots(np.maximum(values, 0.0))) @ vectors.T)
+            matrix = matrix @ ((vectors * _factors(np.maximum(values, 0.0), power)) @ vectors.T)
             matrix = _rounded(matrix * np.sqrt(spread.sum() / _spread(X @ matrix, s).sum()))
     return scales if kind == "diagonal" else matrix
 
@@ -240,11 +244,11 @@ def _spread(columns: Array, weight: Array) -> NDArray[np.float64]:
     return np.where(spread > (np.finfo(np.float32).eps * np.abs(mean)) ** 2, spread, 0.0)
 
 
-def _roots(outer: Array) -> NDArray[np.float64]:
-    """Return (q / max q + floor)^(1/2), q the square roots; ones where all are 0."""
+def _factors(outer: Array, power: float) -> NDArray[np.float64]:
+    """Return (q / max q + floor)^power, q the square roots; ones where all are 0."""
     slopes = np.sqrt(outer)
     largest = float(slopes.max())
-    return np.sqrt(slopes / largest + _FLOOR) if largest > 0.0 else np.ones_like(slopes)
+    return np.asarray((slopes / largest + _FLOOR) ** power) if largest > 0.0 else np.ones_like(slopes)
 
 
 def _rounded(metric: Array) -> NDArray[np.float64]:
