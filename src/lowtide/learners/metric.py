@@ -22,14 +22,15 @@ MetricKind = Literal["diagonal", "full"]
 
 # The least share of the steepest direction that is kept of another in a round.
 _FLOOR = 1e-4
-# How far a round goes. Whole steps gain more for scales on nearly every task tried; of a matrix they lose on some.
+# How far a round goes. Whole steps of scales gain more where bits are few and are even where they are many; of a matrix
+# they lose on some tasks.
 _POWERS = {"diagonal": 1.0, "full": 0.5}
 # Steps up to a scale, or to the largest entry of a matrix, that they are rounded to: the order of a sum over rows must
 # not move a frequency, and no kernel feels a ten-thousandth of a scale.
 _STEPS = 1 << 14
 # Rows whose slopes are worked on together: they stay in the second-level cache.
 _ROWS_AT_ONCE = 256
-# Above so many targets random sums of them stand for all; fewer sums than this are less certain than the fit itself.
+# Above so many targets random sums of them stand for all. Half as many sums move scales more than other frequencies do.
 _MOST_TARGETS = 32
 
 
