@@ -20,7 +20,7 @@ from benchmarks.peers.memory import (
     store_peak_mb,
     wide_peak_mb,
 )
-from benchmarks.value.__main__ import short
+from benchmarks.value.study import short
 
 __all__ = ["NOTES", "Note"]
 

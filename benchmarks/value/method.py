@@ -92,7 +92,7 @@ class Method:
 
 
 def split_of(X: Array, y: Array, n_train: int, n_test: int, seed: int, standardize: bool = True) -> Split:
-    """Return a random split; columns are standardized by the training rows, unless they share a unit."""
+    """Return a random split; columns are standardized by the training rows if wanted."""
     order = np.random.default_rng(seed).permutation(len(X))
     train, test = order[:n_train], order[n_train : n_train + n_test]
     rows, others = X[train].astype(np.float64), X[test].astype(np.float64)
