@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 __all__ = ["Uniform", "fit_product", "fit_rotation", "fit_uniform"]
 
@@ -49,10 +50,13 @@ def fit_product(Z: Array, n_words: int, seed: int) -> tuple[Callable[[Array], Ar
     quantizer.cp.niter, quantizer.cp.seed = _WORD_ROUNDS, seed
     # It asks for 39 rows a word, more than there are; it works with fewer.
     quantizer.cp.min_points_per_centroid = 1
-    quantizer.train(np.ascontiguousarray(Z, dtype=np.float32))
+    # Its threads wait for each other by turning in a loop: with words this small, and others at work, for minutes.
+    with threadpool_limits(1, user_api="openmp"):
+        quantizer.train(np.ascontiguousarray(Z, dtype=np.float32))
 
     def decoded(rows: Array) -> Array:
-        return quantizer.decode(quantizer.compute_codes(np.ascontiguousarray(rows, dtype=np.float32)))
+        with threadpool_limits(1, user_api="openmp"):
+            return quantizer.decode(quantizer.compute_codes(np.ascontiguousarray(rows, dtype=np.float32)))
 
     return decoded, 4 * 256 * Z.shape[1]
 

@@ -42,7 +42,7 @@ class Study:
 _DATASETS = ("letter", "isolet", "spambase", "ijcnn1", "mnist", "fashion_mnist", "covtype", "embeddings_debian")
 FULL = Study(_DATASETS, 3000, 2000, 3, (8, 16, 32, 64, 128, 512))
 SHORT = Study(("letter", "isolet"), 3000, 2000, 1, (16, 32))
-SMOKE = Study(("digits",), 400, 300, 1, (16,))
+SMOKE = Study(("digits",), 300, 200, 1, (16,))
 
 
 def _load(name: str) -> Dataset:

@@ -1,11 +1,11 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from benchmarks.datasets import FOLDER_VARIABLE
-from benchmarks.value import others, ours
+from benchmarks.value import others, ours, study
 from benchmarks.value.__main__ import main
 from benchmarks.value.comparison import Cell, Score, measure, summarize, table, table_of_methods
 from benchmarks.value.method import Answer, Method, Split, split_of
@@ -171,21 +171,31 @@ def test_measure_leaves_out_what_has_no_such_form_and_refuses_what_is_larger(spl
 
 
 def test_command_prints_both_tables_and_exits_with_the_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 9))
-    np.savez(tmp_path / "tiny.npz", X=X, y=(X[:, 0] * X[:, 1] > 0).astype(int))
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     out = tmp_path / "value.md"
-    arguments: list[Any] = ["--datasets", "tiny", "--rows", "200", "--splits", "1", "--bytes", "8", "--out", out]
-    code = main([str(argument) for argument in arguments])
+    code = main(["--smoke", "--out", str(out)])
     text = capsys.readouterr().out
     assert text == out.read_text()
-    assert text.count("| tiny | 8 |") == 2
+    assert text.count("| digits | 16 |") == 2
     assert "| lowtide | random, 1 bit |" in text
+    assert "lowtide's machine" not in text
     counts = [line for line in text.splitlines() if line.startswith("lowtide is at or above")]
+    assert len(counts) == 2
     assert code == int(any(" 0 of 1 " in line for line in counts))
+
+
+def test_short_form_counts_cells_of_the_data_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).standard_normal((90, 9))
+    for name in study.SHORT.datasets:
+        np.savez(tmp_path / f"{name}.npz", X=X, y=(X[:, 0] * X[:, 1] > 0).astype(int))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    methods = [method for method in study.METHODS if method.name in ("random, 1 bit", "PCA + int8, SVC")]
+    monkeypatch.setattr(study, "METHODS", methods)
+    text, is_ahead = study.short()
+    count = re.match(r"lowtide is at or above the best peer in (\d) of 4 cells\.", text)
+    assert count is not None
+    assert is_ahead is (int(count[1]) > 2)
 
 
 def test_command_refuses_bytes_that_no_row_of_codes_has(capsys: pytest.CaptureFixture[str]) -> None:
