@@ -1,5 +1,3 @@
-#include <nanobind/stl/optional.h>
-
 #include <cmath>
 #include <limits>
 #include <optional>

@@ -1,6 +1,5 @@
-#include <nanobind/stl/optional.h>
-
 #include "lowtide/parallel.hpp"
+#include "lowtide/pull_back.hpp"
 #include "lowtide/result_pages.hpp"
 #include "row_arguments.hpp"
 
@@ -63,6 +62,23 @@ void project(const Input& X, const Layout& layout, const Floats& scale, const Ma
   });
 }
 
+void pull_back_rows(const Input& values, const LayoutArray& blocks, const Floats& scale, const Matrix<float>& out) {
+  const std::size_t n = values.shape(0), p = scale.shape(0), dim = blocks.shape(2), d = out.shape(1);
+  require(values.shape(1) == p, "values must have as many columns as scale");
+  require(n == 0 || p <= 1 || values.stride(1) == 1,
+          "the entries of a row of values must be contiguous: pass a C-ordered array");
+  require(blocks.shape(1) == 3, "blocks must have the shape (n_blocks, 3, D)");
+  require(is_block_size(dim), "the size D of a block must be a power of two, at least 64");
+  require(p <= blocks.shape(0) * dim, "scale must have at most n_blocks * D frequencies");
+  require(out.shape(0) == n && d <= dim, "out must have the rows of values and at most D columns");
+  check_aligned(values, "values must be aligned to their items: pass a copy");
+  check_aligned(blocks, "blocks must be aligned to their items: pass a copy");
+  check_aligned(scale, "scale must be aligned to its items: pass a copy");
+  check_aligned(out, "out must be aligned to its items: pass a copy");
+  nb::gil_scoped_release nogil;
+  pull_back({values.data(), values.stride(0), n, p, scale.data(), blocks.data(), dim, d, out.data()});
+}
+
 }  // namespace
 
 void bind_features(nb::module_& m) {
@@ -74,6 +90,8 @@ void bind_features(nb::module_& m) {
         "offset"_a.noconvert(), "out"_a.noconvert(), "Rows to phases in turns, in [0, 1).");
   m.def("project", &project, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "out"_a.noconvert(), "Rows to scaled projections.");
+  m.def("pull_back", &pull_back_rows, "values"_a.noconvert(), "blocks"_a.noconvert(), "scale"_a.noconvert(),
+        "out"_a.noconvert(), "Values of frequencies back to rows, by the transposed transform.");
 }
 
 }  // namespace lowtide

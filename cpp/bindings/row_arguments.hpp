@@ -1,8 +1,14 @@
 // What every op that starts from rows takes, and its checks.
 #pragma once
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <variant>
 
 #include "checks.hpp"
 #include "lowtide/ops.hpp"
@@ -11,11 +17,49 @@
 namespace lowtide {
 
 using Input = StridedMatrix<const float>;
-using Layout = std::optional<nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>>;
 using Floats = Vector<const float>;
 using Bytes = Vector<const std::uint8_t>;
+using Places = Vector<const std::uint32_t>;
+// Blocks or panels alone; or blocks with factors of the columns, places of the outputs, or both; or nothing.
+using LayoutArray = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using PartedLayout = std::tuple<LayoutArray, std::optional<Floats>, std::optional<Places>>;
+using Layout = std::optional<std::variant<LayoutArray, PartedLayout>>;
 
 inline bool is_block_size(std::size_t dim) { return dim >= 64 && (dim & (dim - 1)) == 0; }
+
+inline void take_factors(Rows& rows, const Floats& factors) {
+  check_aligned(factors, "factors must be aligned to their items: pass a copy");
+  require(factors.shape(0) == rows.n_features, "factors must have an entry a column of X");
+  rows.factors = factors.data();
+}
+
+inline void take_places(Rows& rows, const Places& places) {
+  check_aligned(places, "places must be aligned to their items: pass a copy");
+  require(places.shape(0) == rows.n_frequencies, "places must have as many entries as scale");
+  for (std::size_t j = 1; j < rows.n_frequencies; ++j)
+    require(places.data()[j - 1] < places.data()[j], "places must rise");
+  require(places.data()[rows.n_frequencies - 1] < rows.n_blocks * rows.dim, "places must be below n_blocks * D");
+  rows.places = places.data();
+}
+
+inline void take_blocks(Rows& rows, const LayoutArray& blocks, const Floats* factors, const Places* places) {
+  rows.blocks = blocks.data();
+  rows.n_blocks = blocks.shape(0);
+  rows.dim = blocks.shape(2);
+  require(blocks.shape(1) == 3, "blocks must have the shape (n_blocks, 3, D)");
+  require(is_block_size(rows.dim), "the size D of a block must be a power of two, at least 64");
+  require(rows.n_features <= rows.dim, "X must have at most D columns, D the size of a block");
+  require(rows.n_frequencies <= rows.n_blocks * rows.dim, "scale must have at most n_blocks * D frequencies");
+  if (factors != nullptr) take_factors(rows, *factors);
+  if (places != nullptr) take_places(rows, *places);
+}
+
+inline void take_panels(Rows& rows, const LayoutArray& panels) {
+  rows.panels = panels.data();
+  require(panels.shape(1) == rows.n_features, "panels must have the shape (n_panels, columns of X, 16)");
+  require(panels.shape(0) == (rows.n_frequencies + panel_width - 1) / panel_width,
+          "panels must be ceil(p / 16), p the length of scale");
+}
 
 inline Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
   const std::size_t n = X.shape(0), n_features = X.shape(1), p = scale.shape(0);
@@ -24,26 +68,22 @@ inline Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
           "the entries of a row of X must be contiguous: pass a C-ordered array");
   check_aligned(X, "X must be aligned to its items: pass a copy");
   check_aligned(scale, "scale must be aligned to its items: pass a copy");
-  Rows rows{X.data(), X.stride(0), n, n_features, nullptr, 0, 0, p, nullptr};
+  Rows rows{X.data(), X.stride(0), n, n_features, nullptr, 0, 0, p, nullptr, nullptr, nullptr};
   if (!layout) {
     require(n_features == p, "without a layout X holds projected values and must have as many columns as scale");
     return rows;
   }
-  check_aligned(*layout, "layout must be aligned to its items: pass a copy");
-  if (layout->shape(2) == panel_width) {
-    rows.panels = layout->data();
-    require(layout->shape(1) == n_features, "panels must have the shape (n_panels, columns of X, 16)");
-    require(layout->shape(0) == (p + panel_width - 1) / panel_width,
-            "panels must be ceil(p / 16), p the length of scale");
-    return rows;
+  const auto* parted = std::get_if<PartedLayout>(&*layout);
+  const LayoutArray& array = parted ? std::get<0>(*parted) : std::get<LayoutArray>(*layout);
+  check_aligned(array, "layout must be aligned to its items: pass a copy");
+  if (parted != nullptr) {
+    const auto& [_, factors, places] = *parted;
+    take_blocks(rows, array, factors ? &*factors : nullptr, places ? &*places : nullptr);
+  } else if (array.shape(2) == panel_width) {
+    take_panels(rows, array);
+  } else {
+    take_blocks(rows, array, nullptr, nullptr);
   }
-  rows.blocks = layout->data();
-  rows.n_blocks = layout->shape(0);
-  rows.dim = layout->shape(2);
-  require(layout->shape(1) == 3, "blocks must have the shape (n_blocks, 3, D)");
-  require(is_block_size(rows.dim), "the size D of a block must be a power of two, at least 64");
-  require(n_features <= rows.dim, "X must have at most D columns, D the size of a block");
-  require(p <= rows.n_blocks * rows.dim, "scale must have at most n_blocks * D frequencies");
   return rows;
 }
 

@@ -34,6 +34,7 @@ struct Ops {
   PackFn pack;
   UnpackFn unpack;
   HadamardFn hadamard;
+  HadamardTransposeFn hadamard_transpose;
   EncodeLevelsFn encode_levels;
   EncodeBitsFn encode_bits;
   EncodeStochasticFn encode_stochastic;

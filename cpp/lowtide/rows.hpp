@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace lowtide {
@@ -11,6 +12,10 @@ namespace lowtide {
 // blocks, (n_blocks, 3, dim) as in ops/hadamard, its first n_frequencies outputs, and n_features <= dim; with panels,
 // (ceil(n_frequencies / 16), n_features, 16) as in ops/panel_product, the product; with neither, the row itself, and
 // n_features = n_frequencies.
+//
+// Blocks may come with factors, (n_features,), by which the entries of a row are multiplied first, each product rounded
+// to float32; and with places, (n_frequencies,), which rise and are below n_blocks * dim: then the values are the
+// outputs at these places, and blocks without one are not run.
 struct Rows {
   const float* x;
   std::ptrdiff_t row_stride;
@@ -21,6 +26,8 @@ struct Rows {
   std::size_t dim;
   std::size_t n_frequencies;
   const float* panels;
+  const float* factors;
+  const std::uint32_t* places;
 };
 
 // v holds the projected values of frequencies first .. first + count - 1 of one row; levels has room for `count`
@@ -34,7 +41,7 @@ struct Slice {
 };
 
 // Calls visit on every slice of every row, rows spread over threads. Work space is made once a thread and stays within
-// the first-level cache; the slices of a row never depend on the batch. Throws std::overflow_error for a row whose
+// the first-level cache, with places within the second-level one; the slices of a row never depend on the batch. Throws std::overflow_error for a row whose
 // transform leaves the range of float32, and for one with an entry that is not finite, unless it is projected already.
 void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& visit);
 

@@ -13,6 +13,7 @@ __all__ = [
     "ParameterError",
     "PrecisionWarning",
     "RequestError",
+    "ScaleWarning",
     "UnsuitableLayoutError",
     "WireFormatError",
 ]
@@ -76,6 +77,10 @@ class BranchWarning(UserWarning):
 
 class PrecisionWarning(UserWarning):
     """float32 cannot carry the signal of this input."""
+
+
+class ScaleWarning(UserWarning):
+    """Columns have such different units that a few of them decide all distances: scale them first."""
 
 
 class LayoutWarning(UserWarning):

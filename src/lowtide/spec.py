@@ -288,7 +288,7 @@ def plain_parameter(owner: str, name: str, value: Any) -> Any:
     """Return a parameter as JSON has it; a generator object, whose state no file keeps, becomes None."""
     if isinstance(value, np.random.RandomState):
         return None
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list, np.ndarray)):
         return [plain_parameter(owner, name, each) for each in value]
     value = value.item() if isinstance(value, np.generic) else value
     if value is not None and not isinstance(value, (bool, int, float, str)):

@@ -86,6 +86,30 @@ def test_inspect_says_what_is_in_ternary_features():
     assert "thresholds 1.08 kB" in said  # (2 x 64 + 3 + 4) x 8 bytes; W is a seed
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"metric": [0.0, 2.0, 0.5, 1.0]}, "seed 0, metric of factors"),
+        ({"metric": np.eye(4, 3)}, "seed 0, metric of 4 x 3"),
+        ({"kept": np.arange(1, 129, 4)}, "frequencies chosen by a task: 32 of 126 or more"),
+    ],
+    ids=["factors", "matrix", "kept"],
+)
+def test_inspect_says_what_an_encoder_was_fitted_to(settings, words):
+    plain = lt.RandomFeatures(gamma=0.5, n_components=64, random_state=0).fit(np.eye(4))
+    encoder = lt.RandomFeatures(gamma=0.5, n_components=64, random_state=0, **settings).fit(np.eye(4))
+    lt.save(encoder, "e.lowtide")
+    said = lowtide("inspect", "e.lowtide").stdout
+    assert words in said
+    assert ("metric " in said) is ("metric" in settings)
+    if "kept" in settings:
+        assert "Standard error" not in said
+    else:
+        # The kernel is that of the multiplied rows, so its errors are those of any encoder.
+        errors, others = (expected_errors(each)["codes x full"]["at_kernel"] for each in (encoder, plain))
+        np.testing.assert_allclose(list(errors.values()), list(others.values()), rtol=1e-3, atol=1e-6)
+
+
 def test_sizes_are_by_part_the_largest_first_and_the_header_last():
     arrays = {"decision/weights": {"bytes": 8}, "encoder/projection.signs": {"bytes": 24}}
     sizes = sizes_by_part({"arrays": arrays, "header_bytes": 100})

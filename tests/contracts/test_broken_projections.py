@@ -58,6 +58,22 @@ class Shifted(DenseProjection):
         return super().weights() + np.float32(0.05)
 
 
+@dataclass(frozen=True)
+class Halved(DenseProjection):
+    """Gradients of half their size."""
+
+    def pull_back(self, values):
+        return super().pull_back(values) / np.float32(2)
+
+
+class WrongBack(Iid):
+    """Draws `Halved`."""
+
+    def lay_out(self, kernel, n_features, n_frequencies, rng):
+        drawn = super().lay_out(kernel, n_features, n_frequencies, rng)
+        return Halved(drawn.matrix, drawn.blocks)
+
+
 class Forgetful(Iid):
     """Does not look at what a file kept."""
 
@@ -89,6 +105,7 @@ class WrongWeights(Iid):
         (TooFew(), "n_frequencies must be that of the draw"),
         (TakesAll(), "must refuse"),
         (WrongWeights(), "features must be cosines"),
+        (WrongBack(), "pull_back\\(values\\) must be values weights"),
         (Forgetful(), "restore must give the frequencies whose arrays were kept"),
         (Trusting(), "restore must refuse matrix of another shape"),
         (Gaussian(), "must derive from lowtide.projections.Projection"),

@@ -1,5 +1,7 @@
 """Seeded inputs of the row ops, for their tests and for the subprocess that runs them at a forced level."""
 
+from typing import NamedTuple
+
 import numpy as np
 from reference import hadamard
 
@@ -8,8 +10,20 @@ from lowtide import _core
 F = np.float32
 SHIFTS = {1: np.array([0], F), 2: np.array([0, -0.25], F), 3: np.array([0, -0.25, 0.125], F)}
 
+
+class Parted(NamedTuple):
+    """A shape of blocks with factors where d is even, and with places of the outputs where p is not n_blocks D."""
+
+    n: int
+    d: int
+    dim: int
+    n_blocks: int
+    p: int
+
+
 # (n, d, D, n_blocks, p): odd sizes, one row, zero rows, partial blocks, several slices; panels of a matrix (D = 16),
-# which are shared out by rows or by slices; projected values (D = 0).
+# which are shared out by rows or by slices; projected values (D = 0). Parted ones: places in all blocks and in few,
+# slices that start in the middle of a block, tiles of fewer rows.
 SHAPES = [
     (5, 50, 64, 3, 130),
     (1, 64, 64, 1, 1),
@@ -29,6 +43,14 @@ SHAPES = [
     (900, 3, 16, 1, 16),
     (7, 0, 0, 0, 33),
     (3, 0, 0, 0, 2100),
+    Parted(5, 50, 64, 3, 192),
+    Parted(1, 64, 64, 1, 1),
+    Parted(0, 30, 64, 9, 65),
+    Parted(37, 33, 64, 70, 1100),
+    Parted(3, 1024, 1024, 5, 2049),
+    Parted(2, 1500, 2048, 3, 40),
+    Parted(21, 100, 128, 40, 4500),
+    Parted(1, 4095, 4096, 2, 3),
 ]
 
 
@@ -45,7 +67,12 @@ def draw(shape, seed=0):
         return rng.normal(size=(n, d)).astype(F), panels, scale, offset
     blocks = hadamard.draw(rng, n_blocks, dim)
     scale *= F(10 / (dim * np.sqrt(d)))
-    return rng.normal(size=(n, d)).astype(F), blocks, scale, offset
+    X = rng.normal(size=(n, d)).astype(F)
+    if not isinstance(shape, Parted):
+        return X, blocks, scale, offset
+    factors = rng.uniform(0, 2, d).astype(F) * (rng.random(d) < 0.9) if d % 2 == 0 else None
+    places = np.sort(rng.choice(n_blocks * dim, p, replace=False)).astype(np.uint32) if p < n_blocks * dim else None
+    return X, (blocks, factors, places), scale, offset
 
 
 def row_bytes(n_levels, bits):
@@ -84,6 +111,15 @@ def project(inputs):
     X, layout, scale, _ = inputs
     out = np.full((len(X), len(scale)), np.nan, F)
     _core.project(X, layout, scale, out)
+    return out
+
+
+def pull_back(inputs):
+    """Values of a shape's frequencies back to its columns; they are made of the scale and the rows' own."""
+    X, layout, scale, offset = inputs
+    values = np.outer(np.arange(1, len(X) + 1), offset).astype(F)
+    out = np.full(X.shape, np.nan, F)
+    _core.pull_back(values, layout, scale, out)
     return out
 
 
@@ -175,6 +211,8 @@ def all_outputs():
     for s, shape in enumerate(SHAPES):
         inputs, p = draw(shape, seed=s), shape[-1]
         found[f"project/{s}"] = project(inputs)
+        if shape[2] >= 64:
+            found[f"pull_back/{s}"] = pull_back(inputs)
         found[f"turns/{s}"] = turns(inputs)
         found[f"norms/{s}"] = norms(inputs[0])
         for quantizer_bits in range(1, 9):

@@ -130,7 +130,19 @@ def call(**changes):
     _core.encode(**{**arguments, **changes})
 
 
+def parted(factors=None, places=None):
+    return {"layout": (np.ones((2, 3, 64), F), factors, places)}
+
+
+RISING = np.arange(0, 105, 1.5).astype(np.uint32)
+
 BAD_VALUES = {
+    "factors_of_other_columns": parted(np.ones(61, F)),
+    "misaligned_factors": parted(np.frombuffer(bytes(241), np.uint8)[1:].view(F)),
+    "too_few_places": parted(places=RISING[1:]),
+    "places_that_do_not_rise": parted(places=np.r_[RISING[:1], RISING[:-1]]),
+    "places_beyond_the_blocks": parted(places=np.r_[RISING[:-1], 128].astype(np.uint32)),
+    "panels_with_factors": {"layout": (np.ones((5, 60, 16), F), None, None)},
     "too_many_columns": {"X": np.zeros((2, 65), F)},
     "dense_columns": {"layout": None},
     "rows_in_columns": {"X": np.zeros((60, 2), F).T},
@@ -172,6 +184,8 @@ BAD_TYPES = {
     "float64": {"X": np.zeros((2, 60))},
     "integers": {"X": np.zeros((2, 60), np.int32)},
     "layout": {"layout": np.ones((2, 3, 64))},
+    "float64_factors": parted(np.ones(60)),
+    "int64_places": parted(places=RISING.astype(np.int64)),
     "one_row": {"X": np.zeros(60, F)},
     "bytes": {"out": np.zeros((2, 24), np.int8)},
     "strided_out": {"out": np.zeros((2, 48), np.uint8)[:, ::2]},

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from reference import hadamard
-from reference.hadamard import block
+from reference.hadamard import block, pulled_back
 from reference.projected import projected
 from scipy.linalg import block_diag
 from scipy.linalg import hadamard as dense_hadamard
@@ -73,3 +73,69 @@ def test_hadamard_row_does_not_depend_on_its_batch(dim):
 def test_hadamard_takes_an_input_without_rows():
     X, blocks = draw(0, 10, 64, 1)
     assert project(X, blocks, 64).shape == (0, 64)
+
+
+def pull_back(values, blocks, scale, d):
+    out = np.full((len(values), d), np.nan, F)
+    _core.pull_back(values, blocks, scale, out)
+    return out
+
+
+def draw_values(n, p, dim, seed=0):
+    rng = np.random.default_rng(seed)
+    blocks = hadamard.draw(rng, -(-p // dim), dim)
+    return rng.normal(size=(n, p)).astype(F), blocks, rng.uniform(0.5, 1.5, p).astype(F)
+
+
+@pytest.mark.parametrize("dim", [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 1 << 17])
+def test_pull_back_gives_the_bits_of_the_reference(dim):
+    # One block and nine of the smaller ones: the ops take several at a time, and slices of 1024 values.
+    for p in (1, dim // 9, dim // 2 + 1, dim, dim + 1, *((8 * dim + 5,) if dim <= 512 else ())):
+        values, blocks, scale = draw_values(2, p, dim, seed=p)
+        truth = pulled_back(values, blocks, scale)
+        for d in (1, dim - dim // 5, dim):
+            assert same_bits(pull_back(values, blocks, scale, d), truth[:, :d])
+
+
+@pytest.mark.parametrize(("dim", "p"), [(64, 64), (64, 300), (1024, 1500)])
+def test_pull_back_is_the_transposed_projection(dim, p):
+    values, blocks, scale = draw_values(3, p, dim)
+    d = dim - 3
+    W = np.empty((d, p), F)
+    _core.project(np.eye(d, dtype=F), blocks, scale, W)
+    truth = values.astype(np.float64) @ W.T.astype(np.float64)
+    # Roundings are random: 3 log2 D + 2 of them on a path leave an error of about the root of that many of 2^-24 of a
+    # value's size, and W has as large ones. Six times both is beyond all of the values here.
+    slack = 6 * 2 * np.sqrt(3 * np.log2(dim) + 2) * 2**-24 * np.sqrt(np.mean(truth**2))
+    assert np.abs(pull_back(values, blocks, scale, d) - truth).max() < slack
+
+
+@pytest.mark.parametrize("dim", [64, 1024])
+def test_pull_back_of_a_row_does_not_depend_on_its_batch(dim):
+    p = 2 * dim + 5
+    values, blocks, scale = draw_values(301, p, dim)
+    whole = pull_back(values, blocks, scale, dim - 3)
+    for part in (slice(100, 101), slice(None, None, 7), slice(None, None, -1), slice(0, 0)):
+        assert same_bits(whole[part], pull_back(values[part], blocks, scale, dim - 3))
+    columns = np.empty((301, p + 3), F)[:, 1 : p + 1]
+    columns[:] = values
+    assert same_bits(whole, pull_back(columns, blocks, scale, dim - 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"values": np.zeros((4, 99), F)}, "as many columns as scale"),
+        ({"values": np.zeros((200, 4), F)[:, :].T[:, ::2]}, "contiguous"),
+        ({"blocks": np.zeros((2, 2, 64), F)}, r"\(n_blocks, 3, D\)"),
+        ({"blocks": np.zeros((2, 3, 96), F)}, "power of two"),
+        ({"blocks": np.zeros((1, 3, 64), F)}, r"n_blocks \* D"),
+        ({"out": np.zeros((4, 65), F)}, "at most D columns"),
+        ({"out": np.zeros((3, 60), F)}, "rows of values"),
+    ],
+    ids=["width", "strides", "parts", "size", "too_few", "too_wide", "rows"],
+)
+def test_pull_back_refuses_what_does_not_fit(change, message):
+    fitting = {"values": np.zeros((4, 100), F), "blocks": np.zeros((2, 3, 64), F), "scale": np.ones(100, F)}
+    with pytest.raises(ValueError, match=message):
+        _core.pull_back(**{**fitting, "out": np.zeros((4, 60), F), **change})

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -24,6 +25,16 @@ std::vector<float> transform(Isa level, const std::vector<float>& x, const std::
   auto v = aligned_floats(n_blocks * dim);
   lowtide::ops_at(level).hadamard(x.data(), x.data(), blocks.data(), dim, n_blocks, n_last, v.get());
   return std::vector<float>(v.get(), v.get() + (n_blocks - 1) * dim + n_last);
+}
+
+// The transposed blocks, added to a row of ones: what is there stays there.
+std::vector<float> pulled_back(Isa level, const std::vector<float>& values, const std::vector<float>& blocks,
+                               std::size_t dim, std::size_t n_blocks) {
+  auto v = aligned_floats(n_blocks * dim), out = aligned_floats(dim);
+  std::copy(values.begin(), values.end(), v.get());
+  std::fill(out.get(), out.get() + dim, 1.0f);
+  lowtide::ops_at(level).hadamard_transpose(v.get(), blocks.data(), dim, n_blocks, out.get());
+  return std::vector<float>(out.get(), out.get() + dim);
 }
 
 std::vector<float> random_blocks(std::mt19937& random, std::size_t dim, std::size_t n_blocks) {
@@ -58,6 +69,23 @@ LOWTIDE_TEST(hadamard_gives_the_bits_of_scalar_at_every_level) {
           CHECK(lowtide::check::same_bits(truth, transform(level, x, blocks, dim, n_blocks, n_last)),
                 std::to_string(dim) + " at " + lowtide::isa_name(level));
       }
+    }
+  }
+}
+
+LOWTIDE_TEST(hadamard_transpose_gives_the_bits_of_scalar_at_every_level) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  for (std::size_t dim = 64; dim <= 65536; dim *= 2) {
+    for (std::size_t n_blocks : {1, 2, 3, 7}) {
+      if (dim > 4096 && n_blocks > 2) continue;
+      std::vector<float> values(dim * n_blocks);
+      for (float& a : values) a = normal(random);
+      const auto blocks = random_blocks(random, dim, n_blocks);
+      const auto truth = pulled_back(Isa::scalar, values, blocks, dim, n_blocks);
+      for (Isa level : lowtide::check::runnable_levels())
+        CHECK(lowtide::check::same_bits(truth, pulled_back(level, values, blocks, dim, n_blocks)),
+              std::to_string(dim) + " at " + lowtide::isa_name(level));
     }
   }
 }

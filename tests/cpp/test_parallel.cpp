@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "check.hpp"
 #include "lowtide/parallel.hpp"
@@ -103,4 +105,41 @@ LOWTIDE_TEST(for_each_slice_visits_every_frequency_of_every_row_once) {
   });
   CHECK(misplaced == 0);
   for (int count : seen) CHECK(count == 1);
+}
+
+LOWTIDE_TEST(for_each_slice_gives_the_outputs_at_places_of_rows_times_factors) {
+  const Threads set(3);
+  const std::size_t n = 70, dim = 64, n_blocks = 40, d = 50, every = n_blocks * dim;
+  std::vector<float> x(n * d), factors(d), multiplied(n * d), signs(n_blocks * 3 * dim, 1.0f);
+  for (std::size_t j = 0; j < d; ++j) factors[j] = static_cast<float>(j) / 7.0f;
+  for (std::size_t i = 0; i < n * d; ++i) {
+    x[i] = static_cast<float>(i % 13) / 3.0f - 2.0f;
+    multiplied[i] = x[i] * factors[i % d];
+  }
+  for (std::size_t i = 0; i < signs.size(); i += 3) signs[i] = -1.0f;
+  std::vector<std::uint32_t> places;
+  for (std::size_t j = 0; j < every; ++j)
+    if (j / dim % 3 != 1 && j % 5 < 4) places.push_back(static_cast<std::uint32_t>(j));
+  const std::size_t p = places.size();
+  std::vector<float> whole(n * every), some(n * p);
+  lowtide::Rows rows{multiplied.data(), static_cast<std::ptrdiff_t>(d), n, d, signs.data(), n_blocks, dim, every};
+  lowtide::for_each_slice(rows, [&](const lowtide::Slice& slice) {
+    std::copy(slice.v, slice.v + slice.count,
+              whole.begin() + static_cast<std::ptrdiff_t>(slice.row * every + slice.first));
+  });
+  rows.x = x.data();
+  rows.factors = factors.data();
+  rows.places = places.data();
+  rows.n_frequencies = p;
+  std::atomic<int> misplaced{0};
+  std::vector<int> seen(n * p, 0);
+  lowtide::for_each_slice(rows, [&](const lowtide::Slice& slice) {
+    if (slice.first % 64 != 0) ++misplaced;
+    for (std::size_t j = 0; j < slice.count; ++j) ++seen[slice.row * p + slice.first + j];
+    std::copy(slice.v, slice.v + slice.count, some.begin() + static_cast<std::ptrdiff_t>(slice.row * p + slice.first));
+  });
+  CHECK(misplaced == 0);
+  for (int count : seen) CHECK(count == 1);
+  for (std::size_t row = 0; row < n; ++row)
+    for (std::size_t j = 0; j < p; ++j) CHECK(some[row * p + j] == whole[row * every + places[j]]);
 }

@@ -13,6 +13,16 @@ import lowtide as lt
 from lowtide.device import export_c
 from lowtide.maps import Cosine
 
+SCALED_AND_KEPT = [
+    ((40, 200), {"metric": np.linspace(0.0, 1.7, 40)}),
+    ((64, 130), {"metric": np.linspace(0.1, 3.0, 64), "bits": 2}),
+    ((20, 90), {"kept": np.r_[3, 60:100, 257, 1000:1003]}),
+    ((20, 91), {"kept": np.r_[3, 60:100, 257, 1000:1004]}),
+    ((7, 44), {"kept": np.arange(0, 1408, 64) + np.arange(22), "quantizer": "phase", "bits": 3}),
+    ((100, 66), {"kept": np.arange(500, 533), "metric": np.linspace(0.0, 0.9, 100), "feature_map": "cos_sin"}),
+    ((9, 33), {"kept": np.arange(64, 97), "metric": np.full(9, 1 / 3), "feature_map": "cosine"}),
+]
+
 
 def every_kind():
     """Return encoders of every width, quantizer and map, on odd, padded and tiny shapes."""
@@ -39,6 +49,7 @@ def every_kind():
         phases(20, 91, bits=3, quantizer="modulo"),
         phases(600, 1100),
     ]
+    made += [phases(*sizes, **options) for sizes, options in SCALED_AND_KEPT]
     # Frequencies of a heavy tail span more than two bytes of a scale hold.
     made.append(lt.RandomFeatures(lt.kernels.Matern(1.0, nu=0.5), n_components=80, random_state=0).fit(np.eye(6)))
     return made
@@ -129,6 +140,17 @@ def test_a_file_keeps_the_seed_of_the_dither(tmp_path):
     assert export_c(lt.load(tmp_path / "e.lowtide")).source == export_c(encoder).source
 
 
+def test_kept_frequencies_take_only_their_blocks_of_flash():
+    every_fourth = export_c(phases(64, 64, kept=np.arange(0, 128, 4)))
+    one_block = export_c(phases(64, 64, kept=np.arange(640, 672)))
+    assert (every_fourth.tables["signs"], every_fourth.tables["kept"]) == (32, 16)
+    assert (one_block.tables["signs"], one_block.tables["kept"], one_block.tables["scales"]) == (16, 8, 64)
+
+
+def test_factors_of_a_metric_take_four_bytes_a_column():
+    assert export_c(phases(30, 64, metric=np.linspace(0, 1, 30))).tables["factors"] == 120
+
+
 def test_equal_encoders_give_equal_text():
     first, second = export_c(phases(10, 50)), export_c(phases(10, 50))
     assert (first.header, first.source) == (second.header, second.source)
@@ -138,6 +160,7 @@ def test_equal_encoders_give_equal_text():
     ("encoder", "words"),
     [
         (lambda: phases(5, 20, projection="iid"), "Hadamard"),
+        (lambda: phases(5, 20, metric=np.eye(5)), "without a metric that is a matrix"),
         (lambda: phases(5, 20, quantizer="stochastic"), "steps of the phase"),
         (lambda: lt.RandomFeatures(bits=None).fit(np.eye(3)), "coded side"),
         (lambda: phases(5, 20, quantizer=lt.PeriodicMap([0, 0.5, 0.1]), feature_map="cosine"), "sums and comparisons"),

@@ -98,6 +98,16 @@ def test_codes_are_bit_equal_to_those_of_one_process(rows, client):
     np.testing.assert_array_equal(client.compute(codes.to_dask_array()).result(), expected.packed)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"metric": np.linspace(0, 1, X.shape[1])}, {"metric": np.eye(X.shape[1], 2)}, {"kept": np.arange(3, 99, 4)}],
+    ids=["factors", "matrix", "kept"],
+)
+def test_codes_of_a_metric_and_of_kept_frequencies_are_those_of_one_process(settings):
+    encoder = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0, **settings).fit(X)
+    assert encode(encoder, ROWS).compute(scheduler="synchronous") == encoder.encode(X)
+
+
 def test_encoder_travels_as_its_specification():
     wide = lt.RandomFeatures(n_components=4096, random_state=0).fit(np.zeros((2, 500)))
     shipped = ship(wide)

@@ -44,6 +44,16 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
     tuned = lt.KernelClassifier(sketch, C=10.0).fit(sketch.fourier(stored, 0.5), names)
     return {
         "encoder_hadamard": (one_bit, {}),
+        "encoder_scaled_kept": (
+            lt.RandomFeatures(
+                gamma=0.25, n_components=64, metric=[0.5, 2, 0, 1, 0.25], kept=np.arange(2, 226, 7), random_state=1
+            ).fit(ROWS),
+            {},
+        ),
+        "encoder_matrix": (
+            lt.RandomFeatures(gamma=0.25, n_components=64, metric=ROWS[:5, :3], random_state=1).fit(ROWS),
+            {},
+        ),
         "encoder_sketch": (sketch, {}),
         "codes_sketch": (sketch.linear(stored), {}),
         "classifier_sketch": (tuned, {}),

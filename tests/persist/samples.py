@@ -33,6 +33,12 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "quantizer": lt.PeriodicMap([0.1, 0.5, 0.2j]),
     },
     "no_coded_side": {"n_components": 64, "bits": None},
+    "factors": {"n_components": 64, "metric": np.array([0.5, 2.0, 0.0, 1.0, 0.1])},
+    "dense_factors": {"n_components": 64, "metric": [0.5, 2.0, 0.0, 1.0, 0.1], "projection": "orthogonal"},
+    "matrix": {"n_components": 64, "metric": np.random.default_rng(8).standard_normal((5, 3)), "bits": 2},
+    "kept": {"n_components": 65, "kept": np.arange(0, 198, 6)},
+    "dense_kept": {"n_components": 64, "kept": [*range(0, 93, 3), 500], "projection": "orthogonal"},
+    "kept_factors": {"n_components": 8, "kept": (1, 2, 70, 600), "metric": np.ones(5, np.float32) / 3},
 }
 
 

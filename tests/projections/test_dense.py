@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi, kstest
+from scipy.stats import beta, chi, kstest
 
 from lowtide import _core
 from lowtide.errors import LowtideError, ParameterError, UnsuitableLayoutError
@@ -92,8 +92,9 @@ def test_config_round_trip(name):
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.5), Matern(2.0, nu=1.1), Bessel(0.3)], ids=repr)
 def test_iid_columns_are_the_kernels_own_sample(kernel):
-    drawn = Iid().draw(kernel, 6, 30, np.random.default_rng(3))
-    expected = kernel.sample(np.random.default_rng(3), 6, 30)
+    drawn = Iid().draw(kernel, 6, 300, np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    expected = np.hstack([kernel.sample(rng, 6, 256) for _ in range(2)])[:, :300]
     np.testing.assert_allclose(drawn.weights(), expected, rtol=1e-6)
     assert drawn.blocks.lengths == "iid"
 
@@ -190,3 +191,78 @@ def test_restore_compares_sizes_before_it_makes_anything_of_them(name):
     # More blocks than any memory holds: an error at once, or nobody would live to see it.
     with pytest.raises(ParameterError, match="must be"):
         layout.restore(kernel, 5, 10**15, arrays)
+
+
+@pytest.mark.parametrize(("layout", "kernel"), [(Iid(), Laplace()), (Orthogonal(), Gaussian()), (Haar(), Bessel())])
+@pytest.mark.parametrize("n_rows", [0, 1, 7])
+def test_pull_back_is_the_product_with_the_transposed_weights(layout, kernel, n_rows):
+    drawn = layout.draw(kernel, 5, 33, np.random.default_rng(9))
+    values = np.random.default_rng(10).standard_normal((n_rows, 33)).astype(np.float32)
+    W = drawn.weights().astype(np.float64)
+    # Sums of 33 products in float32, and two roundings of 2 pi W: at most 36 of 2^-24 of the sum of sizes.
+    slack = 36 * 2**-24 * np.abs(values) @ np.abs(W).T
+    back = drawn.pull_back(values)
+    assert back.dtype == np.float32
+    assert np.all(np.abs(back - values @ W.T) <= slack)
+
+
+def test_pull_back_refuses_values_of_another_width():
+    drawn = Iid().draw(Gaussian(), 5, 33, np.random.default_rng(0))
+    with pytest.raises(ParameterError, match=r"values must be float32 of shape \(n, 33\)"):
+        drawn.pull_back(np.zeros((2, 32), np.float32))
+
+
+@pytest.mark.parametrize(("layout", "kernel"), PAIRS, ids=repr)
+@pytest.mark.parametrize(("n_features", "few", "many"), [(1, 1, 300), (3, 4, 100), (70, 71, 520), (150, 10, 151)])
+def test_a_frequency_does_not_depend_on_how_many_follow_it(layout, kernel, n_features, few, many):
+    short, long = (layout.draw(kernel, n_features, n, np.random.default_rng(3)).weights() for n in (few, many))
+    np.testing.assert_array_equal(short, long[:, :few])
+
+
+def test_haar_columns_of_many_panels_are_orthogonal():
+    W = Haar().draw(Bessel(), 200, 200, np.random.default_rng(0)).weights().astype(np.float64)
+    # Each entry is rounded to float32, at most 2^-24 of a column of length 1.
+    assert np.abs(W.T @ W - np.eye(200)).max() < 4 * 2**-24
+
+
+def test_haar_directions_of_a_late_panel_are_uniform():
+    # A coordinate of a uniform direction in 70 dimensions: its square is beta(1/2, 69/2).
+    rng = np.random.default_rng(1)
+    found = [Haar().draw(Bessel(), 70, 70, rng).weights()[5, 69].astype(float) for _ in range(400)]
+    assert kstest(np.square(found), beta(0.5, 34.5).cdf).pvalue > 1e-5
+
+
+@pytest.mark.parametrize("layout", [Iid(), Orthogonal()], ids=repr)
+def test_kept_frequencies_are_those_columns(layout):
+    every = layout.draw(Gaussian(), 10, 50, np.random.default_rng(0))
+    places = np.array([0, 4, 9, 10, 33])
+    some = every.keep(places)
+    np.testing.assert_array_equal(some.weights(), every.weights()[:, places])
+    assert some.blocks.sizes == ((1,) * 5 if isinstance(layout, Iid) else (3, 1, 1))
+    np.testing.assert_array_equal(some.keep(np.array([1, 3])).places, [4, 10])
+    again = layout.restore(Gaussian(), 10, 5, some.arrays())
+    np.testing.assert_array_equal(again.weights(), some.weights())
+    np.testing.assert_array_equal(again.places, places)
+    assert again.blocks == some.blocks
+
+
+@pytest.mark.parametrize("layout", [Iid(), Orthogonal()], ids=repr)
+@pytest.mark.parametrize("shape", [(10,), (10, 4), (10, 12)], ids=str)
+def test_a_metric_is_in_the_matrix_and_comes_back_with_it(layout, shape):
+    metric = np.random.default_rng(2).uniform(0, 2, shape).astype(np.float32)
+    drawn = layout.draw(Gaussian(), shape[-1], 30, np.random.default_rng(0))
+    scaled = drawn.scaled_by(metric)
+    A = np.diag(metric) if len(shape) == 1 else metric
+    # One rounding of the product in float64, and that of 2 pi.
+    np.testing.assert_allclose(scaled.weights(), A @ drawn.weights().astype(float), rtol=3 * 2**-24, atol=1e-6)
+    assert scaled.blocks == drawn.blocks
+    again = layout.restore(Gaussian(), 10, 30, scaled.arrays(), metric)
+    np.testing.assert_array_equal(again.weights(), scaled.weights())
+    assert again.blocks == scaled.blocks
+
+
+def test_a_matrix_of_another_shape_than_the_metric_is_refused():
+    metric = np.ones((10, 4), np.float32)
+    arrays = Iid().draw(Gaussian(), 4, 30, np.random.default_rng(0)).scaled_by(metric).arrays()
+    with pytest.raises(ParameterError, match=r"matrix must be finite float32 of shape \(9, 30\)"):
+        Iid().restore(Gaussian(), 9, 30, arrays, metric[:9])

@@ -139,3 +139,115 @@ def test_row_cost_counts_additions_signs_rotations_and_lengths(n_features, n_fre
 def test_lengths_have_sixteen_significant_bits():
     mantissa, _ = np.frexp(draw(10, 500).scale.astype(np.float64))
     np.testing.assert_array_equal(mantissa * 2**16, np.rint(mantissa * 2**16))
+
+
+@pytest.mark.parametrize(("n_features", "n_frequencies"), [(1, 1), (3, 70), (64, 64), (100, 300), (784, 1500)])
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+def test_pull_back_is_the_product_with_the_transposed_weights(n_rows, n_features, n_frequencies):
+    drawn = draw(n_features, n_frequencies)
+    values = np.random.default_rng(8).standard_normal((n_rows, n_frequencies)).astype(np.float32)
+    W = drawn.weights().astype(np.float64)
+    # W and the result are each off by a few roundings of 2^-24, and the scale by two, of the length of a row of W.
+    slack = 16 * 2**-24 * np.linalg.norm(W, axis=1).max() * np.linalg.norm(values, axis=1).max(initial=0.0)
+    back = drawn.pull_back(values)
+    assert back.dtype == np.float32
+    assert back.shape == (n_rows, n_features)
+    assert np.all(np.abs(back - values @ W.T) <= slack)
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 69), np.float32), np.zeros((2, 70)), np.zeros(70, np.float32)])
+def test_pull_back_refuses_values_of_another_form(values):
+    with pytest.raises(ValueError, match=r"values must be float32 of shape \(n, 70\)"):
+        draw(3, 70).pull_back(values)
+
+
+PLACES = np.r_[0, 3, 63, 130:190:7, 640, 1001]
+
+
+@pytest.mark.parametrize("n_features", [3, 64, 100])
+def test_a_frequency_does_not_depend_on_how_many_follow_it(n_features):
+    few, many = draw(n_features, 70), draw(n_features, 1100)
+    np.testing.assert_array_equal(few.weights(), many.weights()[:, :70])
+
+
+@pytest.mark.parametrize("n_features", [3, 64, 100])
+def test_kept_frequencies_are_those_at_their_places(n_features):
+    every = draw(n_features, 1100)
+    some = every.keep(PLACES)
+    np.testing.assert_array_equal(some.weights(), every.weights()[:, PLACES])
+    np.testing.assert_array_equal(some.places, PLACES)
+    again = some.keep(np.array([1, 4, len(PLACES) - 1]))
+    np.testing.assert_array_equal(again.weights(), every.weights()[:, PLACES[[1, 4, -1]]])
+    np.testing.assert_array_equal(again.places, PLACES[[1, 4, -1]])
+
+
+def test_only_blocks_with_a_kept_frequency_are_there():
+    some = draw(64, 1100).keep(PLACES)
+    assert some.blocks.sizes == (3, 9, 1, 1)
+    assert some.layout.shape == (4, 3, 64)
+    assert some.angles.shape == (4, 32)
+    assert some.row_cost < draw(64, 257).row_cost
+
+
+@pytest.mark.parametrize("kept", [None, PLACES])
+def test_factors_multiply_the_rows_of_the_weights(kept):
+    drawn = draw(100, 1100) if kept is None else draw(100, 1100).keep(kept)
+    factors = np.linspace(0, 2, 100).astype(np.float32)
+    scaled = drawn.scaled_by(factors)
+    # The weights come of unit vectors: with one entry that is not 0 the sums of a transform are products with it, each
+    # rounded, of which there are 3 log2 D, and then come the lengths and 2 pi.
+    bound = (3 * 7 + 3) * 2**-24 * np.abs(drawn.weights()).max() * 2
+    assert np.abs(scaled.weights() - factors[:, None] * drawn.weights()).max() < bound
+    np.testing.assert_array_equal(scaled.scaled_by(factors).factors, factors**2)
+    assert scaled.row_cost == drawn.row_cost + 100
+
+
+def test_a_matrix_makes_the_blocks_a_matrix():
+    drawn = draw(70, 300).keep(np.arange(3, 300, 2))
+    A = np.random.default_rng(1).standard_normal((5, 70)).astype(np.float32)
+    dense = drawn.scaled_by(A)
+    # Two roundings of each entry, 1/(2 pi) and 2 pi, and one of the sum.
+    np.testing.assert_allclose(
+        dense.weights(), A.astype(float) @ drawn.weights(), atol=1e-5 * np.abs(dense.weights()).max()
+    )
+    assert (dense.n_features, dense.blocks) == (5, drawn.blocks)
+    np.testing.assert_array_equal(dense.places, drawn.places)
+
+
+@pytest.mark.parametrize("metric", [None, np.linspace(0, 2, 100).astype(np.float32), np.eye(100, 40, dtype=np.float32)])
+@pytest.mark.parametrize("kept", [None, PLACES])
+def test_restored_frequencies_are_those_that_were_kept(kept, metric):
+    width = 100 if metric is None else metric.shape[-1]
+    drawn = draw(width, 1100) if kept is None else draw(width, 1100).keep(kept)
+    drawn = drawn if metric is None else drawn.scaled_by(metric)
+    again = Hadamard().restore(Gaussian(), 100, drawn.n_frequencies, drawn.arrays(), metric)
+    np.testing.assert_array_equal(again.weights(), drawn.weights())
+    assert again.blocks == drawn.blocks
+
+
+@pytest.mark.parametrize(
+    "places",
+    [PLACES[1:], PLACES[::-1], PLACES - 1, PLACES.astype(np.int32), PLACES.astype(float), PLACES + (1 << 24)],
+    ids=["fewer", "falling", "below 0", "int32", "floats", "beyond"],
+)
+def test_kept_places_that_cannot_be_are_refused(places):
+    arrays = draw(64, 1100).keep(PLACES).arrays()
+    with pytest.raises(ValueError, match="places must"):
+        Hadamard().restore(Gaussian(), 64, len(PLACES), {**arrays, "places": places})
+
+
+def test_kept_places_of_other_blocks_than_there_are_signs_are_refused():
+    arrays = draw(64, 1100).keep(PLACES).arrays()
+    with pytest.raises(ValueError, match="signs must be"):
+        Hadamard().restore(Gaussian(), 64, len(PLACES), {**arrays, "places": 64 * np.arange(len(PLACES))})
+
+
+@pytest.mark.parametrize("factors", [None, np.linspace(0, 2, 100).astype(np.float32)])
+def test_pull_back_of_kept_frequencies_and_factors(factors):
+    drawn = draw(100, 1100).keep(PLACES)
+    drawn = drawn if factors is None else drawn.scaled_by(factors)
+    values = np.random.default_rng(8).standard_normal((5, len(PLACES))).astype(np.float32)
+    W = drawn.weights().astype(np.float64)
+    # As above, for blocks that are used in part.
+    slack = 16 * 2**-24 * np.linalg.norm(W, axis=1).max() * np.linalg.norm(values, axis=1).max()
+    assert np.all(np.abs(drawn.pull_back(values) - values @ W.T) <= slack)

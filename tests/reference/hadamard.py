@@ -35,6 +35,34 @@ def block(X, drawn):
     return v
 
 
+def rotate_back(v, rotations):
+    """Replace neighbors (a, b) by (a c + b s, b c - a s), every product rounded on its own."""
+    a, b, c, s = v[:, ::2], v[:, 1::2], rotations[::2], rotations[1::2]
+    return np.stack([a * c + b * s, b * c - a * s], axis=2).reshape(v.shape)
+
+
+def pulled_back(values, blocks, scale):
+    """The sum over blocks of S1 G R' G S3 H v for each row v of scaled values, in the order of the transposed op."""
+    n_blocks, _, dim = blocks.shape
+    v = np.zeros((len(values), n_blocks * dim), np.float32)
+    v[:, : values.shape[1]] = values * scale
+    up = [1 << q for q in range(dim.bit_length() - 1)]
+    total = np.zeros((len(values), dim), np.float32)
+    for b, (first, rotations, third) in enumerate(blocks):
+        part = v[:, b * dim : (b + 1) * dim]
+        for stride in up[::-1]:
+            part = stage(part, stride)
+        part = part * third
+        for stride in up[1:]:
+            part = stage(part, stride)
+        part = rotate_back(part, rotations)
+        for stride in up[:0:-1]:
+            part = stage(part, stride)
+        total = total + part * first
+    assert total.dtype == np.float32
+    return total
+
+
 def draw(rng, n_blocks, dim):
     """Random blocks as the ops take them, (n_blocks, 3, dim): signs, cosines and sines in turn, signs."""
     drawn = np.where(rng.random((n_blocks, 3, dim)) < 0.5, -1.0, 1.0)

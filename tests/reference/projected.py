@@ -14,9 +14,16 @@ def panel_product(X, panels):
 
 
 def projected(X, layout, n_frequencies):
-    """The first n_frequencies outputs of all blocks or panels, or X itself where there is no layout."""
+    """The first n_frequencies outputs of all blocks or panels, or X itself where there is no layout.
+
+    Blocks may come with factors of the columns and with places of the outputs.
+    """
     if layout is None:
         return X
+    if isinstance(layout, tuple):
+        blocks, factors, places = layout
+        every = projected(X if factors is None else X * factors, blocks, None)
+        return every[:, :n_frequencies] if places is None else every[:, places]
     if layout.shape[2] == 16:
         return panel_product(X, layout)[:, :n_frequencies]
     return np.concatenate([block(X, drawn) for drawn in layout], axis=1)[:, :n_frequencies]

@@ -68,6 +68,22 @@ def test_sketch_gives_cosines_or_kernel_values_with_errors(tmp_path, digits, gam
     assert answer["estimates"][0][0] == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.parametrize("kept", [None, np.arange(1, 257, 4)], ids=["all", "kept"])
+def test_encoders_with_a_metric_find_rows_and_errors_unless_frequencies_were_chosen(tmp_path, digits, kept):
+    factors = np.linspace(0.2, 1.5, digits.X.shape[1])
+    encoder = lt.RandomFeatures(n_components=128, metric=factors, kept=kept, random_state=0).fit(digits.X)
+    codes = encoder.encode(digits.X)
+    lt.save(encoder, tmp_path / "encoder.lowtide")
+    lt.save(codes, tmp_path / "codes.lowtide")
+    with serving([tmp_path / "encoder.lowtide"], [tmp_path / "codes.lowtide"]) as (address, _):
+        for message in (
+            ask(address, "/v1/similar?k=3", pack(codes[:2])),
+            ask(address, "/v1/similar?k=3", pack_rows(digits.X[:2]), ROWS),
+        ):
+            assert [row[0] for row in message.json["indices"]] == [0, 1]
+            assert (message.json["standard_errors"] is None) is (kept is not None)
+
+
 def test_database_of_no_served_encoder_takes_codes_alone(tmp_path, digits):
     other = lt.RandomFeatures(n_components=64, random_state=1).fit(digits.X)
     lt.save(other.encode(digits.X), tmp_path / "other.lowtide")

@@ -63,6 +63,10 @@ THREE_BIT_PHASES = features(GAUSSIAN, projection="orthogonal", quantizer=Phase(3
 COSINES = features(GAUSSIAN, feature_map="cosine", bits=2)
 STOCHASTIC = features(GAUSSIAN, quantizer=Stochastic(2))
 BESSEL = features(Bessel(1.0), projection="haar", bits=3, n_components=64)
+# The rows of the cases are what these metrics make of others: they are divided by them.
+FACTORS, MATRIX = np.linspace(0.2, 3.0, 30), np.random.default_rng(7).standard_normal((30, 12))
+SCALED = features(GAUSSIAN, metric=FACTORS)
+TURNED = features(GAUSSIAN, metric=MATRIX, bits=2)
 SKETCH, LINEAR = Sketch(256, gamma=0.5), Sketch(256)
 WITH_NORMS, LINEAR_WITH_NORMS = Sketch(256, gamma=0.5, store_norms=True), Sketch(256, store_norms=True)
 SHIFT = AsymmetricFeatures(ShiftGaussian(STEP, 1.0), n_components=256, form="phase")
@@ -77,6 +81,13 @@ WAVES = rows("far", 2, lengths=(3.8, 7.0, 10.2))
 
 # cos 3t in units that make its product with one bit, of which it is a third, unbiased.
 HARMONIC = RandomFeatures(GAUSSIAN, n_components=2).fit(np.zeros((1, 2))).harmonic(3).quantizer
+
+
+def before(metric, pairs):
+    """Return the rows that a metric makes these pairs of; a matrix leaves room for rows that it does not tell apart."""
+    back = np.diag(1.0 / metric) if metric.ndim == 1 else np.linalg.pinv(metric)
+    return Pairs(pairs.x @ back, pairs.Y @ back, pairs.around @ back)
+
 
 FULL, MIXED, CODES = ("full", "full"), ("codes", "full"), ("codes", "codes")
 # Name, encoder, rows, sides; what has "Codes" in its name is judged by what codes show, on the sides that are coded.
@@ -114,6 +125,10 @@ CASES = [
     ("ternary windows", WINDOWS, rows("typical", 150), CODES),
     ("ternary windows, Codes", WINDOWS, rows("typical", 150), CODES),
     ("offset of a thousand", features(GAUSSIAN, quantizer=LloydMax(4)), rows(shifted(1e3), 30), MIXED),
+    ("a metric of factors", SCALED, before(FACTORS, ANY), MIXED),
+    ("a metric of factors, Codes", SCALED, before(FACTORS, TYPICAL), CODES),
+    ("a metric that is a matrix", TURNED, before(MATRIX, rows("near", 12, lengths=(0.02, 0.5, 6.0))), MIXED),
+    ("a metric that is a matrix, Codes", TURNED, before(MATRIX, rows("typical", 12)), MIXED),
     ("near rows in full", ONE_BIT, NEAR, FULL),
     ("equal rows in full", ONE_BIT, rows("equal", 30), FULL),
     ("one axis, one column", ONE_BIT, along_one_axis(1), FULL),
@@ -163,6 +178,7 @@ DISTANCES = [
     ("in full", ONE_BIT, TYPICAL, FULL),
     ("near, in full", ONE_BIT, NEAR, FULL),
     ("one bit, Codes", ONE_BIT, TYPICAL, CODES),
+    ("a metric of factors", SCALED, before(FACTORS, TYPICAL), MIXED),
     ("far, one bit, Codes", features(Matern(1.0)), rows("far", 30), MIXED),
     ("sketch, Codes", SKETCH, at_correlations(0.95, 0.7, 0.0), CODES),
     ("1 bit against 4 bits, Codes", ONE_BIT, TYPICAL, (LloydMax(1), LloydMax(4))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import numpy as np
@@ -17,6 +18,9 @@ ENCODERS = [
     lt.RandomFeatures("laplacian", projection="iid", n_components=30, bits=2, quantizer="phase", random_state=0),
     lt.RandomFeatures(n_components=30, bits=None, random_state=0),
     lt.RandomFeatures(n_components=30, quantizer="stochastic", bits=2, random_state=0),
+    lt.RandomFeatures(n_components=30, metric=[0.5, 0, 1, 2, 1, 3], kept=np.arange(4, 184, 12), random_state=0),
+    lt.RandomFeatures(n_components=30, metric=X[:6, :4], random_state=0),
+    lt.RandomFeatures(n_components=30, projection="orthogonal", kept=np.arange(1, 90, 6), random_state=0),
     lt.Sketch(n_components=64, random_state=0),
     lt.TernaryFeatures(n_components=64, sparsity="auto", random_state=0),
     lt.TernaryFeatures(gamma=1.0, n_components=64, sparsity="auto", random_state=0),
@@ -67,6 +71,12 @@ def test_dense_layouts_are_not_called_bit_equal():
     assert through_json(lt.RandomFeatures(n_components=8, projection="iid").fit(X))["bit_equal"] is False
 
 
+def test_the_hadamard_layout_is_not_called_bit_equal_under_a_matrix():
+    factors, matrix = np.ones(6), np.eye(6)
+    found = [through_json(lt.RandomFeatures(n_components=8, metric=metric).fit(X)) for metric in (factors, matrix)]
+    assert [content["bit_equal"] for content in found] == [True, False]
+
+
 def test_description_of_features_without_codes_has_no_bits():
     assert "bits" not in through_json(lt.RandomFeatures(n_components=8, bits=None).fit(X))
 
@@ -80,9 +90,9 @@ ARRAY = {"dtype": "float32", "shape": [50], "data": "AAAA"}
         {"parts": None},
         {"parts": {}},
         {"parts": {"encoder": None}},
-        {"version": 1},
-        {"version": 3},
-        {"version": "2"},
+        {"version": 2},
+        {"version": 4},
+        {"version": "3"},
         {"spec": None},
         {"spec": {}},
         {"kind": "SVC"},
@@ -125,4 +135,34 @@ def test_what_is_no_description_is_refused(content):
 def test_encoder_of_another_identity_is_refused(mark):
     content = through_json(lt.RandomFeatures(n_components=100, random_state=0).fit(X)) | {mark: "00" * 16}
     with pytest.raises(FingerprintMismatchError, match="0000"):
+        rebuild_encoder(content)
+
+
+def put(array):
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": base64.b64encode(array.tobytes()).decode()}
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("metric", np.ones(5, np.float32)),
+        ("metric", np.ones((6, 4), np.float32)),
+        ("metric", np.ones(6)),
+        ("metric", np.zeros(6, np.float32)),
+        ("metric", -np.ones(6, np.float32)),
+        ("metric", np.full(6, np.nan, np.float32)),
+        ("metric", np.ones((6, 0), np.float32)),
+        ("projection.places", np.arange(15)),
+        ("projection.places", np.arange(14)),
+        ("projection.places", np.arange(15)[::-1].copy()),
+        ("projection.places", np.arange(15) + (1 << 40)),
+        ("projection.places", np.arange(15, dtype=np.float32)),
+        ("projection.places", 64 * np.arange(15)),
+    ],
+    ids=str,
+)
+def test_a_metric_or_places_of_a_stranger_are_refused(name, array):
+    content = through_json(ENCODERS[4].fit(X))
+    content["parts"]["encoder"]["arrays"][name] = put(array)
+    with pytest.raises(WireFormatError):
         rebuild_encoder(content)

@@ -1,4 +1,4 @@
-// Rows to projected values: hadamard, panel_product, norm.
+// Rows to projected values and back: hadamard, hadamard_transpose, panel_product, norm.
 #include "cases.hpp"
 #include "inputs.hpp"
 
@@ -11,6 +11,14 @@ void add_hadamard(Cases& cases, const char* name, std::size_t dim, std::size_t n
                      const auto x = numbers<float>(dim, 1), s = signs(3 * dim * n_blocks, 2);
                      const auto v = zeros<float>(dim * n_blocks);
                      return [=, &ops] { ops.hadamard(x.get(), x.get(), s.get(), dim, n_blocks, n_last, v.get()); };
+                   }});
+}
+
+void add_hadamard_transpose(Cases& cases, const char* name, std::size_t dim, std::size_t n_blocks) {
+  cases.push_back({name, n_blocks * dim, "value", [=](const Ops& ops) {
+                     const auto v = numbers<float>(dim * n_blocks, 6), s = signs(3 * dim * n_blocks, 7);
+                     const auto out = zeros<float>(dim);
+                     return [=, &ops] { ops.hadamard_transpose(v.get(), s.get(), dim, n_blocks, out.get()); };
                    }});
 }
 
@@ -47,6 +55,9 @@ void add_projections(Cases& cases) {
   add_hadamard(cases, "hadamard 1024 x 4", 1024, 4, 1024);
   add_hadamard(cases, "hadamard 4096", 4096, 1, 4096);
   add_hadamard(cases, "hadamard 4096, half kept", 4096, 1, 2048);
+  add_hadamard_transpose(cases, "hadamard_transpose 64 x 64", 64, 64);
+  add_hadamard_transpose(cases, "hadamard_transpose 1024 x 4", 1024, 4);
+  add_hadamard_transpose(cases, "hadamard_transpose 4096", 4096, 1);
   add_panel_product(cases, "panel_product rows", false);
   add_panel_product(cases, "panel_product columns", true);
   cases.push_back({"norm", 4096, "entry", [](const Ops& ops) {

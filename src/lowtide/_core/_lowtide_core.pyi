@@ -21,14 +21,17 @@ def set_thread_count(n: int) -> None: ...
 
 # Rows to codes and features. X is (n, d); layout holds blocks (n_blocks, 3, D), d <= D, of each its signs S1, a cosine
 # and a sine for each pair of neighbors, and its signs S3; or panels (n_panels, d, 16). Without one X is (n, p),
-# projected values.
+# projected values. Blocks may come with factors (d,) that multiply the columns of X first, and with places (p,) of the
+# outputs that are wanted, which rise and are below n_blocks D.
+
+Layout = NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float32] | None, NDArray[np.uint32] | None]
 
 # With a codebook (2^bits, 1 or 2), weights (k, m) and intercepts (k,) scores (n, k) come in place of codes.
 
 @overload
 def encode(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -42,7 +45,7 @@ def encode(
 @overload
 def encode(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -59,7 +62,7 @@ def encode(
 @overload
 def encode_stochastic(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -72,7 +75,7 @@ def encode_stochastic(
 @overload
 def encode_stochastic(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -87,7 +90,7 @@ def encode_stochastic(
 ) -> None: ...
 def threshold(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     norms: NDArray[np.float32],
     borders: NDArray[np.float32],
@@ -97,7 +100,7 @@ def threshold(
 def norms(X: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
 def features(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     shifts: NDArray[np.float32],
@@ -107,14 +110,23 @@ def features(
 ) -> None: ...
 def turns(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...
 def project(
     X: NDArray[np.float32],
-    layout: NDArray[np.float32] | None,
+    layout: Layout | None,
+    scale: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
+
+# The transposed projection: values (n, p) times scale (p,) and blocks (n_blocks, 3, D) to rows (n, d), d <= D.
+
+def pull_back(
+    values: NDArray[np.float32],
+    blocks: NDArray[np.float32],
     scale: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...

@@ -29,6 +29,7 @@ _PARTS = {
     "norms": "norms",
     "codebook": "codebook",
     "scale": "column factors",
+    "metric": "metric",
     "mean": "thresholds",
     "map": "thresholds",
     "upper": "thresholds",
@@ -76,15 +77,13 @@ def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
     content = lt.persist.describe(file)
     thing = lt.load(file, mmap=True)
     encoder, classes = encoder_of(thing), thing.classes_.tolist() if hasattr(thing, "classes_") else None
-    # Only a kernel of one distance has its errors as a curve.
-    errors = expected_errors(encoder) if isinstance(encoder, lt.RandomFeatures) else {}
+    # Only a kernel of one distance has its errors as a curve, and only frequencies that no task chose have errors.
+    states_errors = isinstance(encoder, lt.RandomFeatures) and encoder.drawn_.kept is None
+    errors = expected_errors(encoder) if states_errors else {}
     fingerprint = getattr(thing, "decision_", getattr(thing, "drawn_", thing)).fingerprint.hex()
     sizes = sizes_by_part(content)
     score = content["metadata"].get("score")
-    projection = ""
-    if isinstance(encoder, lt.RandomFeatures):
-        seed = "" if encoder.random_state is None else f", seed {encoder.random_state}"
-        projection = f"{encoder.projection}, {encoder.feature_map} map{seed}"
+    projection = _projection(encoder) if isinstance(encoder, lt.RandomFeatures) else ""
     text = sheet(
         [
             ("file", f"{file}, {bytes_in_words(content['bytes'])}, format {content['format']}"),
@@ -108,6 +107,18 @@ def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
         "content": content,
     }
     return f"{text}\n\n{error_table(errors)}" if errors else text, own
+
+
+def _projection(encoder: lt.RandomFeatures) -> str:
+    """Say how the frequencies were drawn, which were kept, and what rows are multiplied by."""
+    drawn, words = encoder.drawn_, [str(encoder.projection), f"{encoder.feature_map} map"]
+    if encoder.random_state is not None:
+        words.append(f"seed {encoder.random_state}")
+    if drawn.kept is not None:
+        words.append(f"frequencies chosen by a task: {drawn.n_frequencies:,} of {drawn.kept[-1] + 1:,} or more")
+    if drawn.metric is not None:
+        words.append("metric of " + ("factors" if drawn.metric.ndim == 1 else " x ".join(map(str, drawn.metric.shape))))
+    return ", ".join(words)
 
 
 def _kind(thing: Any, name: str) -> str:
@@ -198,9 +209,14 @@ def expected_errors(encoder: Any) -> dict[str, dict[str, Any]]:
     reach = _distance(encoder, _FAR)
     wanted = [0.0 if value == 1.0 else reach if value == 0.0 else _distance(encoder, value) for value in KERNEL_VALUES]
     distances = np.array([*wanted, *np.linspace(0.0, reach, _STEPS)])
-    # A step along one axis has the same length in every norm.
-    rows = np.zeros((len(distances), encoder.drawn_.n_features))
-    rows[:, 0] = distances
+    # A step along one axis has the same length in every norm; of the axes, the one that a metric makes the longest.
+    metric, n_features = encoder.drawn_.metric, encoder.drawn_.n_features
+    lengths = np.ones(n_features)
+    if metric is not None:
+        lengths = np.linalg.norm(metric.reshape(n_features, -1).astype(float), ord=encoder.kernel_.norm, axis=1)
+    axis = int(np.argmax(lengths))
+    rows = np.zeros((len(distances), n_features))
+    rows[:, axis] = distances / lengths[axis]
     found = {}
     for name, sides in _PAIRS.items():
         if "codes" in sides and not encoder.drawn_.has_codes:
@@ -217,7 +233,7 @@ def _distance(encoder: Any, value: float) -> float:
     from scipy.optimize import brentq
 
     def gap(distance: float) -> float:
-        return float(encoder.kernel_.radial(np.array(distance), encoder.drawn_.n_features)) - value
+        return float(encoder.kernel_.radial(np.array(distance), encoder.drawn_.n_kernel_features)) - value
 
     far = 1e-6
     while gap(far) > 0:

@@ -17,6 +17,7 @@ from lowtide.quantizers import PhaseSteps
 _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
+_DENSE = "A dense W takes four bytes of flash a column and frequency."
 
 
 def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
@@ -45,7 +46,8 @@ def _phase_part(encoder: DrawnFeatures, names: dict[str, Any], favor: str) -> Pa
     offsets, start, one = (_drawn_offsets(encoder) if favor == "flash" else None) or _kept_offsets(encoder.offset)
     tables, rule = _rule(quantizer)
     shifts = {"width": len(quantizer.shifts), "shifts": ", ".join(map(c_number, quantizer.shifts))}
-    encode = filled("phase_encode.c", **names, **shifts, start=start, offset=one)
+    skip = "" if encoder.kept is None else "if (!is_kept(block, i)) continue;\n            "
+    encode = filled("phase_encode.c", **names, **shifts, start=start, offset=one, skip=skip)
     return layout + offsets + Part(tables, filled("turns.c") + rule + put_source(names) + encode, code_bytes=400)
 
 
@@ -115,17 +117,37 @@ def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) 
     """Return what projects a row, a block at a time, and the length of each frequency."""
     projection = encoder.projection
     if not isinstance(projection, HadamardProjection):
-        remedy = "Fit with projection='hadamard'. A dense W takes four bytes of flash a column and frequency."
+        remedy = "Fit with projection='hadamard', and without a metric that is a matrix. " + _DENSE
         raise fail("export_c", f"{encoder.kind} must be on the Hadamard layout", encoder.layout, remedy)
     n_blocks, _, dimension = projection.layout.shape
     scale, scale_of = _scales(projection.scale)
+    factors, entry = _factors(projection.factors)
+    places, is_kept = _kept_outputs(projection)
     kept = projection.arrays()
     signs = Table("signs", kept["signs"], "Signs, 1 for minus: by block, S1 and S3 of each.")
     angles = Table("angles", kept["angles"], "Angles of the rotations, in 256ths of a turn, each half a step on.")
     cosines = Table("cosines", projection.cosines, "Cosines of the angles of a quarter; backwards, the sines.")
     shape = {"dimension": dimension, "n_blocks": n_blocks, "n_frequencies": projection.n_frequencies}
-    source = filled("hadamard.c", **names, **shape, scale_of=scale_of)
-    return Part((signs, angles, cosines, scale), source, code_bytes=560, work_bytes=4 * dimension + 128)
+    source = filled("hadamard.c", **names, **shape, entry=entry, scale_of=is_kept + scale_of)
+    tables = (signs, angles, cosines, scale, *factors, *places)
+    return Part(tables, source, code_bytes=560, work_bytes=4 * dimension + 128)
+
+
+def _factors(factors: NDArray[np.float32] | None) -> tuple[tuple[Table, ...], str]:
+    """Return the factors of the columns, where there are any, and an entry of a row times its own."""
+    if factors is None:
+        return (), "(float)x[i]"
+    return (Table("factors", factors, "Factors of the columns."),), "rounded_product((float)x[i], factors[i])"
+
+
+def _kept_outputs(projection: HadamardProjection) -> tuple[tuple[Table, ...], str]:
+    """Return which outputs of the blocks are frequencies, a bit each where not all are, and what asks for one."""
+    if projection.outputs is None:
+        return (), ""
+    is_kept = np.zeros(projection.layout[:, 0].size, dtype=np.uint8)
+    is_kept[projection.outputs] = 1
+    bits = np.packbits(is_kept, bitorder="little")
+    return (Table("kept", bits, "Outputs of the blocks that are frequencies, a bit each."),), filled("some_kept.c")
 
 
 def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:

@@ -13,7 +13,7 @@ from lowtide.encoders.codebooks import (
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
-from lowtide.encoders.rows import is_plain
+from lowtide.encoders.rows import dense_rows, is_plain, some_rows
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
 from lowtide.encoders.trits import Spread, Thresholds, Trits
@@ -38,12 +38,14 @@ __all__ = [
     "Thresholds",
     "Trits",
     "check_identity",
+    "dense_rows",
     "dithered_codes",
     "drawn_from_state",
     "fourier_codebook",
     "fourier_codes",
     "is_plain",
     "linear_codes",
+    "some_rows",
     "steps_of_codes",
 ]
 

@@ -25,9 +25,8 @@ from lowtide.encoders.blocks import (
 )
 from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_sizes, prefixed
 from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair, is_unbiased
-from lowtide.encoders.random_features import DrawnFourier, count_levels, kept_offset, resolve_quantizer
 from lowtide.encoders.rows import dense_rows, phase_noise, some_rows, warn_when_phases_lose_their_fraction
-from lowtide.encoders.sides import FourierEncoder
+from lowtide.encoders.sides import DrawnFourier, FourierEncoder, count_levels, kept_offset, resolve_quantizer
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel
 from lowtide.maps import CosSin, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection

@@ -25,7 +25,7 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 Arrays = dict[str, NDArray[Any]]
 
 # Of the parts "encoder" and "features" that a file keeps.
-_VERSION = 2
+_VERSION = 3
 _FEATURES_VERSION = 1
 # The identity of a coded side that is not there.
 NO_SIDE = bytes(16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -64,6 +64,15 @@ class Pair:
     largest: Callable[[Two], Any] | None = None  # E P at x = y of what was given, where that is not the value at zero
     # From rows X, Y and their phase noise in radians (n,), (n_y,): the square of the error that rounding adds.
     rounding: Callable[[Any, Any, Floats, Floats], Floats] | None = None
+
+    def of_rows(self, change: Callable[[Any], Any]) -> Pair:
+        """Return the same for rows that are changed first: what is said of them here is said of what they become."""
+
+        def changed(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda X, Y, *noise: function(change(X), change(Y), *noise)
+
+        variance, rounding = (None if each is None else changed(each) for each in (self.variance, self.rounding))
+        return replace(self, mean=changed(self.mean), variance=variance, rounding=rounding)
 
 
 def kernel_estimate(

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, cast
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes
-from lowtide.encoders.encoder import (
-    NO_SIDE,
-    Arrays,
-    DrawnEncoder,
-    arrays_of,
-    fingerprint,
-    kept_gamma,
-    kept_sizes,
-    prefixed,
-)
-from lowtide.encoders.estimation import LaidBlock, Pair, Rule, feature_pair
+from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_gamma, kept_sizes, prefixed
+from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair
+from lowtide.encoders.metric import MultipliedRows, check_metric, check_places, kept_metric, multiplied
 from lowtide.encoders.rows import (
     check_weight,
+    dense_rows,
     encode_rows,
     feature_rows,
     phase_noise,
@@ -35,109 +27,25 @@ from lowtide.encoders.rows import (
     turn_rows,
     warn_when_phases_lose_their_fraction,
 )
-from lowtide.encoders.sides import FourierEncoder
-from lowtide.errors import FingerprintMismatchError
+from lowtide.encoders.sides import DrawnFourier, FourierEncoder, count_levels, kept_offset, resolve_quantizer
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
-from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer, quantizer_by_name
-from lowtide.spec import Registry
+from lowtide.projections import MOST_FREQUENCIES, PROJECTIONS, DrawnProjection, Projection
+from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer
+from lowtide.spec import Registry, State
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
 # Phases that are looked at, at the most, for one that float32 cannot hold.
 _LOOKED_AT = 1 << 20
-_HAND_OUT = "an encoder that its method side hands out"
-
-
-class DrawnFourier(DrawnEncoder):
-    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
-
-    kernel: Any
-    quantizer_spec: Quantizer | None
-    quantizer: DrawnQuantizer | None
-    feature_map: FeatureMap
-    n_components: int
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of either side."""
-        return self.n_components
-
-    @property
-    def has_codes(self) -> bool:
-        """Whether there is a coded side."""
-        return self.quantizer is not None
-
-    @property
-    def coded_by(self) -> DrawnQuantizer:
-        """The drawn quantizer, or an error where there is no coded side."""
-        if self.quantizer is None:
-            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self.quantizer
-
-    def with_side(self, side: Any) -> Self:
-        """Return these frequencies with another rule as the coded side: a quantizer's, or that of another encoder."""
-        if isinstance(side, DrawnFourier):
-            if side.fingerprint != self.fingerprint:
-                need = f"a side must be on the frequencies of this encoder, {self.fingerprint.hex()}"
-                raise FingerprintMismatchError(f"{self.kind}: {need}, got {side.fingerprint.hex()}. Take {_HAND_OUT}.")
-            return cast(Self, side)
-        if not isinstance(side, Quantizer):
-            raise fail(self.kind, f"sides must be 'full', 'codes', a quantizer, or {_HAND_OUT}", side)
-        # What a further side draws follows from the frequencies and from its rule: equal sides round alike, others not.
-        seed = hashlib.sha256(self.fingerprint + side.comparison_key().encode()).digest()
-        drawn = side.draw(self.feature_map, np.random.default_rng(int.from_bytes(seed, "little")))
-        count_levels(self.kind, side, drawn, self.feature_map, self.n_components)
-        return replace(self, quantizer_spec=copy(side), quantizer=drawn)  # type: ignore[type-var]
-
-    def rules_of(self, sides: tuple[Any, Any]) -> tuple[Rule, Rule]:
-        """Return the rules that make two sides of phases."""
-        left, right = (self if side == "codes" else side for side in sides)
-        return self._rule(left), self._rule(right)
-
-    def _rule(self, side: Any) -> Rule:
-        if side == "full":
-            return Rule(self.feature_map)
-        return Rule(self.feature_map, side.quantizer_spec, side.quantizer)
-
-    @property
-    def quantizer_config(self) -> dict[str, Any] | None:
-        """The quantizer, ready for JSON."""
-        return None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec)
-
-    @property
-    def quantizer_arrays(self) -> Arrays:
-        """What was drawn for the quantizer, under names of its own."""
-        return {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
-
-    @classmethod
-    def kept_quantizer(
-        cls, spec: dict[str, Any], arrays: Arrays, feature_map: FeatureMap, n_components: int
-    ) -> tuple[Quantizer | None, DrawnQuantizer | None]:
-        """Return the quantizer that was kept and what was drawn for it, or None and None for no coded side."""
-        if spec["quantizer"] is None:
-            return None, None
-        quantizer = QUANTIZERS.from_config(spec["quantizer"])
-        drawn = quantizer.restore(feature_map, arrays_of("quantizer", arrays))
-        count_levels(cls.kind, quantizer, drawn, feature_map, n_components)
-        return quantizer, drawn
-
-    def identity_of(self, **more: Any) -> bytes:
-        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
-        if self.quantizer is None:
-            return NO_SIDE
-        drawn = self.quantizer
-        arrays = {str(i): np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
-        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnFeatures(DrawnFourier):
     """Drawn random Fourier features: frequencies and dither, a feature map, and a quantizer of it.
 
-    Hadamard layouts are kept in files as signs, angles and lengths, dense ones as W, and both with the dither.
-    Quantizers without randomness are made again from their spec.
+    Hadamard layouts are kept in files as signs, angles and lengths, dense ones as W, and both with the dither and the
+    metric. Quantizers without randomness are made again from their spec.
     """
 
     kind: ClassVar[str] = "RandomFeatures"
@@ -152,6 +60,46 @@ class DrawnFeatures(DrawnFourier):
     n_components: int
     n_features: int
     seed: int | None = None  # what the streams of all stages follow from, where it is known
+    metric: NDArray[np.float32] | None = None  # (d,) or (d, r): what rows are multiplied by; `projection` has it in it
+
+    @property
+    def n_frequencies(self) -> int:
+        """Frequencies: as many as components, or half of them."""
+        return self.projection.n_frequencies
+
+    @property
+    def n_kernel_features(self) -> int:
+        """Columns of the rows that the kernel is a function of: those of the product with the metric."""
+        return self.n_features if self.metric is None else self.metric.shape[-1]
+
+    @property
+    def kept(self) -> NDArray[np.int64] | None:
+        """Places of the frequencies among all that were drawn; None where none was left out."""
+        return self.projection.places
+
+    def keep(self, places: ArrayLike) -> Self:
+        """Return the same encoder with only some of its frequencies, which keep their dither.
+
+        Parameters
+        ----------
+        places : int array (n,)
+            Which ones, counted from 0 to n_frequencies - 1, rising. All of them are this encoder itself.
+
+        Returns
+        -------
+        DrawnFeatures
+            With the components of these frequencies, scaled sqrt(2/n_components) for their number. Its levels are those
+            that this encoder has there, but for a quantizer that rounds at random, which counts components anew.
+        """
+        chosen = check_places(self.kind, "places", places, self.n_frequencies)
+        if len(chosen) == self.n_frequencies:
+            return self
+        width = self.feature_map.width
+        without = width * self.n_frequencies - self.n_components if chosen[-1] == self.n_frequencies - 1 else 0
+        n_components = width * len(chosen) - without
+        count_levels(self.kind, self.quantizer_spec, self.quantizer, self.feature_map, n_components)
+        projection, offset = self.projection.keep(chosen), self.offset[chosen]
+        return replace(self, projection=projection, offset=offset, n_components=n_components)
 
     def transform(self, rows: Any) -> NDArray[np.float32]:
         """Return sqrt(2/m) cos of every phase (and its sine), float32 (n, n_components)."""
@@ -185,7 +133,11 @@ class DrawnFeatures(DrawnFourier):
 
     def phase_noise(self, rows: Any) -> NDArray[np.float64]:
         """Return how far float32 has the phases of validated rows off, in radians, (n,)."""
-        return phase_noise(projected_rows(rows, self.projection), self.projection.rounding)
+        if self.metric is None or self.metric.ndim == 1:
+            return phase_noise(projected_rows(rows, self.projection), self.projection.rounding)
+        # A matrix may cancel most of a row, but not the rounding of its terms.
+        squares = dense_rows(rows) ** 2 @ (self.projection.weights().astype(np.float64) / (2 * np.pi)) ** 2
+        return phase_noise(np.sqrt(squares).astype(np.float32), self.projection.rounding)
 
     @property
     def row_cost(self) -> int:
@@ -194,7 +146,7 @@ class DrawnFeatures(DrawnFourier):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Identity of kernel, projection, map and dither."""
+        """Identity of kernel, metric, projection, map and dither."""
         spec = {
             "encoder": self.kind,
             "kernel": self.kernel.to_config(),
@@ -203,7 +155,11 @@ class DrawnFeatures(DrawnFourier):
             "n_components": self.n_components,
             "n_features": self.n_features,
         }
-        return fingerprint(spec, {"offset": self.offset, **self.projection.arrays()})
+        return fingerprint(spec, {"offset": self.offset, **self._metric_arrays, **self.projection.arrays()})
+
+    @property
+    def _metric_arrays(self) -> Arrays:
+        return {} if self.metric is None else {"metric": self.metric}
 
     @cached_property
     def side(self) -> bytes:
@@ -212,9 +168,18 @@ class DrawnFeatures(DrawnFourier):
 
     def pair(self, sides: tuple[Any, Any]) -> Pair:
         """Return what the moments of two sides say of their product."""
-        (block,) = self.kernel.measures(self.n_features)
+        self.check_drawn_by_chance()
+        (block,) = self.kernel.measures(self.n_kernel_features)
         part = LaidBlock(block, self.projection.blocks, self.n_components)
-        return feature_pair((part,), self.rules_of(sides), self.n_features)
+        pair = feature_pair((part,), self.rules_of(sides), self.n_kernel_features)
+        return pair if self.metric is None else pair.of_rows(partial(multiplied, metric=self.metric))
+
+    def check_drawn_by_chance(self) -> None:
+        """Refuse to state means, errors or distances where only some frequencies were kept."""
+        if self.kept is not None:
+            need = "means, errors and distances need frequencies that were drawn by chance"
+            remedy = "Products of features chosen for a task are no unbiased estimates: take an encoder without `kept`."
+            raise fail(self.kind, need, f"{self.n_frequencies} that were kept of more", remedy)
 
     @property
     def random_weights(self) -> NDArray[np.float32]:
@@ -244,7 +209,7 @@ class DrawnFeatures(DrawnFourier):
             "seed": self.seed,
         }
         drawn = prefixed("projection", self.projection.arrays()) | self.quantizer_arrays
-        return spec, {"offset": self.offset, **drawn}
+        return spec, {"offset": self.offset, **self._metric_arrays, **drawn}
 
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
@@ -255,7 +220,8 @@ class DrawnFeatures(DrawnFourier):
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset = kept_offset(owner, arrays["offset"], feature_map.n_frequencies(n_components))
         layout, gamma = PROJECTIONS.from_config(spec["projection"]), kept_gamma(owner, spec)
-        projection = layout.restore(kernel, n_features, len(offset), arrays_of("projection", arrays))
+        metric = kept_metric(owner, arrays.get("metric"), n_features)
+        projection = layout.restore(kernel, n_features, len(offset), arrays_of("projection", arrays), metric)
         seed = None if spec["seed"] is None else check_integer(owner, "seed", spec["seed"], 0, 2**63)
         return cls(
             kernel=kernel,
@@ -269,6 +235,7 @@ class DrawnFeatures(DrawnFourier):
             n_components=n_components,
             n_features=n_features,
             seed=seed,
+            metric=metric,
         )
 
 
@@ -279,6 +246,9 @@ class RandomFeatures(FourierEncoder):
     With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is
     sqrt(2/m) cos(omega_j . x + xi_j) (and its sine), m the number of components. The coded side keeps a b-bit level of
     each, and decodes to values such that E[decode(encode(x)) . transform(y)] = kernel(x, y).
+
+    With a metric, rows are multiplied by it before all else, and the kernel is kernel(x*s, y*s) or kernel(x A, y A):
+    all that is said of the kernel, of estimates, errors and distances is about the multiplied rows, in their units.
 
     Parameters
     ----------
@@ -294,6 +264,14 @@ class RandomFeatures(FourierEncoder):
         Bits a level, 1 to 8; None for no coded side. A quantizer object's own bits win.
     quantizer : {"lloyd_max", "phase", "stochastic", "uniform"} or Quantizer, default="lloyd_max"
         "phase" keeps one level a frequency, so for two components.
+    metric : array (n_features,) or (n_features, r), optional
+        What rows are multiplied by: s, a factor of at least 0 a column, or a matrix A. A column of factor 0 does not
+        matter. Factors leave the projection what it is. With a matrix the frequencies W_r are drawn for r columns and
+        A W_r is kept as a dense matrix, also with projection="hadamard".
+    kept : int array (n_frequencies,), optional
+        Places of the frequencies to keep, rising, among those that an encoder of more components has; as many as
+        n_components needs. Blocks of the Hadamard layout without one are not computed. Chosen for a task, they are no
+        random sample: means, errors and distances are refused.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -303,7 +281,9 @@ class RandomFeatures(FourierEncoder):
     gamma_ : float or None
         The resolved gamma; None when the kernel was an object.
     projection_, quantizer_ : drawn objects
+        `projection_` is that of rows as they come, metric included.
     feature_map_ : FeatureMap
+    metric_ : ndarray of float32 or None
     random_weights_ : ndarray of float32, shape (n_features, n_frequencies)
         Built on request: the Hadamard layout stores signs, angles and lengths only.
     random_offset_ : ndarray of float32, shape (n_frequencies,)
@@ -344,6 +324,8 @@ class RandomFeatures(FourierEncoder):
     feature_map: str | FeatureMap = "cos_sin"
     bits: int | None = 1
     quantizer: str | Quantizer = "lloyd_max"
+    metric: ArrayLike | None = None
+    kept: ArrayLike | None = None
     random_state: int | np.random.RandomState | None = None
     drawn_: DrawnFeatures = field(init=False)
     parts: ClassVar[dict[str, Registry[Any]]] = {
@@ -366,30 +348,61 @@ class RandomFeatures(FourierEncoder):
         rows, n_components, seed = self.start_fit(X)
         weight = check_weight(sample_weight, rows)
         for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(seed))
-        kernel, gamma = self._resolve_kernel(rows, for_gamma, weight)
+        metric = check_metric("RandomFeatures", self.metric, rows.shape[1])
+        seen = rows if metric is None else MultipliedRows(rows, metric)
+        kernel, gamma = self._resolve_kernel(seen, for_gamma, weight)
         feature_map = FEATURE_MAPS.resolve(self.feature_map)
         quantizer = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
         drawn = None if quantizer is None else quantizer.draw(feature_map, for_quantizer)
         count_levels("RandomFeatures", quantizer, drawn, feature_map, n_components)
-        n_frequencies = feature_map.n_frequencies(n_components)
+        places = self._places(feature_map.n_frequencies(n_components))
         layout = PROJECTIONS.resolve(self.projection)
-        projection = layout.draw(kernel, rows.shape[1], n_frequencies, for_projection)
+        # Those before a frequency decide nothing of it, but a stream goes through them.
+        projection = layout.draw(kernel, seen.shape[1], int(places[-1]) + 1, for_projection)
+        offset = for_dither.random(projection.n_frequencies, dtype=np.float32)
+        if len(places) < projection.n_frequencies:
+            projection, offset = projection.keep(places), offset[places]
+        if metric is not None:
+            projection = projection.scaled_by(metric)
         self.drawn_ = DrawnFeatures(
             kernel=kernel,
             gamma=gamma,
             layout=copy(layout),
             projection=projection,
-            offset=for_dither.random(n_frequencies, dtype=np.float32),
+            offset=offset,
             feature_map=copy(feature_map),
             quantizer_spec=quantizer,
             quantizer=drawn,
             n_components=n_components,
             n_features=rows.shape[1],
             seed=seed,
+            metric=metric,
         )
         few = max(1, min(64, _LOOKED_AT // projection.n_frequencies))
         warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, few), projection))
         return self
+
+    def to_state(self) -> State:
+        """Return what a file keeps; arrays among the parameters are kept once, with what was drawn."""
+        bare = self.with_drawn(self.drawn_, metric=None, kept=None) if "drawn_" in self.__dict__ else self
+        return super(RandomFeatures, bare).to_state()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted estimator of what `to_state` gave."""
+        self = super().from_state(state)
+        self.metric, self.kept = self.drawn_.metric, self.drawn_.kept
+        return self
+
+    def _places(self, n_frequencies: int) -> NDArray[np.int64]:
+        """Return the places of the frequencies among all that are drawn."""
+        if self.kept is None:
+            return np.arange(n_frequencies)
+        places = check_places("RandomFeatures", "kept", self.kept, MOST_FREQUENCIES)
+        if len(places) != n_frequencies:
+            need = f"kept must have the {n_frequencies} places that n_components={self.n_components} needs"
+            raise fail("RandomFeatures", need, len(places))
+        return places
 
     def _resolve_kernel(
         self, rows: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None
@@ -405,33 +418,3 @@ class RandomFeatures(FourierEncoder):
 def _streams(seed: int) -> list[np.random.PCG64]:
     """Return a stream of its own for each stage: changing the quantizer moves no frequency."""
     return [np.random.PCG64(child) for child in np.random.SeedSequence(seed).spawn(4)]
-
-
-def count_levels(
-    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
-) -> int:
-    """Return the levels of a row: a level holds one component, or both of a frequency."""
-    if quantizer is None:
-        return 0
-    per_level = feature_map.width // len(quantizer.shifts)
-    if n_components % per_level:
-        need = f"n_components must be a multiple of {per_level} with {spec!r}"
-        raise fail(owner, need, n_components)
-    return n_components // per_level
-
-
-def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
-    """Return kept dither as an array of its own, or refuse it."""
-    if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
-        raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
-    return np.array(kept)
-
-
-def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
-    """Return the quantizer with its bits, or None when there is no coded side."""
-    if bits is None:
-        return None
-    if isinstance(quantizer, Quantizer):
-        return copy(quantizer)  # a later set_params must not reach what was fitted
-    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
-    return quantizer_by_name(quantizer, bits)

@@ -200,7 +200,7 @@ def linear_rows(X: Any, projection: DrawnProjection) -> NDArray[np.float32]:
     k = projection.n_frequencies
     out = empty_result((X.shape[0], k))
     for rows, block in _unit_blocks(X):
-        _core.project(block, projection.layout, projection.scale, out[rows])
+        _core.project(block, projection.op_layout, projection.scale, out[rows])
     out *= np.float32(2 * math.pi / math.sqrt(k))
     return out
 
@@ -212,7 +212,7 @@ def fourier_rows(X: Any, projection: DrawnProjection, gamma: float, unit: bool =
     none = np.zeros(k, dtype=np.float32)
     scale = projection.scale * np.float32(math.sqrt(2.0 * gamma))
     for rows, block in _unit_blocks(X) if unit else float32_blocks(X):
-        _core.features(block, projection.layout, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
+        _core.features(block, projection.op_layout, scale, none, _SHIFTS, 1.0 / math.sqrt(k), 2 * k, out[rows])
     return out
 
 
@@ -255,7 +255,7 @@ def _run(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnP
     """Call an op on rows; refuse those that leave float32."""
     projection.check_range(block)
     try:
-        op(block, projection.layout, projection.scale, *arguments)
+        op(block, projection.op_layout, projection.scale, *arguments)
     except OverflowError as error:
         raise out_of_range(float(np.abs(block).max())) from error
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import log_softmax, softmax
 
 from lowtide._checks import fail
 from lowtide.learners.classes import Pair
@@ -27,8 +27,6 @@ _KNOTS, _BINS, _EVEN = 6, 1024, 1e-3
 # How strongly a slope is drawn to what it starts from, in rows: the common one, and that of a piece.
 _COMMON_PRIOR, _PIECE_PRIOR = 0.1, 1.0
 _MOST_STEPS = 100
-# Of Newton's method in log-odds, where the curve is still far from its best.
-_LONGEST_STEP = 5.0
 _BLOCK_ROWS = 4096
 # Below this gain Newton's full steps double the digits; two more are enough.
 _NEAR_MINIMUM = 1e-6
@@ -120,44 +118,10 @@ def _put_ahead(values: Array, scores: Array) -> Array:
     return values
 
 
-def best_threshold(scores: Array, labels: Array, weight: Array) -> float:
-    """Return where single scores of two classes are best divided, in place of 0; 0 unless clearly fewer rows are wrong.
-
-    The place is where a logistic curve of the scores is at one half: least squares puts the border between classes of
-    unequal size too far into the smaller one. It is taken when the rows that it decides otherwise are decided right
-    more often by two standard errors. Scores are those of rows that were not learned from, as for `fit_calibration`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.linspace(-1.0, 1.0, 2001)[:, None]
-    >>> round(best_threshold(scores, (scores[:, 0] > -0.3).astype(int), np.ones(2001)), 2)
-    -0.3
-    """
-    if scores.shape[1] != 1 or not len(scores):
-        return 0.0
-    single, second = scores[:, 0], labels == 1
-    totals = np.array([weight[~second].sum(), weight[second].sum()])
-    if not np.all(totals > 0.0) or np.ptp(single) == 0.0:
-        return 0.0
-    # A row less than certain, as in `fit_calibration`: separated classes would have no finite curve.
-    targets = np.where(second, 1.0 - 1.0 / (totals[1] + 2.0), 1.0 / (totals[0] + 2.0))
-    columns = np.stack([single / np.abs(single).max(), np.ones(len(single))], axis=1)
-    curve = np.array([0.0, float(np.log(totals[1] / totals[0]))])
-    for _ in range(_MOST_STEPS):
-        expected = expit(columns @ curve)
-        gradient = columns.T @ (weight * (targets - expected))
-        hessian = (columns.T * (weight * expected * (1.0 - expected))) @ columns
-        step = np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(2), gradient)
-        curve += step / max(1.0, float(np.abs(step).max()) / _LONGEST_STEP)
-        if np.abs(step).max() <= 1e-12 * np.abs(curve).max():
-            break
-    if not curve[0] > 0.0:
-        return 0.0
-    place = float(-curve[1] / curve[0] * np.abs(single).max())
-    moved = (single > 0.0) != (single > place)
-    gain = np.where((single > place) == second, weight, -weight)[moved]
-    return place if gain.sum() > 2.0 * np.sqrt(np.sum(gain**2)) else 0.0
+def best_slope(scores: Array, labels: Array, weight: Array, size: float) -> float:
+    """Return the slope of least log loss, all scores times one number; `size` is about how large they are."""
+    (slope,) = _Pieces(_class_scores(scores), labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
+    return float(slope)
 
 
 def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
@@ -180,8 +144,7 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     size = float(np.sqrt(np.average(np.mean(scores**2, axis=1), weights=weight))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
-    columns = _class_scores(scores)
-    (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
+    columns, slope = _class_scores(scores), best_slope(scores, labels, weight, size)
     expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())
@@ -314,9 +277,9 @@ class CalibrationRows:
     places: Array
 
     @classmethod
-    def of(cls, part: Problem) -> CalibrationRows:
-        """Return those of rows in memory."""
-        return cls._smallest(part, part.keys(), np.ones(part.shape[0]))
+    def of(cls, part: Problem, n_rows: int = _MOST_ROWS) -> CalibrationRows:
+        """Return those of rows in memory, at most so many."""
+        return cls._smallest(part, part.keys(), np.ones(part.shape[0]), n_rows)
 
     @classmethod
     def with_more(cls, rows: CalibrationRows | None, problem: SummedProblem) -> CalibrationRows:
@@ -343,6 +306,11 @@ class CalibrationRows:
             return self
         return CalibrationRows(self.rows.take(part), self.keys[part], self.counts[part], self.places[part])
 
+    def rest(self, n_rows: int) -> CalibrationRows:
+        """Return the others than `first` does."""
+        part = slice(n_rows, None)
+        return CalibrationRows(self.rows.take(part), self.keys[part], self.counts[part], self.places[part])
+
     def for_scores(self, n_columns: int) -> tuple[Problem, float]:
         """Return the rows to fit on when each has so many scores, weighted by how many they count as; and one's weight.
 
@@ -354,21 +322,21 @@ class CalibrationRows:
         return replace(rows, weight=rows.weights / unit), unit
 
     @classmethod
-    def _smallest(cls, rows: Problem, keys: Array, counts: Array) -> CalibrationRows:
+    def _smallest(cls, rows: Problem, keys: Array, counts: Array, most: int = _MOST_ROWS) -> CalibrationRows:
         """Return one row of each key and label, those of the smallest keys."""
         chosen = np.flatnonzero(rows.weights > 0.0)
-        if len(chosen) > _NEAR * _MOST_ROWS:
+        if len(chosen) > _NEAR * most:
             # Keys are spread evenly, so this many are below; unless many are equal, that is enough.
-            near = chosen[keys[chosen] <= np.uint64(_NEAR * _MOST_ROWS / len(chosen) * 2.0**64)]
-            chosen = near if len(np.unique(keys[near])) >= _MOST_ROWS else chosen
+            near = chosen[keys[chosen] <= np.uint64(_NEAR * most / len(chosen) * 2.0**64)]
+            chosen = near if len(np.unique(keys[near])) >= most else chosen
         # Labels are positions among classes, or rows of targets.
         rank = np.unique(rows.labels[chosen], axis=0, return_inverse=True)[1].ravel()
         own = keys[chosen]
         order = np.lexsort((rank, own))
         own, rank, chosen = own[order], rank[order], chosen[order]
         is_first = np.append(True, (np.diff(own) != 0) | (np.diff(rank) != 0))[: len(own)]
-        taken, group = np.flatnonzero(is_first)[:_MOST_ROWS], np.cumsum(is_first) - 1
-        weight, counts = (np.bincount(group, each[chosen])[:_MOST_ROWS] for each in (rows.weights, counts))
+        taken, group = np.flatnonzero(is_first)[:most], np.cumsum(is_first) - 1
+        weight, counts = (np.bincount(group, each[chosen])[:most] for each in (rows.weights, counts))
         places = chosen[taken]
         return cls(replace(rows.take(places), weight=weight), own[taken], counts, places)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache, partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,36 +16,37 @@ from sklearn.utils.multiclass import check_classification_targets
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.learners.calibration import Calibration, CalibrationRows, Machine, best_threshold, fit_calibration
-from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_pairs, class_weights
+from lowtide.kernels import KERNELS, Kernel
+from lowtide.learners.borders import class_losses
+from lowtide.learners.calibration import CalibrationRows, Machine
+from lowtide.learners.class_fit import FIRST_ALPHA, ClassFit
+from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_weights
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.ridge import Form, suitable_threads
-from lowtide.learners.rules import ArgMax, Rule, Votes
-from lowtide.learners.smooth import MinibatchSteps, left_out_scores
-from lowtide.learners.strength import class_losses
-from lowtide.learners.training import FORMS, RidgeFit, fit_smooth
+from lowtide.learners.ridge import Form
+from lowtide.learners.rules import ArgMax
+from lowtide.learners.smooth import MinibatchSteps
+from lowtide.learners.training import FORMS
 from lowtide.spec import Registry
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
-# Where the choice of C starts: at C = 1.
-_FIRST_ALPHA = 0.5
 
 
 @dataclass
 class _Stream:
     """What `partial_fit` keeps from block to block: sides, classes, sums or small steps so far, rows to calibrate on.
 
-    `weight` is that of all rows so far.
+    `fit` has what the first block chose; `weight` is that of all rows so far.
     """
 
     sides: Sides
     classes: Array
     so_far: ClassSums | MinibatchSteps
+    fit: ClassFit
     rows: CalibrationRows | None = None
     weight: float = 0.0
 
@@ -71,22 +69,37 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Parameters
     ----------
     features : Encoder or None, default=None
-        Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is a Hadamard
-        encoder of the RBF kernel. When fitted on `Codes`: None or the encoder that made them.
-    loss : {"squared", "logistic", "squared_hinge", "hinge"} or Loss, default="squared"
+        Cloned and fitted on the rows; a `FrozenEstimator` around a fitted encoder is used as it is. None is
+        `RandomFeatures` of the settings below. When fitted on `Codes`: None or the encoder that made them.
+    loss : {"auto", "squared", "logistic", "squared_hinge", "hinge"} or Loss, default="auto"
         "squared" is (y - f)^2, y = -1 or 1; "hinge" is max(0, 1 - y f), that of `SVC`, by Newton's method; the others
-        are minimized by L-BFGS. A loss of your own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a
-        name and lets it be saved.
-    C : float or "auto", default=1.0
+        are minimized by L-BFGS. "auto" is "squared", unless two classes are clearly better off with "squared_hinge" or
+        "logistic". A loss of your own derives from `lowtide.learners.Loss`; `lowtide.register` gives it a name.
+    C : float or "auto", default="auto"
         Inverse regularization; "squared" is ridge with alpha = 1/(2C). "auto" chooses on the side that predicts: by
         exact left-out probabilities of up to 2,048 rows, starting from 1; by two halves for the other losses.
-    gamma, n_components, bits
-        Of the default features; not used when `features` is given.
+    kernel : str or Kernel, default="rbf"
+        As in `RandomFeatures`; an object has a scale of its own. This and the next six are of the default features.
+    gamma : {"auto", "scale", "median"} or float, default="auto"
+        "auto" walks from half of "scale" to what is clearly better by left-out losses of 1,024 rows (2,048 of many).
+    n_components : int or "auto", default="auto"
+        "auto" doubles 1,024 until left-out losses fall no more, or the budget or 8,192 is reached.
+    bits : int or None, default=1
+        Bits a component; None for float features alone.
+    metric : {"auto", "diagonal", "full"} or None, default="auto"
+        Columns that matter to the task are stretched, see `learn_metric`; codes then depend on the task. "full" mixes
+        them by a matrix. "auto" takes what is clearly better on rows that it was not learned from.
+    prune : int, "auto" or None, default="auto"
+        Draw so many times as many frequencies, and keep those of the largest weight. "auto" tries 4 under a budget of
+        bytes an item.
+    budget : int, dict or None, default=None
+        Bytes an item, or a dictionary with some of "item" and "model" (bytes) and "seconds" (of the fit).
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from, "full" for raw rows only; None is "codes" where features have them.
-    multi_class : {"ovr", "ovo"}, default="ovr"
-        More than two classes: each against the rest, or a machine a pair of them, which vote; a tie goes to the larger
-        sum of confidences. "ovo" is not for `partial_fit`, nor for "squared" on an iterator of blocks.
+    multi_class : {"auto", "ovr", "joint", "ovo"}, default="auto"
+        More than two classes: each against the rest ("ovr"), whose scores "joint" mixes by the k x k matrix that makes
+        left-out rows most probable, and "auto" where it helps; or a machine a pair ("ovo"), which vote, a tie going to
+        the larger sum of confidences. "ovo" is not for `partial_fit`, nor for "squared" on an iterator of blocks.
     class_weight : dict, "balanced" or None, default=None
     fit_intercept : bool, default=True
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
@@ -113,6 +126,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     features_ : Encoder or None
     decision_ : Decision
         What was learned, frozen.
+    choice_ : Choice
+        What was chosen, with the left-out losses that decided; print it for a table.
     C_ : float
     n_iter_ : int
     solver_ : {"primal", "dual", "iterative"}
@@ -125,30 +140,41 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     Probabilities of all losses but "logistic", and of all of "ovo", are softmax(g(scores)), g a rising curve: the most
     probable class is the predicted one. It is fitted on what up to 20,000 rows, picked by a hash of their codes, would
-    have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_` alone.
+    have scored if left out. A border of two classes that gets clearly more of them right goes into `intercept_`, and
+    the mixture of "joint" into `coef_` and `intercept_`.
+
+    "auto" settings are chosen on some rows, those of the smallest hash: so neither the order of rows matters, nor
+    whether equal rows come as one of their joint weight. Of rows in blocks the first block chooses.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> import lowtide as lt
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = lt.KernelClassifier(n_components=2048, random_state=0).fit(X[:1200], y[:1200])
-    >>> bool(model.score(X[1200:], y[1200:]) > 0.92)
+    >>> model = lt.KernelClassifier(random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.93)
     True
+    >>> sorted(model.choice_.settings)
+    ['C', 'gamma', 'loss', 'metric', 'n_components', 'prune']
     """
 
-    parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES}
+    parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES, "kernel": KERNELS.of(Kernel)}
     fitted_numbers = ("C_", "n_iter_", "solver_")
+    _first_alpha = FIRST_ALPHA
     features: Encoder | None = None
     _: KW_ONLY
-    loss: str | Loss = "squared"
-    C: float | Literal["auto"] = 1.0
-    gamma: float | Literal["scale", "median"] = "scale"
-    n_components: int = 1024
+    loss: str | Loss = "auto"
+    C: float | Literal["auto"] = "auto"
+    kernel: str | Kernel = "rbf"
+    gamma: float | Literal["auto", "scale", "median"] = "auto"
+    n_components: int | Literal["auto"] = "auto"
     bits: int | None = 1
+    metric: Literal["auto", "diagonal", "full"] | None = "auto"
+    prune: int | Literal["auto"] | None = "auto"
+    budget: int | dict[str, float] | None = None
     train_on: Side | None = None
     predict_on: Side | None = None
-    multi_class: Literal["ovr", "ovo"] = "ovr"
+    multi_class: Literal["auto", "ovr", "joint", "ovo"] = "auto"
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     fit_intercept: bool = True
     solver: Literal["auto", "primal", "dual", "iterative"] = "auto"
@@ -177,16 +203,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         sample_weight : array (n,), optional
             Of a source with columns also the name of one.
         """
-        loss = LOSSES.resolve(self.loss)
+        loss = self._given_loss
         # The packed codes of blocks are kept unless the loss needs their sums alone.
         self._check_parameters(blocks=isinstance(X, Iterator) and loss.has_normal_equations)
         self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
-        n_steps = 2 if loss.has_normal_equations else self.max_iter + 1
-        with fit_steps(self, n_steps if self.multi_class == "ovr" else None, X, y) as step:
+        n_steps = None if self.multi_class == "ovo" or self.loss == "auto" else self.max_iter + 1
+        with fit_steps(self, 2 if n_steps and loss.has_normal_equations else n_steps, X, y) as step:
             problem, sides = self._start_problem(X, y, sample_weight)
-            self._fit_problem(problem, sides, loss, step)
+            self._fit_problem(problem, sides, step)
         return self
 
     @available_if(_takes_blocks)  # type: ignore[untyped-decorator]
@@ -210,7 +236,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
         sample_weight : array (n,), optional
         """
-        loss = LOSSES.resolve(self.loss)
+        loss = self._given_loss
         self._check_parameters(blocks=True)
         stream: _Stream | None = self.__dict__.get("_stream")
         known = self._stream_classes(classes, stream)
@@ -220,8 +246,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         problem = sides.problem(rows, labels, weight, self.fit_intercept)
         problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
         if stream is None:
+            fit = self._class_fit()
+            fit.choose_by_block(problem)
             steps = MinibatchSteps(problem.shape[1], problem.n_targets)
-            stream = self._stream = _Stream(sides, known, ClassSums(known) if loss.has_normal_equations else steps)
+            so_far = ClassSums(known) if loss.has_normal_equations else steps
+            stream = self._stream = _Stream(sides, known, so_far, fit)
         stream.weight += problem.total_weight
         if not loss.is_calibrated:
             stream.rows = CalibrationRows.with_more(stream.rows, problem)
@@ -231,8 +260,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             stream.so_far.check()
         else:
             for part in problem.parts():
-                stream.so_far.add(part, loss, float(self.C))
-        self.C_, self.n_iter_, self.solver_, self.decision_ = float(self.C), 1, "primal", stream
+                stream.so_far.add(part, loss, stream.fit.strength)
+        self._keep(stream.fit)
+        self.decision_ = stream
         return self
 
     @property
@@ -252,14 +282,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _decide(self, stream: _Stream) -> Decision:
         """Return the decision of all rows of a stream so far."""
-        loss = LOSSES.resolve(self.loss)
+        fit, loss = stream.fit, stream.fit.given_loss
         if isinstance(stream.so_far, ClassSums):
             _, equations = stream.so_far.equations()
-            solution = equations.solve(0.5 / self.C_, fit_intercept=self.fit_intercept)
+            solution = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept)
             machine = Machine.of_ridge(solution, stream.rows)
         else:
-            machine = self._smooth_machine(stream.so_far.parameters.copy(), stream.rows, stream.weight, loss)
-        return self._calibrated(machine, stream.sides, stream.classes, ArgMax(), loss)
+            machine = fit.smooth_machine(stream.so_far.parameters.copy(), stream.rows, stream.weight, loss)
+        return fit.decided(machine, stream.sides, stream.classes, ArgMax(), loss)
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
         """Return all classes that will come; they are settled by the first block."""
@@ -275,137 +305,48 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_classes("KernelClassifier", known)
         return known
 
-    def _fit_problem(self, problem: SummedProblem, sides: Sides, loss: Loss, step: Step) -> None:
+    def _fit_problem(self, problem: SummedProblem, sides: Sides, step: Step) -> None:
         """Fit on validated rows with their labels."""
-        found = problem.tally(ClassCounts.of)
-        check_classes("KernelClassifier", found.classes)
-        classes, n = found.classes, len(found.classes)
-        factor = class_weights(self.class_weight, classes, found.totals)
-        problem = problem.relabel(ClassIndex(classes, factor), loss.targets(n))
-        step("encode")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        pairs = class_pairs(n) if self.multi_class == "ovo" and n > 2 else []
-        # The pair of the heaviest classes comes first: it chooses C for all.
-        order = sorted(range(len(pairs)), key=lambda p: -found.totals[[pairs[p].first, pairs[p].second]].sum())
-        machines: dict[int, Machine] = {}
-        C, steps, form = self.C, 1, None
-        for place in order or [0]:
-            part = pairs[place].rows(problem, loss.targets(2)) if pairs else problem
-            if loss.has_normal_equations:
-                kept = CalibrationRows.with_more(None, part)
-                fit = RidgeFit("KernelClassifier", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _class_losses)
-                solution, alpha = fit(part, "auto" if C == "auto" else 0.5 / C, partial(_itself, kept))
-                self.C_, self.n_iter_, self.solver_ = float(0.5 / alpha), solution.n_iter, solution.form
-                machines[place] = Machine.of_ridge(solution, kept)
-                step("solve")
-            else:
-                machines[place] = self._minimize(part, C, sides, None if pairs else classes, loss, rng, step)
-            C, steps, form = self.C_, max(steps, self.n_iter_), form or self.solver_
-        self.n_iter_, self.solver_ = steps, form or self.solver_
-        machine, rule = machines[0], cast(Rule, ArgMax())
-        if pairs:
-            rule, kept = Votes(break_ties=True), CalibrationRows.with_more(None, problem)
-            machine = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, rule, n)
-        self.decision_ = self._calibrated(machine, sides, classes, rule, loss)
+        fit = self._class_fit()
+        decision = fit(problem, sides, rng, step, self._start_point)
+        self._keep(fit)
+        self.decision_ = decision
+
+    @property
+    def _given_loss(self) -> Loss:
+        """The loss that was asked for; of one that is chosen, what it is unless another is better."""
+        return LOSSES.resolve("squared" if self.loss == "auto" else self.loss)
+
+    def _class_fit(self) -> ClassFit:
+        """Return how classes are to be fitted, with what has been chosen so far."""
+        names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
+        choice, C = self.choice_, self.C
+        if "alpha" in choice.settings:  # by rows that did not teach the features
+            choice = choice.without("alpha")
+            C = 0.5 / self.choice_.settings["alpha"]
+        return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
+
+    def _keep(self, fit: ClassFit) -> None:
+        self.C_, self.n_iter_, self.solver_, self.choice_ = fit.strength, fit.n_iter, fit.form, fit.choice
 
     def _check_parameters(self, blocks: bool = False) -> None:
         check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
         if blocks and self.solver not in ("auto", "primal"):
             raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
-        check_option("KernelClassifier", "multi_class", self.multi_class, ("ovr", "ovo"))
+        check_option("KernelClassifier", "multi_class", self.multi_class, ("auto", "ovr", "joint", "ovo"))
         if blocks:
             _takes_blocks(self)
         check_integer("KernelClassifier", "max_iter", self.max_iter, 1)
         check_positive("KernelClassifier", "tol", self.tol)
         if self.C != "auto":
             check_positive("KernelClassifier", "C", self.C, "Or let it be chosen: C='auto'.")
-        elif blocks:
-            raise fail("KernelClassifier", "C must be a number when rows come in blocks", "auto")
-
-    def _smooth_machine(
-        self,
-        parameters: Array,
-        kept: CalibrationRows | None,
-        weight: float,
-        loss: Loss,
-        view: Callable[[Problem, Array], tuple[Problem, Array]] | None = None,
-    ) -> Machine:
-        """Return weights above an intercept, with left-out scores of the rows that were kept.
-
-        `weight` is that of all rows; `view` gives rows and weights on fewer columns.
-        """
-        coef, intercept = np.asfortranarray(parameters[:-1]), parameters[-1]
-        if kept is None or not len(kept.keys):
-            return Machine(coef, intercept)
-        rows, unit = kept.for_scores(coef.shape[1])
-        share = unit * rows.total_weight / weight
-        seen = (rows, coef) if view is None else view(rows, kept.places[: len(rows.labels)])
-        scores = left_out_scores(seen[0], loss, seen[1], intercept, unit * self.C_, share)
-        return Machine(coef, intercept, rows, scores)
-
-    def _calibrated(self, machine: Machine, sides: Sides, classes: Array, rule: Rule, loss: Loss) -> Decision:
-        """Return the decision of weights, its border and its probabilities from scores of rows as if left out.
-
-        Predictions and probabilities move together: a border elsewhere than at 0 goes into the intercept.
-        """
-        coef, intercept, rows, scores = machine
-        if rows is None or scores is None:
-            return sides.decision(coef, intercept, rule, classes=classes, calibration=Calibration())
-        border = 0.0
-        with suitable_threads(1):
-            if self.fit_intercept and not loss.keeps_border:
-                border = best_threshold(scores, rows.labels, rows.weights)
-            curve = fit_calibration(scores - border, rows.labels, rows.weights)
-        return sides.decision(coef, intercept - border, rule, classes=classes, calibration=curve)
-
-    def _minimize(
-        self,
-        problem: SummedProblem,
-        C: float | Literal["auto"],
-        sides: Sides,
-        classes: Array | None,
-        loss: Loss,
-        rng: np.random.Generator,
-        step: Step,
-    ) -> Machine:
-        """Return the minimum of a smooth loss, and warn when it is not one yet; `classes` where it decides alone."""
-        stopped = False
-
-        def decision_at(theta: Array) -> dict[str, Decision]:
-            """Return what makes a copy of this estimator predict as if the fit ended here; for callbacks."""
-            parameters = theta.reshape(-1, problem.n_targets)
-            coef, intercept = parameters[:-1], parameters[-1].copy()
-            return {"decision_": sides.decision(coef, intercept, ArgMax(), classes=classes, calibration=Calibration())}
-
-        def report(current: Callable[[], Array]) -> None:
-            nonlocal stopped
-            stopped = step("iteration", None if classes is None else lambda: decision_at(current()))
-            if stopped:
-                raise StopIteration
-
-        start = self._start_point(problem)
-        limits = {"max_iter": self.max_iter, "tolerance": self.tol}
-        sample = cache(lambda: CalibrationRows.with_more(None, problem))
-        how: dict[str, Any] = {"solver": self.solver, "start": start, "each_iteration": report, **limits}
-        fit = fit_smooth(problem, loss, C, rng, sample, **how)
-        solution, self.C_, self.solver_ = fit.solution, fit.C, fit.form
-        self.n_iter_ = solution.n_iter
-        parameters = np.vstack([solution.coef, solution.intercept])
-        kept = None if loss.is_calibrated and classes is not None else sample()
-        machine = self._smooth_machine(parameters, kept, problem.total_weight, loss, fit.view)
-        if not solution.converged and not stopped:
-            short = solution.n_iter < self.max_iter
-            where = f"iteration {solution.n_iter}, for rounding," if short else f"max_iter={self.max_iter}"
-            change = "Raise max_iter or tol, or lower C."
-            text = f"{fit.steps} stopped at {where} before {fit.measure} fell below tol={self.tol}. {change}"
-            warnings.warn(text, ConvergenceWarning, stacklevel=5)  # the caller of fit, past scikit-learn's wrapper
-        return machine
 
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
         with fit_steps(self, None) as step:
             gather = self._gather_sums if loss.has_normal_equations else self._gather_codes
-            gather(self._started(blocks, step), loss, step)
+            gather(self._started(blocks, step), step)
         return self
 
     def _started(self, blocks: Iterator[Any], step: Step) -> Iterator[Block]:
@@ -419,28 +360,32 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if sides is None:
             raise fail("KernelClassifier", "blocks must hold at least one (rows, y)", "none")
 
-    def _gather_sums(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
-        sums, kept = None, None
+    def _gather_sums(self, blocks: Iterator[Block], step: Step) -> None:
+        sums, kept, fit = None, None, None
         for rows, labels, weight, sides in blocks:
             known = np.unique(labels)
             _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
             sums = ClassSums(known) if sums is None else sums
             problem = sides.problem(rows, labels, weight, self.fit_intercept)
+            if fit is None:
+                fit = self._class_fit()
+                fit.choose_by_block(problem.relabel(ClassIndex(known), fit.given_loss.targets(max(2, len(known)))))
             sums.add(problem.train, labels, weight)
             kept = CalibrationRows.with_more(kept, problem)
         assert sums is not None
         assert kept is not None
+        assert fit is not None
         classes, equations = sums.equations()
         check_classes("KernelClassifier", classes)
         class_weights(self.class_weight, classes, None)  # refuses names that did not come
-        C = float(self.C)
-        solution = equations.solve(0.5 / C, fit_intercept=self.fit_intercept)
-        self.C_, self.n_iter_, self.solver_ = C, 1, "primal"
+        solution, loss = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept), fit.given_loss
         kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
-        self.decision_ = self._calibrated(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
+        decision = fit.decided(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
+        self._keep(fit)
+        self.decision_ = decision
         step("solve")
 
-    def _gather_codes(self, blocks: Iterator[Block], loss: Loss, step: Step) -> None:
+    def _gather_codes(self, blocks: Iterator[Block], step: Step) -> None:
         parts = []
         for rows, labels, weight, sides in blocks:
             codes = rows
@@ -452,7 +397,21 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
-        self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, loss, step)
+        self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
+
+    def _readable(self, problem: Problem) -> Problem:
+        """Return rows with labels that are read as targets of classes."""
+        found = problem.tally(ClassCounts.of)
+        check_classes("KernelClassifier", found.classes)
+        factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
+        return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
+
+    @property
+    def _strength(self) -> float | Literal["auto"]:
+        return self.C
+
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
+        return class_losses(scores, rows.labels, rows.weights, keys if self.multi_class in ("auto", "joint") else None)
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""
@@ -482,13 +441,3 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
-
-
-def _itself(rows: CalibrationRows) -> CalibrationRows:
-    """Return the rows: as a function of none, what a fit asks for some of its rows."""
-    return rows
-
-
-def _class_losses(scores: Array, rows: Problem) -> Array:
-    """Return what left-out scores of classes are judged by."""
-    return class_losses(scores, rows.labels, rows.weights)

@@ -155,7 +155,9 @@ class Learner(BaseEstimator):
             raise fail(type(self).__name__, need, float(weight[outside][0]), remedy)
         return None if np.all(weight == 1.0) else weight
 
-    def fit_features(self, X: Any, weight: Array | None = None, named: Any = None) -> Encoder:
+    def fit_features(
+        self, X: Any, weight: Array | None = None, named: Any = None, labels: Array | None = None
+    ) -> Encoder:
         """Return a clone of the features, fitted, unless they are frozen or a warm start keeps the ones there are.
 
         Parameters
@@ -164,6 +166,8 @@ class Learner(BaseEstimator):
         weight : ndarray (n,), optional
         named : data frame, optional
             X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
+        labels : ndarray (n,) or (n, k), optional
+            What is to be learned, for features whose settings are left to the data.
         """
         given = self.features
         check_features(type(self).__name__, given)
@@ -174,14 +178,14 @@ class Learner(BaseEstimator):
         elif self.warm_start and getattr(self, "features_", None) is not None:
             validate_data(self.features_, X, reset=False, skip_check_array=True)
         else:
-            fresh: Any = self._default_features() if given is None else clone(given)
+            fresh: Any = self._default_features(X, weight, labels) if given is None else clone(given)
             takes_weight = has_fit_parameter(fresh, "sample_weight")
             self.features_ = fresh.fit(X, sample_weight=weight) if takes_weight else fresh.fit(X)
         assert self.features_ is not None
         return self.features_
 
-    def _default_features(self) -> Encoder:
-        """Return the encoder that stands for features=None, not fitted."""
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+        """Return the encoder that stands for features=None, not fitted; it may be chosen by what is to be learned."""
         raise fail(type(self).__name__, "features must be given", None, "lowtide.RandomFeatures('rbf'), say.")
 
     def _params_config(self) -> dict[str, Any]:

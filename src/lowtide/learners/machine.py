@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _check_y, validate_data
 
-from lowtide._checks import check_memory, check_option, fail
+from lowtide._checks import check_integer, check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
+from lowtide.kernels import KERNELS, Kernel, resolve_gamma
+from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Candidate, Chooser, warn_when_columns_differ
+from lowtide.learners.calibration import CalibrationRows
+from lowtide.learners.choice import Budget, Choice
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
     Design,
@@ -29,13 +34,17 @@ from lowtide.learners.design import (
     is_source,
     read_as,
 )
+from lowtide.learners.dual import dense_design
 from lowtide.learners.learner import Learner, check_features
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
+from lowtide.projections import PROJECTIONS
 
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
 Step = Callable[..., bool]
+# Components where nothing tells how many are worth it.
+_COMPONENTS = 1024
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -142,13 +151,33 @@ class Sides:
 class KernelMachine(CallbackSupport, Learner):
     """A linear model on one side of an encoder, scored on the same or on the other side."""
 
+    kernel: Any
     gamma: Any
-    n_components: int
+    n_components: int | Literal["auto"]
     bits: int | None
+    metric: Any
+    prune: Any
+    budget: Any
+    # The penalty that a choice starts from.
+    _first_alpha: ClassVar[float]
+    choice_: Choice
     train_on: Side | None = None
     predict_on: Side | None = None
     fit_intercept: bool
     random_state: Any
+
+    @abstractmethod
+    def _readable(self, problem: Problem) -> Problem:
+        """Return rows with labels that are read as targets."""
+
+    @property
+    @abstractmethod
+    def _strength(self) -> float | Literal["auto"]:
+        """How strongly to regularize, as it was given."""
+
+    @abstractmethod
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
+        """Return the losses of left-out scores, (n, q); of scores that may be mixed where there are keys."""
 
     def _start_problem(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[SummedProblem, Sides]:
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
@@ -188,12 +217,14 @@ class KernelMachine(CallbackSupport, Learner):
         weight = self._check_weight(sample_weight, len(y))
         if sides is None:
             self._check_codes_fit(X.shape[0])
-        return X, y, weight, self._sides_of(self.fit_features(X, weight, named)) if sides is None else sides
+            self.choice_ = Choice({})
+            sides = self._sides_of(self.fit_features(X, weight, named, y))
+        return X, y, weight, sides
 
     def _check_codes_fit(self, n_rows: int) -> None:
         """Refuse rows whose codes would not fit in memory, before anything is drawn or encoded."""
         given = self.features.estimator if isinstance(self.features, FrozenEstimator) else self.features
-        features: Any = self._default_features() if given is None else given
+        features: Any = self if given is None else given
         n_components, bits = getattr(features, "n_components", None), getattr(features, "bits", None)
         if self.train_on == "full" or not isinstance(n_components, Integral) or not isinstance(bits, Integral):
             return
@@ -202,11 +233,64 @@ class KernelMachine(CallbackSupport, Learner):
         remedy = "Lower n_components, or encode into a CodeStore and fit on that: it is read block by block."
         check_memory(type(self).__name__, float(n_rows) * n_components * bits / 8 + 16.0 * n_components, what, remedy)
 
-    def _default_features(self) -> Encoder:
-        """Return the encoder that stands for features=None, not fitted."""
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+        """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
+        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+        for name, words in (("metric", ("auto", "diagonal", "full")), ("prune", ("auto",))):
+            value = getattr(self, name)
+            if isinstance(value, str) or (name == "metric" and value is not None):
+                check_option(owner, name, value, words)
+        if not isinstance(self.prune, (str, type(None))):
+            check_integer(owner, "prune", self.prune, 2, remedy="Or prune=None keeps all that are drawn.")
+        gamma = self.gamma if isinstance(self.kernel, str) else None
+        # Without a limit on the code there are as many frequencies as are worth it already.
+        prune = None if self.prune == "auto" and budget.item is None else self.prune
+        asked = Candidate(gamma, self.n_components, self.metric, prune)
+        if labels is None:
+            plain = {"gamma": "scale" if gamma == "auto" else gamma, "metric": None, "drawn": None}
+            few = _COMPONENTS if self.n_components == "auto" else self.n_components
+            return self._features_of(replace(asked, **plain, n_components=few))
+        if not asked.is_open:
+            return self._features_of(asked)
+        warn_when_columns_differ(owner, X)
+        whole = self._readable(Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept))
+        most = budget.n_components(bits=self.bits, n_rows=len(labels), n_outputs=whole.n_targets)
+        if isinstance(gamma, str):
+            norm = KERNELS.of(Kernel)[self.kernel]().norm
+            rng, word = np.random.default_rng(0), "scale" if gamma == "auto" else gamma
+            scale = resolve_gamma(word, X, norm, rng, weight, owner)
+            asked = asked if gamma == "auto" else replace(asked, gamma=scale)
+        else:
+            scale = 1.0
+        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha)
+        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging)
+        found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
+        alpha = chooser.strength(found) if self._strength == "auto" else None
+        settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
+        self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
+        return self._features_of(chooser.taught(found))
+
+    def _features_of(self, found: Candidate) -> RandomFeatures:
+        """Return the features of settled settings, in the fastest layout that their kernel allows."""
+        kernel = KERNELS.of(Kernel).resolve(self.kernel)
+        layout = next((name for name in PROJECTIONS if kernel.law in PROJECTIONS[name].laws), "iid")
+        learned = {"metric": found.metric, "kept": found.kept}
         return RandomFeatures(
-            gamma=self.gamma, n_components=self.n_components, bits=self.bits, random_state=self.random_state
+            self.kernel,
+            gamma="scale" if found.gamma is None else found.gamma,
+            n_components=found.n_components,
+            projection=layout,
+            bits=self.bits,
+            random_state=self.random_state,
+            **{name: value for name, value in learned.items() if value is not None},
         )
+
+    def _on_sides(self, features: Encoder, rows: Problem) -> Problem:
+        """Return rows as they came on the sides to learn on and to predict from."""
+        made = self._sides_of(features).problem(
+            cast(FullDesign, rows.train).rows, rows.labels, rows.weight, self.fit_intercept
+        )
+        return replace(made, reading=rows.reading)
 
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> Sides:
         """Take codes as they are; an encoder that is given must have made them, else they may bring their own."""
@@ -218,7 +302,7 @@ class KernelMachine(CallbackSupport, Learner):
                 need = "features must be None or the fitted encoder that made the codes"
                 raise fail(type(self).__name__, need, f"{encoder!r}, not fitted")
             encoder.drawn_.check_codes(codes)
-        self.features_ = encoder
+        self.features_, self.choice_ = encoder, Choice({}, source="codes")
         self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(encoder, "feature_names_in_"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,20 +13,21 @@ from sklearn.utils import Tags
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
+from lowtide.kernels import KERNELS, Kernel
 from lowtide.learners.calibration import CalibrationRows
+from lowtide.learners.choice import trials_of
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
-from lowtide.learners.problem import Problem, as_columns, labeled_blocks
+from lowtide.learners.problem import Problem, SummedProblem, as_columns, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums
 from lowtide.learners.rules import Values
 from lowtide.learners.strength import squared_losses
 from lowtide.learners.training import FORMS, RidgeFit
+from lowtide.spec import Registry
 
 Array = NDArray[Any]
 _SMALLEST_TARGET = 1e-80
-# Where the choice of alpha starts.
-_FIRST_ALPHA = 1.0
 
 
 @dataclass
@@ -71,11 +72,11 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     ----------
     features : Encoder or None, default=None
         As in `KernelClassifier`.
-    alpha : float or "auto", default=1.0
+    alpha : float or "auto", default="auto"
         Regularization; "auto" walks from 1 to what is clearly better by the squared error that up to 2,048 rows have
         when left out, read on the side that predicts.
-    gamma, n_components, bits
-        Of the default features; not used when `features` is given.
+    kernel, gamma, n_components, bits, metric, prune, budget
+        Of the default features, as in `KernelClassifier`; not used when `features` is given.
     train_on, predict_on : {"codes", "full"} or None, default=None
         The side to fit on and to predict from; None is "codes", or "full" for features without a coded side.
     fit_intercept : bool, default=True
@@ -101,6 +102,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     features_ : Encoder or None
     decision_ : Decision
         What was learned, frozen.
+    choice_ : Choice
+        What was chosen, with the left-out losses that decided; print it for a table.
     alpha_ : float
     n_iter_ : int
         Steps of the "iterative" solver, else 1.
@@ -128,13 +131,19 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     True
     """
 
+    parts: ClassVar[dict[str, Registry[Any]]] = {"kernel": KERNELS.of(Kernel)}
     fitted_numbers = ("alpha_", "n_iter_", "solver_")
+    _first_alpha = 1.0
     features: Encoder | None = None
     _: KW_ONLY
-    alpha: float | Literal["auto"] = 1.0
-    gamma: float | Literal["scale", "median"] = "scale"
-    n_components: int = 1024
+    alpha: float | Literal["auto"] = "auto"
+    kernel: str | Kernel = "rbf"
+    gamma: float | Literal["auto", "scale", "median"] = "auto"
+    n_components: int | Literal["auto"] = "auto"
     bits: int | None = 1
+    metric: Literal["auto", "diagonal", "full"] | None = "auto"
+    prune: int | Literal["auto"] | None = "auto"
+    budget: int | dict[str, float] | None = None
     train_on: Side | None = None
     predict_on: Side | None = None
     fit_intercept: bool = True
@@ -183,9 +192,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             if self.alpha == "auto":
                 _check_size(problem.tally(_Largest.of))
             step("encode")
-            fit = RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, _FIRST_ALPHA, _squared)
-            solution, alpha = fit(problem, self.alpha, lambda: CalibrationRows.with_more(None, problem))
-            self._keep_ridge(solution, alpha, sides, flat)
+            solution = self._ridge(problem, lambda: CalibrationRows.with_more(None, problem))
+            self._keep_ridge(solution, sides, flat)
             step("solve")
         return self
 
@@ -212,8 +220,6 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             raise fail("KernelRegressor", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
         if self.alpha != "auto":
             check_positive("KernelRegressor", "alpha", self.alpha, "Or let it be chosen: alpha='auto'.")
-        elif blocks:
-            raise fail("KernelRegressor", "alpha must be a number when rows come in blocks", "auto")
 
     def _added(self, X: Any, y: Any, sample_weight: Any, stream: _Stream | None) -> _Stream:
         """Add a block of rows to the sums; None is for the first."""
@@ -224,6 +230,10 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         check_sums("KernelRegressor", problem.shape[1])
         parts = (NormalEquations.of(part, np.float64) for part in problem.parts())
         if stream is None:
+            self.choice_ = replace(self.choice_, source=f"{self.choice_.source} of the first block")
+            if self.alpha == "auto":
+                _check_size(problem.tally(_Largest.of))
+            self._ridge(problem, lambda: CalibrationRows.of(problem))
             stream = _Stream(sides, values.ndim == 1, next(parts))
         elif problem.n_targets != len(stream.sums.target_sum):
             raise fail("KernelRegressor", f"y must have {len(stream.sums.target_sum)} targets", problem.n_targets)
@@ -233,11 +243,33 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def _solve_sums(self, stream: _Stream) -> None:
         """Solve what has been gathered so far."""
-        alpha = float(self.alpha)
-        self._keep_ridge(stream.sums.solve(alpha, fit_intercept=self.fit_intercept), alpha, stream.sides, stream.flat)
+        solution = stream.sums.solve(self.alpha_, fit_intercept=self.fit_intercept)
+        self._keep_ridge(solution, stream.sides, stream.flat)
 
-    def _keep_ridge(self, solution: RidgeSolution, alpha: float, sides: Sides, flat: bool) -> None:
-        self.alpha_, self.n_iter_, self.solver_ = float(alpha), solution.n_iter, solution.form
+    def _ridge(self, problem: SummedProblem, sample: Callable[[], CalibrationRows]) -> RidgeSolution:
+        """Return the solution with the alpha that was given or is chosen, and keep that."""
+        fit = RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, self._first_alpha, _squared)
+        # One that was chosen by rows which did not teach the features is taken.
+        given: Any = self.choice_.settings.get("alpha", self.alpha)
+        solution, alpha, walk = fit(problem, given, sample)
+        self.alpha_ = float(alpha)
+        trials = [] if walk is None else trials_of("alpha", walk)
+        n_judges = 0 if walk is None else len(walk.weights)
+        self.choice_ = self.choice_.with_more({"alpha": self.alpha_}, trials, n_judges)
+        return solution
+
+    def _readable(self, problem: Problem) -> Problem:
+        return problem.relabel(as_columns)
+
+    @property
+    def _strength(self) -> float | Literal["auto"]:
+        return self.alpha
+
+    def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
+        return _squared(scores, rows)
+
+    def _keep_ridge(self, solution: RidgeSolution, sides: Sides, flat: bool) -> None:
+        self.n_iter_, self.solver_ = solution.n_iter, solution.form
         self.decision_ = sides.decision(solution.coef, solution.intercept, Values(flat))
 
     def __sklearn_tags__(self) -> Tags:

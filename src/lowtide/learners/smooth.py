@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
+from lowtide.learners.borders import class_losses
 from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import LEAST_REST, linear_algebra, product_dtype, random_signs, suitable_threads
-from lowtide.learners.strength import choose_strength, class_losses
+from lowtide.learners.strength import choose_strength
 
 Array = NDArray[Any]
 # Told after every iteration: it may ask for the stacked weights and intercept, ((m + 1) k,).
@@ -412,7 +413,7 @@ def choose_inverse_strength(
     first = left_out(1.0)  # which also tells who is judged
     weights = np.concatenate([each.weights for each in seen])
     share = weights * (len(weights) / weights.sum())
-    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).strength
+    chosen = choose_strength(lambda penalty: first if penalty == 1.0 else left_out(penalty), judge, share, 1.0).chosen
     return 1.0 / chosen, found[chosen]
 
 

@@ -7,15 +7,12 @@ the leverage of each row: where a fit nearly passes through its rows, an error o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.learners.calibration import best_threshold, fit_calibration
-
-__all__ = ["Choice", "choose_strength", "class_losses", "lowest", "paired_gain", "squared_losses"]
+__all__ = ["Walk", "choose_strength", "is_better", "is_usual_weight", "lowest", "paired_gain", "squared_losses"]
 
 Array = NDArray[Any]
 
@@ -28,24 +25,10 @@ _FARTHEST = 16
 _CERTAINTY = 2.0
 # The part of the loss that is not worth a candidate: with more rows ever smaller gains on flat ground are certain.
 _WORTH = 1e-3
+# Mean weights up to this, and down to one over it, may be counts of rows.
+_USUAL_WEIGHT = 100.0
 # Sums of equal losses differ by less, in whatever order.
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A strength, and what decided for it.
-
-    Attributes
-    ----------
-    strength : float
-        The penalty alpha of the chosen candidate.
-    losses : dict of float to float
-        Mean of the first left-out loss of every candidate that was tried, by its alpha, in the order of trial.
-    """
-
-    strength: float
-    losses: dict[float, float]
 
 
 def squared_losses(scores: Array, targets: Array) -> Array:
@@ -61,40 +44,6 @@ def squared_losses(scores: Array, targets: Array) -> Array:
     """
     losses: Array = np.sum((targets - scores) ** 2, axis=1, keepdims=True)
     return losses
-
-
-def class_losses(scores: Array, labels: Array, weights: Array) -> Array:
-    """Return the Brier score of every row, sum_c (p_c - [c is its class])^2, and 1 where it is wrong, else 0.
-
-    Probabilities and predictions are those that a model with these scores would give: divided where `best_threshold`
-    says, and through the curve of `fit_calibration`. The squared error of scores would punish those beyond 1, and the
-    log loss hangs on the few rows that are wrong and certain; the Brier score is at most 2, and least at the truth.
-
-    Parameters
-    ----------
-    scores : ndarray (n, 1 or n_classes)
-        As if each row had been left out; one column for two classes.
-    labels : ndarray (n,) of positions among the classes
-    weights : ndarray (n,), above 0
-        How many rows each one stands for.
-
-    Returns
-    -------
-    ndarray (n, 2)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> labels = np.tile([0, 1], 500)
-    >>> scores = np.where(labels == 1, 1.0, -1.0)[:, None]
-    >>> bool(np.all(class_losses(scores, labels, np.ones(1000)) < 1e-4))
-    True
-    """
-    moved = scores - best_threshold(scores, labels, weights)
-    wrong = fit_calibration(moved, labels, weights).probabilities(moved)
-    is_wrong = np.argmax(wrong, axis=1) != labels
-    wrong[np.arange(len(labels)), labels] -= 1.0
-    return np.stack([np.sum(wrong**2, axis=1), is_wrong], axis=1)
 
 
 def paired_gain(losses: Array, others: Array, weights: Array) -> tuple[float, float]:
@@ -124,88 +73,125 @@ def paired_gain(losses: Array, others: Array, weights: Array) -> tuple[float, fl
     return gain, float(np.sqrt(weights @ (gains - gain) ** 2 / (total - 1.0) / total))
 
 
-def choose_strength(
-    left_out: Callable[[float], Array], judge: Callable[[Array], Array], weights: Array, first: float
-) -> Choice:
-    """Walk from a first penalty to one whose left-out losses are clearly less, and stay where none is.
+class Walk:
+    """A walk over candidates first * factor^i to one whose left-out losses are clearly less.
 
-    Steps are half decades: to stronger penalties while each is clearly better than the one before, or else to weaker
-    ones; then a quarter of a decade to either side. Clearly better is by more than two standard errors of the mean
-    difference over rows and a thousandth of the loss, and in no other loss worse. Four to seven candidates are usual.
+    Steps are two factors: upwards while each is clearly better than the one before, or else downwards; then one factor
+    to either side. Clearly better is by more than so many standard errors of the mean difference over rows, and a
+    thousandth of the loss, and in no other loss worse. So noise alone does not move away from the first.
 
     Parameters
     ----------
-    left_out : callable
-        Takes a penalty alpha and returns scores (n, k) of rows, each as if it had been left out; always of the same
-        rows.
-    judge : callable
-        Takes such scores and returns losses (n, q). The first decides; the mean of none of the others may grow.
+    losses : callable
+        Takes a candidate and returns losses (n, q) of rows that were left out; always of the same rows. The first
+        column decides; the mean of none of the others may grow.
     weights : ndarray (n,)
         How many rows each one stands for.
-    first : float, above 0
-        The penalty to start from, which noise alone does not move.
+    first, factor : float, above 0
+    certainty : float
+        Standard errors.
+    farthest : int
+        Factors from the first, at the most.
 
-    Returns
-    -------
-    Choice
+    Attributes
+    ----------
+    chosen : float
+        The candidate that the walk came to rest at.
+    tried : dict of float to ndarray (n, q)
+        Losses of every candidate that was tried, in the order of trial.
 
     Notes
     -----
     Losses enter by weighted sums over rows, so neither their order matters, nor whether equal rows come one by one or
-    as one row of their joint weight, as far as that holds for `left_out` and `judge`.
+    as one row of their joint weight, as far as that holds for `losses`.
 
     Examples
     --------
-    Losses that are least at a penalty of 20:
+    Losses that are least at 20:
 
     >>> import numpy as np
     >>> noise = np.random.default_rng(0).normal(1.0, 0.1, (1000, 1))
-    >>> found = choose_strength(lambda a: noise + np.log10(a / 20.0) ** 2, lambda scores: scores, np.ones(1000), 0.5)
-    >>> round(found.strength, 1), len(found.losses)
+    >>> walk = Walk(lambda a: noise + np.log10(a / 20.0) ** 2, np.ones(1000), 0.5, 10.0**0.25)
+    >>> round(walk.chosen, 1), len(walk.tried)
     (15.8, 7)
     """
-    search = _Search(left_out, judge, weights, first)
-    at = search.walk(0, _STEP)
-    at = at if at != 0 else search.walk(0, -_STEP)
-    at = next((side for side in (at + 1, at - 1) if search.is_better(side, at)), at)
-    return Choice(search.alpha(at), {search.alpha(i): search.mean(i) for i in search.losses})
-
-
-class _Search:
-    """Losses of the candidates that were tried, first * factor^i by i."""
 
     def __init__(
-        self, left_out: Callable[[float], Array], judge: Callable[[Array], Array], weights: Array, first: float
+        self,
+        losses: Callable[[float], Array],
+        weights: Array,
+        first: float,
+        factor: float,
+        certainty: float = _CERTAINTY,
+        farthest: int = _FARTHEST,
     ) -> None:
-        self.left_out, self.judge, self.weights, self.first = left_out, judge, weights, first
-        self.losses: dict[int, Array] = {}
+        self._losses, self.weights, self._first, self._factor = losses, weights, first, factor
+        self._certainty, self._farthest = certainty, farthest
+        self.tried: dict[float, Array] = {}
+        self._at(0)
+        at = self._walked(0, _STEP)
+        at = at if at != 0 else self._walked(0, -_STEP)
+        at = next((side for side in (at + 1, at - 1) if self._is_better(side, at)), at)
+        self.chosen = self._candidate(at)
 
-    def alpha(self, i: int) -> float:
-        return self.first * _FACTOR**i
+    def mean(self, candidate: float) -> float:
+        """Return the mean of the first loss of a candidate that was tried; of no rows it is 0."""
+        return float(self.weights @ self.tried[candidate][:, 0]) / (float(self.weights.sum()) or 1.0)
 
-    def at(self, i: int) -> Array:
-        if i not in self.losses:
-            self.losses[i] = self.judge(self.left_out(self.alpha(i)))
-        return self.losses[i]
+    def _candidate(self, i: int) -> float:
+        return self._first * self._factor**i
 
-    def mean(self, i: int) -> float:
-        """Return the mean of the first loss; of no rows it is 0."""
-        return float(self.weights @ self.at(i)[:, 0]) / (float(self.weights.sum()) or 1.0)
+    def _at(self, i: int) -> Array:
+        candidate = self._candidate(i)
+        if candidate not in self.tried:
+            self.tried[candidate] = self._losses(candidate)
+        return self.tried[candidate]
 
-    def is_better(self, i: int, here: int) -> bool:
-        """Whether one candidate is clearly better than another."""
-        if abs(i) > _FARTHEST:
+    def _is_better(self, i: int, here: int) -> bool:
+        if abs(i) > self._farthest:
             return False
-        gains = [paired_gain(old, new, self.weights) for old, new in zip(self.at(here).T, self.at(i).T)]
-        gain, error = gains[0]
-        is_clear = gain > max(_CERTAINTY * error, _WORTH * self.mean(here))
-        return is_clear and all(other > -_ROUNDING for other, _ in gains[1:])
+        return is_better(self._at(here), self._at(i), self.weights, self._certainty)
 
-    def walk(self, i: int, step: int) -> int:
+    def _walked(self, i: int, step: int) -> int:
         """Return where steps in one direction come to rest."""
-        while self.is_better(i + step, i):
+        while self._is_better(i + step, i):
             i += step
         return i
+
+
+def is_better(losses: Array, others: Array, weights: Array, certainty: float = _CERTAINTY) -> bool:
+    """Return whether other losses (n, q) of the same rows are clearly less: in the first column, and in none more."""
+    gains = [paired_gain(old, new, weights) for old, new in zip(losses.T, others.T)]
+    gain, error = gains[0]
+    mean = float(weights @ losses[:, 0]) / (float(weights.sum()) or 1.0)
+    is_clear = gain > max(certainty * error, _WORTH * mean)
+    return is_clear and all(other > -_ROUNDING for other, _ in gains[1:])
+
+
+def choose_strength(
+    left_out: Callable[[float], Array], judge: Callable[[Array], Array], weights: Array, first: float
+) -> Walk:
+    """Return the walk to a penalty whose left-out losses are clearly less than those of the first, if there is one.
+
+    Steps are half decades, then a quarter of one. Four to seven candidates are usual.
+
+    Parameters
+    ----------
+    left_out : callable
+        Takes a penalty alpha and returns scores (n, k) of rows, each as if it had been left out.
+    judge : callable
+        Takes such scores and returns losses (n, q).
+    weights : ndarray (n,)
+        How many rows each one stands for.
+    first : float, above 0
+        The penalty to start from, which noise alone does not move.
+    """
+    return Walk(lambda alpha: judge(left_out(alpha)), weights, first, _FACTOR)
+
+
+def is_usual_weight(mean: float) -> bool:
+    """Return whether the mean weight of rows may be a count of them; others only scale the loss and the penalty."""
+    return 1.0 / _USUAL_WEIGHT < mean < _USUAL_WEIGHT
 
 
 def lowest(error: Callable[[int], float], size: int, start: int, strides: tuple[int, ...] = (1,)) -> int:

@@ -36,7 +36,7 @@ from lowtide.learners.ridge import (
     suitable_threads,
 )
 from lowtide.learners.smooth import Objective, Report, Solution, choose_inverse_strength, minimize
-from lowtide.learners.strength import choose_strength
+from lowtide.learners.strength import Walk, choose_strength, is_usual_weight
 
 __all__ = ["FORMS", "RidgeFit", "fit_smooth"]
 
@@ -72,8 +72,6 @@ _MANY_PRODUCTS = 1 << 27
 _JUDGED_ROWS = 2048
 # From here on the strength is chosen on half of the columns.
 _MANY_COLUMNS = 4096
-# Mean weights up to this, and down to one over it, may be counts of rows.
-_USUAL_WEIGHT = 100.0
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,8 @@ class RidgeFit:
 
     def __call__(
         self, problem: SummedProblem, alpha: float | Literal["auto"], sample: Callable[[], CalibrationRows]
-    ) -> tuple[RidgeSolution, float]:
-        """Return the solution and alpha of min sum_i s_i |t_i - f_i|^2 + alpha |w|^2.
+    ) -> tuple[RidgeSolution, float, Walk | None]:
+        """Return the solution and alpha of min sum_i s_i |t_i - f_i|^2 + alpha |w|^2, and how alpha was chosen.
 
         `sample` gives some of the rows, in memory, where they are needed.
         """
@@ -133,7 +131,7 @@ class RidgeFit:
             steps = IterativeSystem(problem, landmarks, kind, self.tolerance, self.max_iter)
             solve = steps.solve
         if alpha != "auto":
-            return self._told(solve(alpha)), alpha
+            return self._told(solve(alpha)), alpha, None
         few = sample().first(_JUDGED_ROWS)
         if form != "primal" and len(sample().keys) > _JUDGED_ROWS:
             # Rows enough for the choice have a kernel matrix that is soon factorized, on all columns.
@@ -158,7 +156,9 @@ class RidgeFit:
             warnings.warn(text, ConvergenceWarning, stacklevel=6)  # the caller of fit, past scikit-learn's wrapper
         return solution
 
-    def _chosen(self, tried: Candidates, solve: Callable[[float], RidgeSolution]) -> tuple[RidgeSolution, float]:
+    def _chosen(
+        self, tried: Candidates, solve: Callable[[float], RidgeSolution]
+    ) -> tuple[RidgeSolution, float, Walk | None]:
         """Return the solution and the alpha of clearly least left-out loss; candidates may have a solver of their own.
 
         A row is left out with all its weight, and equal rows together: repeated ones choose as one of their weight.
@@ -166,7 +166,7 @@ class RidgeFit:
         candidate, few = tried
         judged, size = few.rows, few.rows.total_weight / float(few.counts.sum())
         # The scale of weights near 1 is left to those who count rows by them; of others it is that of the penalty too.
-        first = self.first * (1.0 if _USUAL_WEIGHT > size > 1.0 / _USUAL_WEIGHT else size)
+        first = self.first * (1.0 if is_usual_weight(size) else size)
         last: list[tuple[float, RidgeSolution]] = []
 
         def left_out(alpha: float) -> Array:
@@ -179,8 +179,9 @@ class RidgeFit:
                 return self.judge(scores, judged)
 
         share = judged.weights * (len(judged.weights) / judged.total_weight)
-        alpha = choose_strength(left_out, judge, share, first).strength
-        return last[0][1] if candidate is solve and last[0][0] == alpha else self._told(solve(alpha)), alpha
+        walk = choose_strength(left_out, judge, share, first)
+        is_last = candidate is solve and last[0][0] == walk.chosen
+        return last[0][1] if is_last else self._told(solve(walk.chosen)), walk.chosen, walk
 
 
 def _on_half_of_the_columns(sums: NormalEquations, few: CalibrationRows) -> Candidates:
@@ -322,7 +323,7 @@ def _fit_hinge(
         # An error of a score is one of its slope, times one over the width. A small matrix is soon solved in float64.
         most = _FLOAT32_TOLERANCE if min(rows.shape) <= _SMALL_ORDER else _FIRST_TOLERANCE
         needed = float(np.clip(_PART_OF_WIDTH * C * alpha, _SMALL_TOLERANCE, most))
-        found, _ = replace(fit, tolerance=needed)(rows, alpha, lambda: CalibrationRows.of(rows))
+        found, *_ = replace(fit, tolerance=needed)(rows, alpha, lambda: CalibrationRows.of(rows))
         forms.append(found.form)
         return found
 

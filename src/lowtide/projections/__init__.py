@@ -1,7 +1,14 @@
 """HOW frequencies are laid out."""
 
-from lowtide.projections.base import Blocks, DrawnProjection, Projection, block_sizes
-from lowtide.projections.dense import DenseProjection, Haar, Iid, Orthogonal
+from lowtide.projections.base import (
+    MOST_FREQUENCIES,
+    Blocks,
+    DenseProjection,
+    DrawnProjection,
+    Projection,
+    block_sizes,
+)
+from lowtide.projections.dense import Haar, Iid, Orthogonal
 from lowtide.projections.hadamard import Hadamard, HadamardProjection
 from lowtide.projections.sparse_ternary import SparseTernary, SparseTernaryProjection
 from lowtide.spec import Registry
@@ -10,6 +17,7 @@ from lowtide.spec import Registry
 __all__ = [  # noqa: RUF022
     "PROJECTIONS", "Projection", "Hadamard", "Orthogonal", "Haar", "Iid", "SparseTernary",
     "DrawnProjection", "DenseProjection", "HadamardProjection", "SparseTernaryProjection", "Blocks", "block_sizes",
+    "MOST_FREQUENCIES",
 ]
 # fmt: on
 

@@ -2,100 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.errors import ParameterError
 from lowtide.kernels import Frequencies
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import Blocks, DenseProjection, Projection, block_sizes, kept_array, kept_places
 
-_PANEL = 16
-
-
-@dataclass(frozen=True)
-class DenseProjection:
-    """W as float32, in turns: 4 n_features n_frequencies bytes, and as much again in panels once rows are projected."""
-
-    matrix: NDArray[np.float32]
-    blocks: Blocks
-
-    @classmethod
-    def of(cls, frequencies: NDArray[np.float64], blocks: Blocks) -> DenseProjection:
-        """Return the projection of angular frequencies in columns."""
-        return cls(np.ascontiguousarray(frequencies / (2 * math.pi), dtype=np.float32), blocks)
-
-    @classmethod
-    def kept(cls, owner: str, arrays: dict[str, NDArray[Any]], n_features: int, n_frequencies: int) -> DenseProjection:
-        """Return independent frequencies whose `arrays()` were kept; refuse a matrix of another shape."""
-        matrix = kept_array(owner, arrays, "matrix", (n_features, n_frequencies))
-        return cls(matrix, Blocks("iid", n_features, (1,) * n_frequencies))
-
-    @property
-    def n_features(self) -> int:
-        """Input columns."""
-        return int(self.matrix.shape[0])
-
-    @property
-    def n_frequencies(self) -> int:
-        """Columns of W."""
-        return int(self.matrix.shape[1])
-
-    @property
-    def scale(self) -> NDArray[np.float32]:
-        """Ones: the matrix is in turns already."""
-        return np.ones(self.n_frequencies, dtype=np.float32)
-
-    @property
-    def row_cost(self) -> int:
-        """A multiplication and an addition an entry of W."""
-        return 2 * self.matrix.size
-
-    @cached_property
-    def layout(self) -> NDArray[np.float32]:
-        """W in panels of 16 columns, (n_panels, n_features, 16), the last filled up with zeros; made once."""
-        d, p = self.matrix.shape
-        n_panels = -(-p // _PANEL)
-        filled = np.zeros((d, n_panels * _PANEL), dtype=np.float32)
-        filled[:, :p] = self.matrix
-        return np.ascontiguousarray(filled.reshape(d, n_panels, _PANEL).transpose(1, 0, 2))
-
-    @property
-    def rounding(self) -> float:
-        """Relative error of sums of d products: measured, it grows with the square root of d."""
-        return (1.0 + 0.3 * math.sqrt(self.n_features)) * 2.0**-24
-
-    def check_range(self, X: NDArray[np.float32]) -> None:
-        """Refuse rows with a projection that leaves float32."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            # No value is larger than the norm of all, and nearly always that is too small to overflow. What is not
-            # finite compares as false.
-            if 2.0 * math.sqrt(np.vdot(X, X)) < self._largest_safe or not np.isfinite(X).all():
-                return
-            overflows = not np.isfinite(X @ self.matrix).all()
-        if overflows:
-            raise ParameterError(
-                f"Rows must stay within float32 when projected, got values up to {np.abs(X).max():.3g}. "
-                "Scale the columns first."
-            )
-
-    @cached_property
-    def _largest_safe(self) -> float:
-        """Size of values whose sum over any column of W stays within float32."""
-        column = float(np.abs(self.matrix).sum(axis=0, dtype=np.float64).max())
-        return float(np.finfo(np.float32).max) / max(column, 1.0)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the matrix."""
-        return {"matrix": self.matrix}
-
-    def weights(self) -> NDArray[np.float32]:
-        """Return the angular frequencies."""
-        return self.matrix * np.float32(2 * math.pi)
+# Frequencies that are drawn at a time: then a frequency does not depend on how many follow it.
+_AT_ONCE = 256
+# Columns of a Haar matrix that are made orthogonal at a time, for the same reason.
+_PANEL = 64
 
 
 @dataclass(eq=False, repr=False)
@@ -114,9 +33,10 @@ class Iid(Projection):
     def lay_out(
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> DenseProjection:
-        """Sample the kernel's law."""
-        blocks = Blocks("iid", n_features, (1,) * n_frequencies)
-        return DenseProjection.of(kernel.sample(rng, n_features, n_frequencies), blocks)
+        """Sample the kernel's law, always in whole groups."""
+        groups = [kernel.sample(rng, n_features, _AT_ONCE) for _ in range(0, n_frequencies, _AT_ONCE)]
+        frequencies = np.hstack(groups)[:, :n_frequencies]
+        return DenseProjection.of(frequencies, self.blocks_of(n_features, n_frequencies))
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
         """Return the kept matrix."""
@@ -131,17 +51,24 @@ class HaarLayout(Projection):
     def lay_out(
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> DenseProjection:
-        """Draw Haar matrices side by side, and a length a column."""
-        sizes = block_sizes(n_features, n_frequencies)
-        directions = np.hstack([_haar(rng, n_features, size) for size in sizes])
-        quantiles = rng.random(n_frequencies) if self.lengths == "free" else np.full(n_frequencies, 0.5)
+        """Draw Haar matrices side by side, and a length a column, each from a stream of its own."""
+        for_directions, for_lengths = rng.spawn(2)
+        blocks = self.blocks_of(n_features, n_frequencies)
+        directions = np.hstack([_haar(for_directions, n_features, size) for size in blocks.sizes])
+        quantiles = for_lengths.random(n_frequencies) if self.lengths == "free" else np.full(n_frequencies, 0.5)
         lengths = kernel.length_quantile(quantiles, n_features)
-        return DenseProjection.of(directions * lengths, Blocks(self.lengths, n_features, sizes))
+        return DenseProjection.of(directions * lengths, blocks)
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> DenseProjection:
         """Return the kept matrix."""
-        matrix = kept_array(type(self).__name__, arrays, "matrix", (n_features, n_frequencies))
-        return DenseProjection(matrix, Blocks(self.lengths, n_features, block_sizes(n_features, n_frequencies)))
+        owner = type(self).__name__
+        matrix = kept_array(owner, arrays, "matrix", (n_features, n_frequencies))
+        places = kept_places(owner, arrays, n_frequencies)
+        return DenseProjection(matrix, self.blocks_of(n_features, n_frequencies, places), places)
+
+    def blocks_of(self, n_features: int, n_frequencies: int, places: NDArray[np.int64] | None = None) -> Blocks:
+        """Return blocks of the input's dimension."""
+        return Blocks(self.lengths, n_features, block_sizes(n_features, n_frequencies, places))
 
 
 @dataclass(eq=False, repr=False)
@@ -184,6 +111,17 @@ class Haar(HaarLayout):
 
 
 def _haar(rng: np.random.Generator, dimension: int, n_columns: int) -> NDArray[np.float64]:
-    """Return the first columns of a Haar matrix: QR is unbiased only with the signs of R's diagonal moved into Q."""
-    Q, R = np.linalg.qr(rng.standard_normal((dimension, n_columns)))
-    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
+    """Return the first columns of a Haar matrix, which do not depend on how many are asked for.
+
+    Normal columns, orthogonal to those before them and then among themselves, a panel at a time. Once is not enough: a
+    projection leaves rounding errors, which the next removes. QR is unbiased only with the signs of R's diagonal moved
+    into Q.
+    """
+    Q = np.empty((dimension, 0))
+    while Q.shape[1] < n_columns:
+        panel = rng.standard_normal((min(_PANEL, dimension - Q.shape[1]), dimension)).T
+        for _ in range(2):
+            panel = panel - Q @ (Q.T @ panel)
+        own, R = np.linalg.qr(panel)
+        Q = np.hstack([Q, own * np.where(np.diag(R) < 0, -1.0, 1.0)])
+    return Q[:, :n_columns]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,16 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.kernels import Frequencies
-from lowtide.projections.base import Blocks, Projection, block_sizes, kept_array
+from lowtide.projections.base import (
+    Blocks,
+    DenseProjection,
+    DrawnProjection,
+    Projection,
+    block_sizes,
+    check_values,
+    kept_array,
+    kept_places,
+)
 
 # Blocks of 32 are biased by up to 0.001 and have up to 1.17 times the variance of independent frequencies far away;
 # blocks of 64 by 0.00015, and 1.01 times.
@@ -63,11 +73,13 @@ class Hadamard(Projection):
         self, kernel: Frequencies, n_features: int, n_frequencies: int, rng: np.random.Generator
     ) -> HadamardProjection:
         """Draw signs, angles and lengths."""
-        blocks = _blocks(n_features, n_frequencies)
+        # Each from a stream of its own: a frequency does not depend on how many follow it.
+        for_signs, for_angles, for_lengths = rng.spawn(3)
+        blocks = self.blocks_of(n_features, n_frequencies)
         n_blocks, dimension = len(blocks.sizes), blocks.dimension
-        minus = rng.integers(0, 2, (n_blocks, 2, dimension), dtype=np.uint8)
-        angles = rng.integers(0, 256, (n_blocks, dimension // 2), dtype=np.uint8)
-        lengths = kernel.length_quantile(rng.random(n_frequencies), dimension)
+        minus = for_signs.integers(0, 2, (n_blocks, 2, dimension), dtype=np.uint8)
+        angles = for_angles.integers(0, 256, (n_blocks, dimension // 2), dtype=np.uint8)
+        lengths = kernel.length_quantile(for_lengths.random(n_frequencies), dimension)
         # The op gives orthogonal rows of length dimension^(3/2) / 2.
         scale = _portable(lengths * 2 * dimension**-1.5 / (2 * math.pi))
         return HadamardProjection(n_features, _layout(minus, angles), angles, scale, blocks)
@@ -76,12 +88,26 @@ class Hadamard(Projection):
         """Return the blocks of kept signs, as bits, angles and scales."""
         # The scales bound the number of frequencies by the size of the file, before a block is made for each.
         scale = kept_array("Hadamard", arrays, "scale", (n_frequencies,))
-        blocks = _blocks(n_features, n_frequencies)
+        places = kept_places("Hadamard", arrays, n_frequencies)
+        blocks = self.blocks_of(n_features, n_frequencies, places)
         n_blocks, dimension = len(blocks.sizes), blocks.dimension
         packed = _kept_bytes(arrays, "signs", n_blocks * 2 * dimension // 8)
         angles = _kept_bytes(arrays, "angles", n_blocks * dimension // 2).reshape(n_blocks, dimension // 2)
         minus = np.unpackbits(packed, bitorder="little").reshape(n_blocks, 2, dimension)
-        return HadamardProjection(n_features, _layout(minus, angles), angles, scale, blocks)
+        return HadamardProjection(n_features, _layout(minus, angles), angles, scale, blocks, places)
+
+    def from_scaled(
+        self, n_frequencies: int, arrays: dict[str, NDArray[Any]], metric: NDArray[np.float32]
+    ) -> DrawnProjection:
+        """Return the blocks with the factors of the columns, or the matrix that a matrix makes of them."""
+        if metric.ndim == 2:
+            return super().from_scaled(n_frequencies, arrays, metric)
+        return self.from_arrays(len(metric), n_frequencies, arrays).scaled_by(metric)
+
+    def blocks_of(self, n_features: int, n_frequencies: int, places: NDArray[np.int64] | None = None) -> Blocks:
+        """Return blocks of the power of two that holds a row."""
+        dimension = max(_SMALLEST_BLOCK, 1 << (n_features - 1).bit_length())
+        return Blocks("free", dimension, block_sizes(dimension, n_frequencies, places))
 
 
 @dataclass(frozen=True)
@@ -91,6 +117,9 @@ class HadamardProjection:
     `layout` is what the ops take, (n_blocks, 3, dimension): of each block S1, the cosine and the sine of each pair in
     turn, S3. `angles` (n_blocks, dimension / 2) are the same rotations: angle k is (k + 1/2) / 256 of a turn. `cosines`
     are those of the first quarter of the turn, and backwards its sines; the other quarters follow by symmetry.
+
+    Where only some frequencies were kept, at `places` of all that were drawn, there are only the blocks that hold one.
+    `factors` (n_features,) multiply the columns of rows first.
     """
 
     cosines: ClassVar[NDArray[np.float32]] = _COSINES
@@ -100,6 +129,8 @@ class HadamardProjection:
     angles: NDArray[np.uint8]
     scale: NDArray[np.float32]
     blocks: Blocks
+    places: NDArray[np.int64] | None = None
+    factors: NDArray[np.float32] | None = None
 
     @property
     def n_frequencies(self) -> int:
@@ -108,9 +139,45 @@ class HadamardProjection:
 
     @property
     def row_cost(self) -> int:
-        """Of each block and value, 3 log2 D - 2 additions, two signs, and a rotation's three; one a frequency."""
+        """Of each block and value 3 log2 D - 2 additions, two signs, a rotation's three; one a frequency and factor."""
         log2 = self.blocks.dimension.bit_length() - 1
-        return self.layout[:, 0].size * (3 * log2 - 2 + 2 + 3) + self.n_frequencies
+        n_factors = 0 if self.factors is None else len(self.factors)
+        return self.layout[:, 0].size * (3 * log2 - 2 + 2 + 3) + self.n_frequencies + n_factors
+
+    @cached_property
+    def outputs(self) -> NDArray[np.uint32] | None:
+        """Places of the frequencies among the outputs of the blocks that there are; None where they are the first."""
+        if self.places is None:
+            return None
+        numbers, within = np.divmod(self.places, self.blocks.dimension)
+        return (np.unique(numbers, return_inverse=True)[1] * self.blocks.dimension + within).astype(np.uint32)
+
+    @property
+    def op_layout(self) -> Any:
+        """The blocks, with factors and outputs where there are any."""
+        if self.factors is None and self.places is None:
+            return self.layout
+        return self.layout, self.factors, self.outputs
+
+    def keep(self, places: NDArray[np.int64]) -> HadamardProjection:
+        """Return only these frequencies, with the blocks that hold one."""
+        of_all = places if self.places is None else self.places[places]
+        outputs = places if self.outputs is None else self.outputs[places]
+        blocks = np.unique(outputs // self.blocks.dimension)
+        return replace(
+            self,
+            layout=self.layout[blocks],
+            angles=self.angles[blocks],
+            scale=self.scale[places],
+            blocks=self.blocks.keep(places),
+            places=of_all,
+        )
+
+    def scaled_by(self, metric: NDArray[np.float32]) -> DrawnProjection:
+        """Return these blocks with factors of the columns; for a matrix the product with W, which is no layout."""
+        if metric.ndim == 1:
+            return replace(self, factors=metric if self.factors is None else metric * self.factors)
+        return DenseProjection.of(self.weights().astype(np.float64), self.blocks, self.places).scaled_by(metric)
 
     @property
     def rounding(self) -> float:
@@ -121,22 +188,34 @@ class HadamardProjection:
         """Leave it to the ops: a sum that overflows spreads to every output, and they look at one."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the signs of S1 and S3 of each block as bits, 1 for minus, a byte an angle, and the scales."""
+        """Return the signs of S1 and S3 of each block as bits, 1 for minus, a byte an angle, scales, and places.
+
+        Factors are not drawn: who gave them keeps them.
+        """
         signs = np.packbits(self.layout[:, ::2] < 0, bitorder="little")
-        return {"signs": signs, "angles": self.angles.ravel(), "scale": self.scale}
+        drawn: dict[str, NDArray[Any]] = {"signs": signs, "angles": self.angles.ravel(), "scale": self.scale}
+        return drawn if self.places is None else {**drawn, "places": self.places}
 
     def weights(self) -> NDArray[np.float32]:
         """Return W by projecting the unit vectors."""
         identity = np.eye(self.n_features, dtype=np.float32)
         out = np.empty((self.n_features, self.n_frequencies), dtype=np.float32)
-        _core.project(identity, self.layout, self.scale, out)
+        _core.project(identity, self.op_layout, self.scale, out)
         return out * np.float32(2 * math.pi)
 
-
-def _blocks(n_features: int, n_frequencies: int) -> Blocks:
-    """Return blocks of the power of two that holds a row."""
-    dimension = max(_SMALLEST_BLOCK, 1 << (n_features - 1).bit_length())
-    return Blocks("free", dimension, block_sizes(dimension, n_frequencies))
+    def pull_back(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return values W' by the transposed transform, with as many additions as the projection of as many rows."""
+        check_values("HadamardProjection", values, self.n_frequencies)
+        scale = self.scale * np.float32(2 * math.pi)
+        if self.outputs is not None:
+            # What was not kept of a block pulls nowhere.
+            scale, kept = np.zeros(self.layout[:, 0].size, dtype=np.float32), scale
+            scale[self.outputs] = kept
+            values, few = np.zeros((len(values), len(scale)), dtype=np.float32), values
+            values[:, self.outputs] = few
+        out = np.empty((len(values), self.n_features), dtype=np.float32)
+        _core.pull_back(values, self.layout, scale, out)
+        return out if self.factors is None else out * self.factors
 
 
 def _layout(minus: NDArray[np.uint8], angles: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -177,7 +177,7 @@ class ServedDatabase:
         self, kind: Kind, query: Any, indices: NDArray[np.int64], scores: NDArray[np.float32]
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return estimates of the kernel, and their standard errors where theory has them."""
-        if isinstance(self.encoder, DrawnFeatures):
+        if isinstance(self.encoder, DrawnFeatures) and self.encoder.kept is None:
             pair = self.encoder.pair(("codes", "codes" if kind == "codes" else "full"))
             variance = pair.variance_seen((None, None), (None, None), scores)
             return scores, np.sqrt(np.maximum(variance, 0.0)).astype(np.float32)

@@ -39,8 +39,9 @@ def check_projection(projection: Projection, kernel: Kernel) -> None:
 
     Notes
     -----
-    Shapes, blocks and seeds; orthogonality within blocks of the input's dimension; phases of `RandomFeatures` against
-    `weights()`; the mean cosine over 400 draws against the kernel; the way back from what a file keeps.
+    Shapes, blocks and seeds; orthogonality within blocks of the input's dimension; phases of `RandomFeatures` and
+    `pull_back` against `weights()`; the mean cosine over 400 draws against the kernel; the way back from what a file
+    keeps.
 
     Examples
     --------
@@ -59,6 +60,8 @@ def check_projection(projection: Projection, kernel: Kernel) -> None:
         claim(same, projection, "the same generator must draw the same arrays")
     _check_orthogonal(projection, _draw(projection, kernel, 64, 150))
     _check_phases(projection, kernel)
+    for shape in _SHAPES:
+        _check_pulled(projection, _draw(projection, kernel, *shape))
     _check_projected_kernel(projection, kernel)
     _check_refusals(projection)
     for shape in _SHAPES:
@@ -121,6 +124,16 @@ def _check_phases(projection: Projection, kernel: Kernel) -> None:
     # float32 phases: a relative rounding of 2^-24 a term.
     slack = 1e-6 * (1 + np.abs(X) @ np.abs(W))
     claim(np.abs(encoder.transform(X) - expected) < slack, projection, "features must be cosines of X weights() + xi")
+
+
+def _check_pulled(projection: Projection, drawn: DrawnProjection) -> None:
+    """Values of frequencies come back to rows by the transposed weights."""
+    values = np.random.default_rng(SEED + 2).standard_normal((3, drawn.n_frequencies)).astype(np.float32)
+    found, W = drawn.pull_back(values), drawn.weights().astype(np.float64)
+    # float32 sums: some roundings of 2^-24 a term.
+    is_near = found.shape == (3, drawn.n_features) and np.abs(found - values @ W.T) < 1e-5 * np.abs(values @ W.T).max()
+    claim(is_near, projection, "pull_back(values) must be values weights()'")
+    claim(found.dtype == np.float32, projection, "pull_back must give float32")
 
 
 def _check_projected_kernel(projection: Projection, kernel: Kernel) -> None:

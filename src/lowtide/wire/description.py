@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lowtide.codes import stored_bits
 from lowtide.encoders import DrawnAsymmetric, DrawnEncoder, DrawnFeatures, DrawnSketch, Encoder, drawn_from_state
 from lowtide.errors import FingerprintMismatchError, WireFormatError
-from lowtide.projections import Hadamard
+from lowtide.projections import DenseProjection, Hadamard
 from lowtide.spec import Part
 from lowtide.wire.messages import wire_row_bytes
 
@@ -29,6 +29,8 @@ def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
     """
     drawn = encoder.drawn_ if isinstance(encoder, Encoder) else encoder
     layout = drawn.layout if isinstance(drawn, (DrawnFeatures, DrawnSketch, DrawnAsymmetric)) else None
+    # Of a metric that is a matrix any layout becomes one.
+    is_matrix = isinstance(drawn, DrawnFeatures) and isinstance(drawn.projection, DenseProjection)
     summary = {
         "kind": drawn.kind,
         "fingerprint": drawn.fingerprint.hex(),
@@ -37,7 +39,7 @@ def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
         "n_components": drawn.n_outputs,
         "projection": None if layout is None else type(layout).__name__,
         # Sums in one fixed order: a row has the same bits on every machine.
-        "bit_equal": isinstance(layout, Hadamard),
+        "bit_equal": isinstance(layout, Hadamard) and not is_matrix,
     }
     template = drawn.template
     if template is not None:

@@ -19,6 +19,10 @@ SHAPES = [
     (5, 30, {"bits": 7}),
     (10, 66, {"bits": 2, "quantizer": "phase"}),
     (10, 34, {"bits": 8, "quantizer": "phase"}),
+    (40, 300, {"metric": np.linspace(0, 1.7, 40)}),
+    (64, 130, {"metric": np.linspace(0.1, 3, 64), "bits": 2}),
+    (20, 91, {"kept": np.r_[3, 60:100, 257, 1000:1004]}),
+    (100, 66, {"kept": np.arange(500, 533), "metric": np.linspace(0, 0.9, 100)}),
 ]
 
 
@@ -47,6 +51,7 @@ def test_page_packs_no_rows_too():
     ("encoder", "words"),
     [
         (lambda: phases(5, 20, projection="iid"), "Hadamard layout"),
+        (lambda: phases(5, 20, metric=np.eye(5)), "Hadamard layout"),
         (lambda: phases(5, 20, quantizer="stochastic"), "steps of the phase"),
         (lambda: lt.RandomFeatures(bits=None).fit(np.eye(3)), "no coded side"),
     ],

@@ -30,6 +30,11 @@ struct V : Lanes {
     const Reg c = _mm256_moveldup_ps(load(rotations)), s = _mm256_movehdup_ps(load(rotations));
     return _mm256_addsub_ps(mul(a, c), mul(_mm256_permute_ps(a, 0xb1), s));
   }
+  // Even lanes become a c + b s, odd ones b c - a s; a product with 1 is exact.
+  static Reg rotate_back(Reg a, const float* rotations) {
+    const Reg c = _mm256_moveldup_ps(load(rotations)), s = _mm256_movehdup_ps(load(rotations));
+    return _mm256_fmsubadd_ps(mul(a, c), _mm256_set1_ps(1.0f), mul(_mm256_permute_ps(a, 0xb1), s));
+  }
 };
 
 namespace p = hadamard_passes;
@@ -47,6 +52,16 @@ void hadamard(const float* x, const float* next, const float* blocks, std::size_
   p::Ahead<V> ahead(next, dim);
   for (std::size_t b = 0; b < n_blocks; ++b)
     one_block(x, ahead, blocks + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+}
+
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out) {
+  for (std::size_t b = 0; b < n_blocks; ++b) {
+    const float* drawn = blocks + 3 * dim * b;
+    if (dim == 128 || dim == 1024)
+      p::chunked_transpose<V, 16, 8>(v + dim * b, drawn, dim, out);
+    else
+      p::chunked_transpose<V, 8, 8>(v + dim * b, drawn, dim, out);
+  }
 }
 
 }  // namespace lowtide::avx2

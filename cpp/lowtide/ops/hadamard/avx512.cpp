@@ -35,6 +35,11 @@ struct V : Lanes {
     const Reg c = _mm512_moveldup_ps(load(rotations)), s = _mm512_movehdup_ps(load(rotations));
     return _mm512_fmaddsub_ps(mul(a, c), _mm512_set1_ps(1.0f), mul(_mm512_permute_ps(a, 0xb1), s));
   }
+  // Even lanes become a c + b s, odd ones b c - a s.
+  static Reg rotate_back(Reg a, const float* rotations) {
+    const Reg c = _mm512_moveldup_ps(load(rotations)), s = _mm512_movehdup_ps(load(rotations));
+    return _mm512_fmsubadd_ps(mul(a, c), _mm512_set1_ps(1.0f), mul(_mm512_permute_ps(a, 0xb1), s));
+  }
 };
 
 namespace p = hadamard_passes;
@@ -57,6 +62,23 @@ void hadamard(const float* x, const float* next, const float* blocks, std::size_
     for (; b + 2 <= n_blocks; b += 2) p::whole<V, 8, 2>(x, blocks + 3 * dim * b, v + dim * b);
   for (; b < n_blocks; ++b)
     one_block(x, ahead, blocks + 3 * dim * b, dim, b + 1 == n_blocks ? n_last : dim, v + dim * b);
+}
+
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out) {
+  std::size_t b = 0;
+  if (dim == 64)
+    for (; b + 4 <= n_blocks; b += 4) p::whole_transpose<V, 4, 4>(v + dim * b, blocks + 3 * dim * b, out);
+  if (dim == 128)
+    for (; b + 2 <= n_blocks; b += 2) p::whole_transpose<V, 8, 2>(v + dim * b, blocks + 3 * dim * b, out);
+  for (; b < n_blocks; ++b) {
+    const float* drawn = blocks + 3 * dim * b;
+    if (dim == 64)
+      p::whole_transpose<V, 4, 1>(v + dim * b, drawn, out);
+    else if (dim == 128)
+      p::whole_transpose<V, 8, 1>(v + dim * b, drawn, out);
+    else
+      p::chunked_transpose<V, 16, 16>(v + dim * b, drawn, dim, out);
+  }
 }
 
 }  // namespace lowtide::avx512

@@ -23,6 +23,14 @@
 // v + b * D, not overlapping x. It is also the work space: of the last block only the first n_last (1..D) entries are
 // results, the rest is unspecified. No tail: D is a multiple of 64. Entries grow up to 0.36 D^3 |x|; beyond the range of
 // float32 they become infinite or NaN, as arithmetic has it.
+//
+// hadamard_transpose: the transposed blocks, out += S1 G R' G S3 H v summed over blocks, from D values a block back to
+// one row of D, R' turning the other way. The order is: strides D/2, ..., 2, 1; signs S3; strides 2, 4, ..., D/2; the
+// rotation, for every even i
+//     (v[i], v[i + 1])  by  (v[i] c + v[i + 1] s, v[i + 1] c - v[i] s),
+// each product rounded on its own; strides D/2, ..., 2; and out[i] + S1[i] v[i], the blocks one after the other. Every
+// level gives the same bits. blocks as above. v: (n_blocks * D,) floats aligned to 64 bytes, work space at the end. out:
+// (D,) floats, not overlapping v.
 #pragma once
 
 #include <cstddef>
@@ -31,18 +39,22 @@ namespace lowtide {
 
 using HadamardFn = void (*)(const float* x, const float* next, const float* blocks, std::size_t dim,
                             std::size_t n_blocks, std::size_t n_last, float* v);
+using HadamardTransposeFn = void (*)(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
 
 namespace scalar {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
-}
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+}  // namespace scalar
 namespace avx2 {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
-}
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+}  // namespace avx2
 namespace avx512 {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
-}
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+}  // namespace avx512
 
 }  // namespace lowtide

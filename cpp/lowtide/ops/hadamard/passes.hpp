@@ -6,7 +6,12 @@
 //     turn    low bits down, rotation, low bits up  (one chunk in registers; no stride 1 on either side)
 //     crest   top group up, S3, top group down      (drops outputs that are not read)
 //     last    low bits down
-// Between them run the groups in the middle, if there are any. V lives in an unnamed namespace of the including file,
+// Between them run the groups in the middle, if there are any. The transposed blocks go down, up, down as well:
+//     begin   top group down
+//     fold    low bits down, S3, low bits up        (no stride 1 on the way up)
+//     peak    top group up, rotation, top group down
+//     end     low bits down to stride 2, S1, added to the row
+// A rotation is one of neighbors within a register, so it fits into a pass over the top group. V lives in an unnamed namespace of the including file,
 // so every instance is that file's own and code of one level never stands in for another's.
 //
 // Multiplying by a sign is exact, so fmadd(a, s, b) = a s + b rounds once, as the addition of the contract does.
@@ -244,6 +249,121 @@ void chunked(const float* x, Ahead<V>& ahead, const float* drawn, std::size_t di
     case 4: return block<V, N, 4>(x, ahead, drawn, dim / 4, n_used, v);
     case 8: return block<V, N, 8>(x, ahead, drawn, dim / 8, n_used, v);
     default: return block<V, N, Most>(x, ahead, drawn, dim / Most, n_used, v);
+  }
+}
+
+// Across all lanes down, S3, up from stride 2.
+template <class V, int N>
+LOWTIDE_INLINE void fold_chunk(typename V::Reg (&r)[N], const float* signs) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::lanes_up(V::mul(V::lanes_down(r[i]), V::load(signs + i * V::width)));
+  up<V, N>(r);
+}
+
+// Across lanes down to stride 2, S1, added to the row.
+template <class V, int N>
+LOWTIDE_INLINE void end_chunk(typename V::Reg (&r)[N], const float* signs, float* out) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) {
+    const typename V::Reg s = V::load(signs + i * V::width);
+    V::store(out + i * V::width, V::fmadd(V::lanes_down_to_2(r[i]), s, V::load(out + i * V::width)));
+  }
+}
+
+template <class V, int N>
+LOWTIDE_INLINE void rotate_back(typename V::Reg (&r)[N], const float* rotations, std::size_t step) {
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) r[i] = V::rotate_back(r[i], rotations + i * step);
+}
+
+// B transposed blocks in registers, side by side as in `whole`, and added to the row one after the other.
+template <class V, int N, int B>
+void whole_transpose(const float* v, const float* blocks, float* out) {
+  constexpr std::size_t dim = N * V::width;
+  typename V::Reg r[B][N];
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+    load<V, N>(r[b], v + dim * b, V::width);
+    down<V, N, N / 2>(r[b]);
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) fold_chunk<V, N>(r[b], blocks + 3 * dim * b + 2 * dim);
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+    rotate_back<V, N>(r[b], blocks + 3 * dim * b + dim, V::width);
+    down<V, N, N / 2>(r[b]);
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) end_chunk<V, N>(r[b], blocks + 3 * dim * b, out);
+}
+
+template <class V, int R>
+void begin(std::size_t stride, float* v) {
+  for (std::size_t i = 0; i < stride; i += V::width) {
+    typename V::Reg r[R];
+    load<V, R>(r, v + i, stride);
+    down<V, R, R / 2>(r);
+    store<V, R>(r, v + i, stride);
+  }
+}
+
+template <class V, int N>
+void fold(const float* s3, std::size_t n, float* v) {
+  for (std::size_t i = 0; i < n; i += N * V::width) {
+    typename V::Reg r[N];
+    load<V, N>(r, v + i, V::width);
+    down<V, N, N / 2>(r);
+    fold_chunk<V, N>(r, s3 + i);
+    store<V, N>(r, v + i, V::width);
+  }
+}
+
+template <class V, int R>
+void peak(const float* rotations, std::size_t stride, float* v) {
+  for (std::size_t i = 0; i < stride; i += V::width) {
+    typename V::Reg r[R];
+    load<V, R>(r, v + i, stride);
+    up<V, R>(r);
+    rotate_back<V, R>(r, rotations + i, stride);
+    down<V, R, R / 2>(r);
+    store<V, R>(r, v + i, stride);
+  }
+}
+
+template <class V, int N>
+void end(const float* s1, std::size_t n, const float* v, float* out) {
+  for (std::size_t i = 0; i < n; i += N * V::width) {
+    typename V::Reg r[N];
+    load<V, N>(r, v + i, V::width);
+    down<V, N, N / 2>(r);
+    end_chunk<V, N>(r, s1 + i, out + i);
+  }
+}
+
+// A transposed block of R * stride entries, in place, groups as in `block`.
+template <class V, int N, int R>
+void block_transpose(float* v, const float* drawn, std::size_t stride, float* out) {
+  constexpr std::size_t chunk = N * V::width;
+  const std::size_t dim = R * stride;
+  begin<V, R>(stride, v);
+  for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(dim, h, v);
+  fold<V, N>(drawn + 2 * dim, dim, v);
+  for (std::size_t h = chunk; h < stride; h *= 8) middle<V, false>(dim, h, v);
+  peak<V, R>(drawn + dim, stride, v);
+  for (std::size_t h = stride / 8; h >= chunk; h /= 8) middle<V, true>(dim, h, v);
+  end<V, N>(drawn, dim, v, out);
+}
+
+template <class V, int N, int Most>
+void chunked_transpose(float* v, const float* drawn, std::size_t dim, float* out) {
+  std::size_t top = dim / (N * V::width);
+  while (top > Most) top /= 8;
+  switch (top) {
+    case 1: return whole_transpose<V, N, 1>(v, drawn, out);
+    case 2: return block_transpose<V, N, 2>(v, drawn, dim / 2, out);
+    case 4: return block_transpose<V, N, 4>(v, drawn, dim / 4, out);
+    case 8: return block_transpose<V, N, 8>(v, drawn, dim / 8, out);
+    default: return block_transpose<V, N, Most>(v, drawn, dim / Most, out);
   }
 }
 

@@ -22,6 +22,14 @@ void rotate(float* v, const float* rotations, std::size_t dim) {
   }
 }
 
+void rotate_back(float* v, const float* rotations, std::size_t dim) {
+  for (std::size_t i = 0; i < dim; i += 2) {
+    const float a = v[i], b = v[i + 1], c = rotations[i], s = rotations[i + 1];
+    v[i] = a * c + b * s;
+    v[i + 1] = b * c - a * s;
+  }
+}
+
 void flip(float* v, const float* signs, std::size_t dim) {
   for (std::size_t i = 0; i < dim; ++i) v[i] *= signs[i];
 }
@@ -36,11 +44,25 @@ void block(const float* x, const float* drawn, std::size_t dim, float* v) {
   for (std::size_t h = dim / 2; h >= 1; h /= 2) stage(v, dim, h);
 }
 
+void block_transpose(float* v, const float* drawn, std::size_t dim, float* out) {
+  for (std::size_t h = dim / 2; h >= 1; h /= 2) stage(v, dim, h);
+  flip(v, drawn + 2 * dim, dim);
+  for (std::size_t h = 2; h < dim; h *= 2) stage(v, dim, h);
+  rotate_back(v, drawn + dim, dim);
+  for (std::size_t h = dim / 2; h >= 2; h /= 2) stage(v, dim, h);
+  flip(v, drawn, dim);
+  for (std::size_t i = 0; i < dim; ++i) out[i] += v[i];
+}
+
 }  // namespace
 
 void hadamard(const float* x, const float*, const float* blocks, std::size_t dim, std::size_t n_blocks, std::size_t,
               float* v) {
   for (std::size_t b = 0; b < n_blocks; ++b) block(x, blocks + 3 * dim * b, dim, v + dim * b);
+}
+
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out) {
+  for (std::size_t b = 0; b < n_blocks; ++b) block_transpose(v + dim * b, blocks + 3 * dim * b, dim, out);
 }
 
 }  // namespace lowtide::scalar

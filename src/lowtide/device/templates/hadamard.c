@@ -60,7 +60,7 @@ static void project(const ${input_type} *x, uint32_t block, float *v)
     const uint8_t *minus = signs + DIMENSION / 4 * block;
     uint32_t i, h;
     for (i = 0; i < DIMENSION; ++i) {
-        const float entry = i < ${P}_FEATURES ? (float)x[i] : 0.0f;
+        const float entry = i < ${P}_FEATURES ? $entry : 0.0f;
         v[i] = (minus[i >> 3] >> (i & 7)) & 1 ? -entry : entry;
     }
     for (h = DIMENSION / 2; h > 1; h /= 2) stage(v, h);

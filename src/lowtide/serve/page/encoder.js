@@ -4,13 +4,13 @@
 // Math.fround, or by storing into a Float32Array), is the float32 result. The order of the operations is that of the
 // compiled op: signs, strides D/2 .. 2; rotations of neighbors, strides 2 .. D/2; signs, strides D/2 .. 1.
 
-const TYPES = { float32: Float32Array, uint8: Uint8Array };
+const TYPES = { float32: Float32Array, uint8: Uint8Array, int64: BigInt64Array };
 // 1.5 * 2^52: adding and subtracting it rounds a double of moderate size to a whole number, ties to even.
 const ROUNDER = 6755399441055744;
 // From 2^23 on every float32 is a whole number.
 const WHOLE = 8388608;
 // The part "encoder" in the version that is understood here.
-const ENCODER_VERSION = 2;
+const ENCODER_VERSION = 3;
 // cos((k + 1/2) / 256 turns), k = 0 .. 63, as the compiled core has them; read from the end they are the sines.
 // prettier-ignore
 const COSINES = Float32Array.of(
@@ -27,7 +27,7 @@ const COSINES = Float32Array.of(
 // The array of an entry of the server's description: base64, little-endian.
 export function arrayOf(entry) {
   const Type = TYPES[entry.dtype];
-  if (!Type) throw new Error(`an array must be float32 or uint8, got ${entry.dtype}`);
+  if (!Type) throw new Error(`an array must be float32, uint8 or int64, got ${entry.dtype}`);
   const bytes = Uint8Array.from(atob(entry.data), (character) => character.charCodeAt(0));
   return new Type(bytes.buffer);
 }
@@ -38,7 +38,8 @@ export function obstacle(description) {
   const isKnown = ([name, { version }]) => name === "encoder" && version === ENCODER_VERSION;
   const unknown = Object.entries(description.parts).find((part) => !isKnown(part));
   if (unknown) return `its part ${unknown[0]} of version ${unknown[1].version} is not known here`;
-  if (description.projection !== "Hadamard") return "its frequencies are not on the Hadamard layout";
+  // A metric that is a matrix makes one of any layout.
+  if (!description.parts.encoder.arrays["projection.signs"]) return "its frequencies are not on the Hadamard layout";
   if (!description.quantizer || description.quantizer.op !== "encode") return "its levels are not steps of the phase";
   return null;
 }
@@ -61,44 +62,60 @@ export class Encoder {
     this.offset = arrayOf(arrays.offset);
     this.rule = levelRule(description.quantizer);
     this.dimension = blockSize(this.nFeatures);
+    this.factors = arrays.metric ? arrayOf(arrays.metric) : null;
+    this.blocks = outputsOf(arrays["projection.places"], this.scale.length, this.dimension);
     this.v = new Float32Array(this.dimension);
   }
 
   // The code of a row of numbers, as bytes of a message.
   encode(row) {
     if (row.length !== this.nFeatures) throw new Error(`a row must have ${this.nFeatures} numbers, got ${row.length}`);
-    const x = Float32Array.from(row);
+    const x = Float32Array.from(row, (value, i) => (this.factors ? Math.fround(value) * this.factors[i] : value));
     const code = new Uint8Array(this.rowBytes);
-    const { dimension, scale, offset, rule } = this;
+    const { blocks, scale, offset, rule } = this;
     let level = 0;
-    for (let first = 0; first < scale.length; first += dimension) {
-      this.project(x, first);
+    let frequency = 0;
+    for (let block = 0; block < blocks.length; ++block) {
+      this.project(x, block);
       // What is not finite has spread to every output: one look is enough.
       if (!Number.isFinite(this.v[0])) throw new Error("a row must hold finite numbers of a moderate size");
-      const last = Math.min(dimension, scale.length - first);
-      for (let i = 0; i < last; ++i) {
-        const t = Math.fround(Math.fround(this.v[i] * scale[first + i]) + offset[first + i]);
+      for (const output of blocks[block]) {
+        const t = Math.fround(Math.fround(this.v[output] * scale[frequency]) + offset[frequency]);
         for (let k = 0; k < rule.shifts.length && level < this.nLevels; ++k) {
           put(code, level++, this.storedBits, rule.level(Math.fround(t + rule.shifts[k])));
         }
+        ++frequency;
       }
     }
     return code;
   }
 
-  // v = H S3 G R G S1 x, G being H without its stage of stride 1, of the block that begins with frequency `first`.
-  project(x, first) {
+  // v = H S3 G R G S1 x, G being H without its stage of stride 1, of one of the blocks that there are.
+  project(x, block) {
     const { v, dimension, minus, angles } = this;
-    const start = first / 4;
+    const start = (block * dimension) / 4;
     v.fill(0);
     v.set(x);
     flip(v, minus, start);
     for (let h = dimension / 2; h >= 2; h /= 2) stage(v, h);
-    rotate(v, angles, first / 2);
+    rotate(v, angles, (block * dimension) / 2);
     for (let h = 2; h < dimension; h *= 2) stage(v, h);
     flip(v, minus, start + dimension / 8);
     for (let h = dimension / 2; h >= 1; h /= 2) stage(v, h);
   }
+}
+
+// Which outputs of each block are frequencies: the first n of all blocks, or those at kept places, of the blocks that
+// hold one.
+function outputsOf(entry, n, dimension) {
+  const places = entry ? Array.from(arrayOf(entry), Number) : Array.from({ length: n }, (_, i) => i);
+  const blocks = new Map();
+  for (const place of places) {
+    const number = Math.floor(place / dimension);
+    if (!blocks.has(number)) blocks.set(number, []);
+    blocks.get(number).push(place % dimension);
+  }
+  return [...blocks.values()];
 }
 
 // The smallest power of two, at least 64, that holds a row.

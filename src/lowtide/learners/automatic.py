@@ -1,0 +1,386 @@
+"""Settings that nobody gave are chosen from the data: candidates are compared by the losses of rows that are left out.
+
+Some of the rows, those of the smallest hash, stand for all: so the order of rows does not matter, and a row that is
+repeated counts as one of their joint weight. One setting is chosen after the other, each from where most data are well
+served, and a candidate is taken when it is clearly better there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide.encoders import dense_rows, some_rows
+from lowtide.errors import ScaleWarning
+from lowtide.learners.calibration import CalibrationRows
+from lowtide.learners.choice import Trial, Value, trials_of
+from lowtide.learners.dual import DualSystem, dense_design
+from lowtide.learners.losses import LOSSES, Loss
+from lowtide.learners.metric import best_frequencies, learn_metric
+from lowtide.learners.problem import Problem
+from lowtide.learners.ridge import Factor, suitable_threads
+from lowtide.learners.smooth import Objective, minimize
+from lowtide.learners.strength import Walk, choose_strength, is_better, is_usual_weight, paired_gain
+
+__all__ = [
+    "MOST_COMPONENTS",
+    "SAMPLED",
+    "Candidate",
+    "Chooser",
+    "choose_loss",
+    "warn_when_columns_differ",
+]
+
+Array = NDArray[Any]
+
+# Rows that judge candidates; more of many rows, whose fit takes longer anyway. Others teach a metric.
+_JUDGES, _MORE_JUDGES, _MANY_ROWS = 1024, 2048, 10_000
+_TAUGHT = 3072
+SAMPLED = _MORE_JUDGES + _TAUGHT
+# So much of the variance, and so few of the columns.
+_MOST_VARIANCE, _FEW_SCALES = 0.99, 0.1
+# The first gamma, over 1 / (columns times variance): most data are served best about here. Steps are factors of 2.
+_FIRST_GAMMA, _GAMMA_FACTOR = 0.5, 2.0
+# Standard errors by which a candidate must be better: a gamma, a metric or a choice of frequencies; and a loss.
+_CERTAINTY, _LOSS_CERTAINTY = 1.0, 2.0
+# Components to choose gamma with, and the fewest and the most that are chosen.
+_FEWEST, MOST_COMPONENTS = 1024, 8192
+# Components stop growing when twice as many make the left-out loss less than so much smaller.
+_WORTH = 0.01
+# How many times as many frequencies are drawn when the best are kept.
+_DRAWN = 4
+# Sixteen times either way, in factors of 2 of which a step has two: columns that are all noise have no best gamma.
+_FARTHEST_GAMMA = 8
+# Below so many rows no metric is told from noise. Up to so many columns a matrix is tried: features are no slower.
+_FEWEST_ROWS, _FEW_COLUMNS = 200, 64
+# Of the features that a metric is learned with: any will do.
+_SEED = 0
+# Of minimizers that judge a loss: steps of C, how far it may be from that of the squared loss, and when they end.
+_C_FACTOR, _FARTHEST_C = 10.0**0.5, 4
+_STEPS, _TOLERANCE = 60, 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings of random features; in what is asked for, "auto" stands for those that are left to the data.
+
+    `gamma` is None for a kernel with a scale of its own. `metric` is None, a kind, or what was learned; `kept` are the
+    places of frequencies, None for all, and `drawn` how many times as many are drawn as are kept.
+    """
+
+    gamma: Any
+    n_components: Any
+    metric: Any = None
+    drawn: Any = None
+    kept: Array | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something of it is left to the data, or has to be learned."""
+        return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
+
+    @property
+    def kind(self) -> str | None:
+        """What the metric is."""
+        return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
+
+    def settings(self) -> dict[str, Value]:
+        """Return settled settings by the names of a learner's parameters."""
+        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
+        return {name: value for name, value in own.items() if name != "gamma" or value is not None}
+
+
+class Chooser:
+    """Chooses what was left to the data, one setting after the other, and notes what it tried.
+
+    Parameters
+    ----------
+    rows : CalibrationRows
+        Rows as they came, in the order of their hashes, with labels that are read as targets.
+    n_rows : int
+        Rows of the fit.
+    encoder : callable
+        Takes a `Candidate` and returns features, not fitted.
+    problem : callable
+        Takes fitted features and a `Problem` of rows as they came; returns it on the sides to learn on and to predict.
+    judge : callable
+        Takes left-out scores, the rows, and their keys where scores may be mixed; returns losses (n, q), see `Walk`.
+    first : float
+        The penalty alpha to start from.
+    """
+
+    def __init__(
+        self,
+        rows: CalibrationRows,
+        n_rows: int,
+        encoder: Callable[[Candidate], Any],
+        problem: Callable[[Any, Problem], Problem],
+        judge: Callable[[Array, Problem, Array | None], Array],
+        first: float,
+    ) -> None:
+        self.sample, self._encoder, self._problem, self._judge = rows, encoder, problem, judge
+        n = len(rows.keys)
+        n_judges = _MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES
+        # What is fitted to labels is judged on rows of its own.
+        n_judges = min(n_judges, n // 2) if n >= _FEWEST_ROWS else min(n_judges, n)
+        self.judges, self._teachers = rows.first(n_judges), rows.rest(n_judges)
+        self.trials: list[Trial] = []
+        size = rows.rows.total_weight / max(1.0, float(rows.counts.sum()))
+        # Weights near 1 may count rows; the scale of others is that of the penalty too.
+        self.alpha = first * (1.0 if is_usual_weight(size) else size)
+
+    def features(self, asked: Candidate, scale: float, most: int) -> Candidate:
+        """Return the settings of features: gamma, then a metric, the number of components, and which to keep.
+
+        `scale` is 1 / (columns times variance), or what stands for it in the norm of the kernel; `most` the most
+        components that may be chosen.
+        """
+        free = asked.n_components == "auto"
+        found = replace(asked, metric=None, drawn=None, n_components=most if free else asked.n_components)
+        if asked.gamma == "auto":
+            found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
+        if asked.metric is not None:
+            found = self._with_metric(found, asked)
+        if free:
+            found = self._with_components(found, most)
+        return found if asked.drawn is None else self._with_kept(found, asked.drawn)
+
+    def strength(self, found: Candidate) -> float | None:
+        """Return the penalty alpha of features that were fitted to labels, by rows that did not teach them.
+
+        None where they were not: then all rows may choose.
+        """
+        if found.metric is None and found.kept is None:
+            return None
+        judged = self._judged(found, self.judges)
+        walk = choose_strength(judged.left_out, judged.judged_mixed, _share(self.judges.rows), self.alpha)
+        self.trials += trials_of("alpha", walk)
+        return walk.chosen
+
+    def _judged(self, candidate: Candidate, judges: CalibrationRows) -> _Judged:
+        problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
+        return _Judged(problem, judges.keys, self._judge)
+
+    def _with_gamma(self, start: Candidate, farthest: int) -> Candidate:
+        """Return the candidate with the gamma of clearly least loss."""
+
+        def losses(gamma: float) -> Array:
+            return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
+
+        walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
+        self.trials += trials_of("gamma", walk)
+        return replace(start, gamma=walk.chosen)
+
+    def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
+        """Return the candidate with a metric, if one is asked for or clearly better on rows that did not teach it."""
+        n_columns = self.sample.rows.train.shape[1]
+        kinds = [asked.metric] if asked.metric != "auto" else ["diagonal", "full"][: 1 + (n_columns <= _FEW_COLUMNS)]
+        best, losses = found, None
+        if asked.metric == "auto":
+            if n_columns < 2 or len(self.sample.keys) < _FEWEST_ROWS:
+                return found
+            losses = self._judged(found, self.judges).losses(self.alpha)
+            self._try("metric", None, losses, None)
+        chosen: str | None = None
+        for kind in kinds:
+            start = replace(found, metric=self._metric(found, self._teachers, kind))
+            gammas = [found.gamma * factor for factor in (1.0, 2.0, 0.5)] if asked.gamma == "auto" else [found.gamma]
+            for learned in (replace(start, gamma=gamma) for gamma in gammas):
+                tried = self._judged(learned, self.judges).losses(self.alpha)
+                name = kind if learned.gamma is None else f"{kind}, gamma {learned.gamma:.3g}"
+                self._try("metric", name, tried, losses)
+                if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
+                    best, losses, chosen = learned, tried, name
+        self._mark("metric", chosen)
+        return best
+
+    def taught(self, found: Candidate) -> Candidate:
+        """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""
+        if len(self._teachers.keys) >= _TAUGHT // 2 or found.metric is None:
+            return found
+        return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
+
+    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: str) -> Array:
+        rows = (teachers if len(teachers.keys) else self.sample).first(_TAUGHT).rows
+        features = self._encoder(found)
+        return learn_metric(
+            dense_rows(rows.train.rows),
+            rows.targets,
+            rows.weights,
+            kind=kind,
+            kernel=features.kernel,
+            gamma=1.0 if found.gamma is None else found.gamma,
+            alpha=self.alpha,
+            seed=_SEED,
+        )
+
+    def _with_components(self, found: Candidate, most: int) -> Candidate:
+        """Return the candidate with the fewest components that twice as many would not make clearly better."""
+        m = min(most, _FEWEST)
+        losses = self._judged(replace(found, n_components=m), self.judges).losses(self.alpha)
+        self._try("n_components", m, losses, None)
+        while m < most:
+            more = min(most, 2 * m)
+            tried = self._judged(replace(found, n_components=more), self.judges).losses(self.alpha)
+            self._try("n_components", more, tried, losses)
+            share = _share(self.judges.rows)
+            gain, _ = paired_gain(losses[:, 0], tried[:, 0], share)
+            if gain <= _WORTH * _mean(losses, share):
+                break
+            m, losses = more, tried
+        self._mark("n_components", m)
+        return replace(found, n_components=m)
+
+    def _with_kept(self, found: Candidate, drawn: int | str) -> Candidate:
+        """Return the candidate with the best of more frequencies, if that is asked for or clearly better.
+
+        Which are best is learned from rows that do not judge it.
+        """
+        if drawn == "auto" and len(self.sample.keys) < _FEWEST_ROWS:
+            return found
+        times = _DRAWN if drawn == "auto" else int(drawn)
+        losses = self._judged(found, self.judges).losses(self.alpha)
+        self._try("prune", None, losses, None)
+        kept = self._kept(found, times)
+        tried = self._judged(kept, self.judges).losses(self.alpha)
+        self._try("prune", times, tried, losses)
+        is_taken = drawn != "auto" or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY)
+        self._mark("prune", times if is_taken else None)
+        return kept if is_taken else found
+
+    def _kept(self, found: Candidate, times: int) -> Candidate:
+        rows = (self._teachers if len(self._teachers.keys) else self.sample).first(_TAUGHT)
+        many = replace(found, n_components=times * found.n_components)
+        coef = self._judged(many, rows).system.solve(self.alpha).coef
+        return replace(found, drawn=times, kept=best_frequencies(coef, (found.n_components + 1) // 2))
+
+    def _try(self, setting: str, value: Value, losses: Array, before: Array | None) -> None:
+        share = _share(self.judges.rows)
+        error = 0.0 if before is None else paired_gain(before[:, 0], losses[:, 0], share)[1]
+        self.trials.append(Trial(setting, value, _mean(losses, share), error))
+
+    def _mark(self, setting: str, value: Value) -> None:
+        """Say which of the candidates of a setting was chosen."""
+        for i, trial in enumerate(self.trials):
+            if trial.setting == setting:
+                self.trials[i] = replace(trial, chosen=trial.value == value)
+
+
+@dataclass
+class _Judged:
+    """Rows on the sides of some features, and the losses that they have if left out."""
+
+    rows: Problem
+    keys: Array
+    judge: Callable[[Array, Problem, Array | None], Array]
+
+    @cached_property
+    def system(self) -> DualSystem:
+        return DualSystem.of(self.rows, exact=False)
+
+    def left_out(self, alpha: float) -> Array:
+        return self.system.solve(alpha).left_out(self.rows, np.arange(len(self.keys)), self.rows.weights, exact=True)
+
+    def losses(self, alpha: float) -> Array:
+        scores = self.left_out(alpha)
+        with suitable_threads(1):
+            return self.judge(scores, self.rows, None)
+
+    def judged_mixed(self, scores: Array) -> Array:
+        """Return losses of scores that may be mixed."""
+        with suitable_threads(1):
+            return self.judge(scores, self.rows, self.keys)
+
+
+def warn_when_columns_differ(owner: str, X: Any) -> None:
+    """Warn about rows whose distances are those of a few columns: these have far larger units than the others."""
+    some = dense_rows(some_rows(X, _JUDGES))
+    variance = np.sort(some.var(axis=0))[::-1]
+    varying = int(np.count_nonzero(variance))
+    if varying < 2 or not np.isfinite(variance).all():
+        return
+    needed = int(np.searchsorted(np.cumsum(variance), _MOST_VARIANCE * variance.sum())) + 1
+    if needed <= max(1.0, _FEW_SCALES * varying):
+        warnings.warn(
+            f"{owner}: {needed} of {varying} columns have {_MOST_VARIANCE:.0%} of the variance, so the others hardly "
+            "count in the kernel. Put StandardScaler before it, as in make_pipeline(StandardScaler(), model).",
+            ScaleWarning,
+            stacklevel=6,  # the caller of fit
+        )
+
+
+class ChosenLoss(NamedTuple):
+    """A loss by its name, its C, and the losses that were tried."""
+
+    name: str
+    C: float
+    trials: list[Trial]
+
+
+def choose_loss(
+    rows: Problem, keys: Array, C: float, judge: Callable[[Array, Problem], Array], *, walks: bool
+) -> ChosenLoss:
+    """Return the loss of two classes whose left-out rows are clearly best: "squared", unless another is.
+
+    Each half of the rows is scored by a machine of the other half; all losses are treated alike.
+
+    Parameters
+    ----------
+    rows : Problem
+        Some rows of two classes on their sides.
+    keys : ndarray of uint64 (n,)
+        Their hashes, which part them.
+    C : float
+        Of the squared loss.
+    judge : callable
+        Takes left-out scores and rows; returns losses (n, q).
+    walks : bool
+        Whether a loss may have another C than this.
+    """
+    first, share = (keys & np.uint64(1)).astype(bool), _share(rows)
+    halves = [_in_span(rows, np.flatnonzero(part), np.flatnonzero(~part)) for part in (first, ~first)]
+    best, name, strength, trials = None, "squared", C, []
+    for other in ("squared", "squared_hinge", "logistic"):
+        loss = LOSSES.resolve(other)
+
+        def losses(penalty: float, loss: Loss = loss) -> Array:
+            scores = np.empty((len(keys), 1))
+            for train, held, places in halves:
+                # The same weight of the data as in the whole.
+                objective = Objective(train, loss, 2.0 / penalty, np.float64)
+                fit = minimize(objective, start=None, max_iter=_STEPS, tolerance=_TOLERANCE)
+                scores[places] = held @ fit.coef + fit.intercept
+            return judge(scores, rows)
+
+        walk = Walk(losses, share, 1.0 / C, _C_FACTOR, farthest=_FARTHEST_C if walks and other != "squared" else 0)
+        tried = walk.tried[walk.chosen]
+        error = 0.0 if best is None else paired_gain(best[:, 0], tried[:, 0], share)[1]
+        trials.append(Trial("loss", other, walk.mean(walk.chosen), error))
+        if best is None or is_better(best, tried, share, _LOSS_CERTAINTY):
+            name, strength, best = other, 1.0 / walk.chosen, tried
+    return ChosenLoss(name, strength, [replace(trial, chosen=trial.value == name) for trial in trials])
+
+
+def _in_span(rows: Problem, learned: Array, held: Array) -> tuple[Problem, Array, Array]:
+    """Return some rows in coordinates of the space that they span, others in the same, and the places of these."""
+    train = rows.take(learned)
+    factor = Factor(np.asfortranarray(train.train.kernel(train.train, np.float64)), 0.0)
+    along = train.train.kernel(rows.take(held).predict, np.float64)
+    inner = dense_design(np.ascontiguousarray(factor.lower))
+    return replace(train, train=inner, predict=inner), np.ascontiguousarray(factor.lower_solve(along).T), held
+
+
+def _share(rows: Problem) -> Array:
+    """Return how many rows each one stands for, one on average."""
+    return np.asarray(rows.weights * (len(rows.weights) / rows.total_weight))
+
+
+def _mean(losses: Array, share: Array) -> float:
+    """Return the mean of the losses that decide."""
+    return float(share @ losses[:, 0]) / float(share.sum() or 1.0)

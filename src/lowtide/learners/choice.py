@@ -1,0 +1,192 @@
+"""What a model may take, and what was chosen for it: a budget, and a table of the candidates that were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+from lowtide._checks import check_integer, check_positive, fail
+from lowtide.codes import stored_bits
+from lowtide.learners.strength import Walk, paired_gain
+
+__all__ = ["Budget", "Choice", "Trial", "Value", "trials_of"]
+
+Value = float | int | str | None
+
+# Products a second that the seconds of a budget are counted with: one speed for all machines, so that all choose alike.
+_SPEED = 2e10
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a model may take; None for no limit.
+
+    Parameters
+    ----------
+    item : int, optional
+        Bytes of a row's code.
+    model : int, optional
+        Bytes of the weights and of what the encoder drew.
+    seconds : float, optional
+        Of the fit, counted with a speed that is the same for all machines: so the choice is.
+
+    Examples
+    --------
+    >>> Budget.of(64).n_components(bits=1, n_rows=1000, n_outputs=10)
+    512
+    >>> Budget.of({"model": 100_000}).n_components(bits=1, n_rows=1000, n_outputs=10)
+    1152
+    """
+
+    item: int | None = None
+    model: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, given: Any, owner: str = "budget") -> Budget:
+        """Return a budget given as None, as bytes an item, or as a dictionary of its parts."""
+        if given is None or isinstance(given, cls):
+            return given or cls()
+        parts = {"item": given} if isinstance(given, Integral) else given
+        names = ("item", "model", "seconds")
+        if not isinstance(parts, dict) or not set(parts) <= set(names):
+            need = f"budget must be None, bytes an item, or a dictionary with some of {', '.join(map(repr, names))}"
+            raise fail(owner, need, given, "budget=64 or budget={'model': 100_000}, say.")
+        for name in ("item", "model"):
+            if parts.get(name) is not None:
+                check_integer(owner, f"budget[{name!r}]", parts[name], 8)
+        if parts.get("seconds") is not None:
+            check_positive(owner, "budget['seconds']", parts["seconds"])
+        return cls(**parts)
+
+    def n_components(self, *, bits: int | None, n_rows: int, n_outputs: int) -> int | None:
+        """Return the most components that keep within it, at least 1; None where nothing binds them.
+
+        Parameters
+        ----------
+        bits : int or None
+            Bits a level; None for features without codes, 32 bits each.
+        n_rows, n_outputs : int
+            Rows of the fit, and columns of its weights.
+        """
+        limits = []
+        if self.item is not None:
+            width = 32 if bits is None else stored_bits(bits)
+            limits.append(8 * (self.item // 8 * 8) // width)
+        if self.model is not None:
+            # A weight an output in float64, and of a component half a frequency: its length, its dither, its angles.
+            limits.append(int(self.model / (8.0 * n_outputs + 4.5)) // 64 * 64)
+        if self.seconds is not None:
+            limits.append(_affordable(n_rows, n_outputs, self.seconds * _SPEED))
+        return max(1, min(limits)) if limits else None
+
+
+def _affordable(n: int, k: int, products: float) -> int:
+    """Return the most components, a power of two, whose fit to n rows takes so many products."""
+    m = 64
+    while m < 1 << 20:
+        following = 2.0 * m
+        cost = min(0.05 * n * following**2 + following**3 / 6.0, 0.05 * following * n * n + n**3 / 6.0)
+        if cost + 4.0 * n * following * k > products:
+            break
+        m *= 2
+    return m
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate that was tried: the setting, its value, and the left-out loss of the rows that judged it.
+
+    `error` is the standard error of its difference to the candidate that was best before; 0 for the first.
+    """
+
+    setting: str
+    value: Value
+    loss: float
+    error: float = 0.0
+    chosen: bool = False
+
+
+def trials_of(setting: str, walk: Walk, value: Callable[[float], Value] = float) -> list[Trial]:
+    """Return the candidates of a walk as trials, under a value that says them."""
+    best, trials = walk.tried[walk.chosen][:, 0], []
+    for candidate, losses in walk.tried.items():
+        error = 0.0 if candidate == walk.chosen else paired_gain(best, losses[:, 0], walk.weights)[1]
+        trials.append(Trial(setting, value(candidate), walk.mean(candidate), error, candidate == walk.chosen))
+    return trials
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and what decided: one row a candidate.
+
+    Attributes
+    ----------
+    settings : dict
+        Values by name, those that were given too.
+    trials : tuple of Trial
+        In the order of trial.
+    judged_by : int
+        Rows whose left-out losses decided.
+    source : str
+        What these were: "rows", "codes", or "rows of the first block".
+    """
+
+    settings: dict[str, Value]
+    trials: tuple[Trial, ...] = ()
+    judged_by: int = 0
+    source: str = "rows"
+
+    def with_more(self, settings: dict[str, Value], trials: Iterable[Trial] = (), judged_by: int = 0) -> Choice:
+        """Return the choice with further settings."""
+        more = (*self.trials, *trials)
+        return replace(
+            self, settings={**self.settings, **settings}, trials=more, judged_by=max(self.judged_by, judged_by)
+        )
+
+    def without(self, name: str) -> Choice:
+        """Return the choice without a setting."""
+        return replace(self, settings={each: value for each, value in self.settings.items() if each != name})
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.settings.items())
+        if not self.trials:
+            return f"Given: {chosen}."
+        lines = [f"Chosen: {chosen}; by the left-out loss of {self.judged_by} of {self.source}.", ""]
+        rows = [("setting", "value", "left-out loss", "")]
+        for trial in self.trials:
+            loss = f"{trial.loss:.5f}" + (f" +- {trial.error:.5f}" if trial.error else "")
+            rows.append((trial.setting, _short(trial.value), loss, "chosen" if trial.chosen else ""))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+    def to_config(self) -> dict[str, Any]:
+        """Return it ready for JSON."""
+        trials = [[t.setting, t.value, t.loss, t.error, t.chosen] for t in self.trials]
+        return {"settings": self.settings, "trials": trials, "judged_by": self.judged_by, "source": self.source}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Choice:
+        """Return the choice of `to_config`; anything else is refused."""
+        trials = tuple(Trial(*row) for row in config["trials"])
+        plain = (str, int, float, bool, type(None))
+        values = [*config["settings"].values(), *(each for trial in trials for each in vars(trial).values())]
+        texts = [*config["settings"], config["source"], *(trial.setting for trial in trials)]
+        numbers = [each for trial in trials for each in (trial.loss, trial.error)]
+        is_sound = all(isinstance(each, plain) for each in values) and all(isinstance(each, str) for each in texts)
+        if not is_sound or not all(isinstance(each, Real) for each in numbers):
+            raise fail("Choice", "settings and trials must be numbers and texts", config)
+        return cls(
+            dict(config["settings"]),
+            trials,
+            check_integer("Choice", "judged_by", config["judged_by"], 0),
+            config["source"],
+        )
+
+
+def _short(value: Value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
