@@ -49,8 +49,8 @@ _MOST_VARIANCE, _FEW_SCALES = 0.99, 0.1
 _FIRST_GAMMA, _GAMMA_FACTOR = 0.5, 2.0
 # Standard errors by which a candidate must be better: a gamma, a metric or a choice of frequencies; and a loss.
 _CERTAINTY, _LOSS_CERTAINTY = 1.0, 2.0
-# Components to choose gamma with, and the fewest and the most that are chosen.
-_FEWEST, MOST_COMPONENTS = 1024, 8192
+# Components to choose gamma and a metric with, and the fewest and the most that are chosen.
+_SEARCHED, _FEWEST, MOST_COMPONENTS = 8192, 1024, 16_384
 # Components stop growing when twice as many make the left-out loss less than so much smaller.
 _WORTH = 0.01
 # How many times as many frequencies are drawn when the best are kept.
@@ -113,6 +113,8 @@ class Chooser:
         Takes left-out scores, the rows, and their keys where scores may be mixed; returns losses (n, q), see `Walk`.
     first : float
         The penalty alpha to start from.
+    farthest : int
+        Quarters of a decade that the penalty may be away from it.
     """
 
     def __init__(
@@ -123,7 +125,9 @@ class Chooser:
         problem: Callable[[Any, Problem], Problem],
         judge: Callable[[Array, Problem, Array | None], Array],
         first: float,
+        farthest: int,
     ) -> None:
+        self._farthest = farthest
         self.sample, self._encoder, self._problem, self._judge = rows, encoder, problem, judge
         n = len(rows.keys)
         n_judges = _MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES
@@ -142,7 +146,9 @@ class Chooser:
         components that may be chosen.
         """
         free = asked.n_components == "auto"
-        found = replace(asked, metric=None, drawn=None, n_components=most if free else asked.n_components)
+        found = replace(
+            asked, metric=None, drawn=None, n_components=min(most, _SEARCHED) if free else asked.n_components
+        )
         if asked.gamma == "auto":
             found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
         if asked.metric is not None:
@@ -151,15 +157,11 @@ class Chooser:
             found = self._with_components(found, most)
         return found if asked.drawn is None else self._with_kept(found, asked.drawn)
 
-    def strength(self, found: Candidate) -> float | None:
-        """Return the penalty alpha of features that were fitted to labels, by rows that did not teach them.
-
-        None where they were not: then all rows may choose.
-        """
-        if found.metric is None and found.kept is None:
-            return None
+    def strength(self, found: Candidate) -> float:
+        """Return the penalty alpha of features, by rows that did not teach them."""
         judged = self._judged(found, self.judges)
-        walk = choose_strength(judged.left_out, judged.judged_mixed, _share(self.judges.rows), self.alpha)
+        share = _share(self.judges.rows)
+        walk = choose_strength(judged.left_out, judged.judged_mixed, share, self.alpha, self._farthest)
         self.trials += trials_of("alpha", walk)
         return walk.chosen
 
@@ -174,7 +176,7 @@ class Chooser:
             return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
 
         walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
-        self.trials += trials_of("gamma", walk)
+        self.trials += trials_of("gamma" if start.metric is None else "gamma, metric", walk)
         return replace(start, gamma=walk.chosen)
 
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
@@ -189,16 +191,14 @@ class Chooser:
             self._try("metric", None, losses, None)
         chosen: str | None = None
         for kind in kinds:
-            start = replace(found, metric=self._metric(found, self._teachers, kind))
-            gammas = [found.gamma * factor for factor in (1.0, 2.0, 0.5)] if asked.gamma == "auto" else [found.gamma]
-            for learned in (replace(start, gamma=gamma) for gamma in gammas):
-                tried = self._judged(learned, self.judges).losses(self.alpha)
-                name = kind if learned.gamma is None else f"{kind}, gamma {learned.gamma:.3g}"
-                self._try("metric", name, tried, losses)
-                if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
-                    best, losses, chosen = learned, tried, name
+            learned = replace(found, metric=self._metric(found, self._teachers, kind))
+            tried = self._judged(learned, self.judges).losses(self.alpha)
+            self._try("metric", kind, tried, losses)
+            if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
+                best, losses, chosen = learned, tried, kind
         self._mark("metric", chosen)
-        return best
+        # Fewer columns count, so another gamma may be better; it is not far.
+        return self._with_gamma(best, 1) if chosen is not None and asked.gamma == "auto" else best
 
     def taught(self, found: Candidate) -> Candidate:
         """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""

@@ -158,8 +158,9 @@ class KernelMachine(CallbackSupport, Learner):
     metric: Any
     prune: Any
     budget: Any
-    # The penalty that a choice starts from.
+    # The penalty that a choice starts from, and how many quarters of a decade it may come away from that.
     _first_alpha: ClassVar[float]
+    _farthest_alpha: ClassVar[int]
     choice_: Choice
     train_on: Side | None = None
     predict_on: Side | None = None
@@ -262,7 +263,7 @@ class KernelMachine(CallbackSupport, Learner):
             asked = asked if gamma == "auto" else replace(asked, gamma=scale)
         else:
             scale = 1.0
-        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha)
+        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha, self._farthest_alpha)
         chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging)
         found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
