@@ -8,6 +8,7 @@ from lowtide.codes.layout import (
     pack_trits,
     row_bits,
     row_bytes,
+    spell_bits,
     stored_bits,
     unpack_levels,
     unpack_trits,
@@ -18,7 +19,7 @@ from lowtide.codes.source import CodeSource, concatenate
 # fmt: off
 __all__ = [  # noqa: RUF022
     "Codes", "TransposedCodes", "CodeSource", "concatenate",
-    "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "stored_bits",
-    "check_padding", "empty_result", "is_by_rows",
+    "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
+    "stored_bits", "check_padding", "empty_result", "is_by_rows",
 ]
 # fmt: on

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from lowtide._checks import check_integer
 from lowtide.codes import rows as checks
 from lowtide.codes.fields import rows_of
-from lowtide.codes.layout import Bits, row_bits, row_bytes, unpack_levels
+from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits, unpack_levels
 from lowtide.codes.rows import Rows, aligned_rows
 from lowtide.codes.top_k import top_k
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
@@ -438,7 +438,7 @@ class Codes:
 
     def __repr__(self) -> str:
         n, n_features = self.shape
-        size = f"bits={self._bits}, {self.nbytes} bytes"
+        size = f"bits={spell_bits(self._bits)}, {self.nbytes} bytes"
         return f"Codes({n} x {n_features}, {size}, fingerprint={self._fingerprint[:4].hex()}...)"
 
 

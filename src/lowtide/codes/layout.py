@@ -37,6 +37,18 @@ def stored_bits(bits: int) -> int:
     return bits if bits <= 4 else 8
 
 
+def spell_bits(bits: Bits) -> str:
+    """Return bits in words: those of every level, or the least and the most.
+
+    Examples
+    --------
+    >>> spell_bits(3), spell_bits((5, 2, 1))
+    ('3', '1 to 5')
+    """
+    least, most = (min(bits), max(bits)) if isinstance(bits, tuple) else (bits, bits)
+    return f"{most}" if least == most else f"{least} to {most}"
+
+
 @lru_cache(maxsize=1024)
 def row_bits(n_levels: int, bits: Bits) -> int:
     """Return the bits of a row that its levels take: n_levels B, B = stored_bits(bits), or the sum of their own.

@@ -34,21 +34,21 @@ def top_k(codes: Rows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np
         raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
     k = check_integer(_TOP_K, "k", k, 1, n, "There are no more rows than that: lower k.")
     coded = isinstance(query, Rows)
-    packed = coded and isinstance(codes, PackedRows) and isinstance(query, PackedRows)
     query = query if coded else _as_queries(query, codes.shape[1])
     n_queries = len(query.rows if coded else query)
     indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
-    if not coded:
-        _fill(codes, query, largest, indices, scores)
-    elif packed and _is_counted(codes, query):
-        _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
-    elif packed and codes.bits > 1 and _is_bounded(codes, query):
-        for first in range(0, n_queries, _TOP_BITS):
-            part = slice(first, first + _TOP_BITS)
-            _fill_by_sums(codes, query.take(part), largest, indices[part], scores[part])
-    else:
-        for some, Q in query.blocks(np.float64):
-            _fill(codes, Q, largest, indices[some], scores[some])
+    if isinstance(codes, PackedRows) and isinstance(query, PackedRows):
+        if _is_counted(codes, query):
+            places = (codes.rows, codes.book, query.rows, query.book, codes.n_levels)
+            _core.code_top_k(*places, bool(largest), indices, scores)
+            return indices, scores
+        if codes.bits > 1 and _is_bounded(codes, query):
+            for first in range(0, n_queries, _TOP_BITS):
+                part = slice(first, first + _TOP_BITS)
+                _fill_by_sums(codes, query.take(part), largest, indices[part], scores[part])
+            return indices, scores
+    for some, Q in query.blocks(np.float64) if coded else ((slice(None), query),):
+        _fill(codes, Q, largest, indices[some], scores[some])
     return indices, scores
 
 
@@ -56,8 +56,8 @@ def _fill(
     codes: Rows, Q: NDArray[np.float64], largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
 ) -> None:
     """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
-    has_op = isinstance(codes, PackedRows) and codes.bits in (1, 2, 4)
-    if has_op and codes.row_scale is None and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES:
+    has_op = codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES
+    if has_op and isinstance(codes, PackedRows):
         # Factors of columns are as well on the queries.
         Q = Q if codes.scale is None else Q * codes.scale
         _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)

@@ -155,7 +155,7 @@ class Learner(BaseEstimator):
             raise fail(type(self).__name__, need, float(weight[outside][0]), remedy)
         return None if np.all(weight == 1.0) else weight
 
-    def fit_features(self, X: Any, weight: Array | None = None, named: Any = None) -> Encoder:
+    def fit_features(self, X: Any, weight: Array | None = None, named: Any = None, y: Any = None) -> Encoder:
         """Return a clone of the features, fitted, unless they are frozen or a warm start keeps the ones there are.
 
         Parameters
@@ -164,6 +164,8 @@ class Learner(BaseEstimator):
         weight : ndarray (n,), optional
         named : data frame, optional
             X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
+        y : array (n,) or (n, n_targets), optional
+            What is to be learned, for encoders that look at it.
         """
         given = self.features
         check_features(type(self).__name__, given)
@@ -176,7 +178,7 @@ class Learner(BaseEstimator):
         else:
             fresh: Any = self._default_features() if given is None else clone(given)
             takes_weight = has_fit_parameter(fresh, "sample_weight")
-            self.features_ = fresh.fit(X, sample_weight=weight) if takes_weight else fresh.fit(X)
+            self.features_ = fresh.fit(X, y, sample_weight=weight) if takes_weight else fresh.fit(X, y)
         assert self.features_ is not None
         return self.features_
 
