@@ -18,7 +18,7 @@ from lowtide.encoders.codebooks import check_gamma
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_gamma, prefixed
 from lowtide.encoders.estimation import Pair, Two, product
 from lowtide.encoders.fields import FieldSteps, learned_steps
-from lowtide.encoders.measures import MEASURES, KernelMeasures, Measures, Sample
+from lowtide.encoders.measures import MEASURES, KernelMeasures, Learned, Measures, Sample
 from lowtide.encoders.random_features import SYMMETRIC, DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import check_weight
 from lowtide.kernels import Kernel, resolve_gamma
@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 _OWNER = "LearnedFeatures"
 # Values of coordinates that are expanded at a time: 16 MB of float32.
 _BLOCK_VALUES = 1 << 22
+# Shares of the variance that are told apart when measurements are compared.
+_AS_GOOD = 1e-6
 
 
 class Reading(ABC):
@@ -291,7 +293,8 @@ def _parts(n: int, width: int) -> list[slice]:
 class LearnedFeatures(Encoder):
     """Codes of few bytes that look at the data: learned measurements of a row, each in the bits it deserves.
 
-    A row x has coordinates z_j = p_j . x - c_j in the principal directions p_j of the training rows. Coordinate j keeps
+    A row x has coordinates z_j = p_j . x - c_j in the principal directions p_j of the training rows (or in the columns
+    themselves, where these lose less: columns of few values are told exactly in few bits). Coordinate j keeps
     b_j bits, 0 to 8 (reverse water-filling: each bit goes where it saves most squared error), by steps that round its
     own distribution best, and a level decodes to the mean of what falls into it. Decoded coordinates are read by random
     Fourier features of the kernel, drawn once: they are what a learner's weights are for, and they are there only while
@@ -401,13 +404,13 @@ class LearnedFeatures(Encoder):
         bits = check_integer(_OWNER, "bits", self.bits, 1, 8)
         sample = Sample(rows, check_weight(sample_weight, rows), y)
         kernel, gamma = self._kernel_of(sample.rows, sample.weight, seed)
-        measures, Z, whole = measure.learn(sample, 8 * n_bytes, kernel, n_landmarks)
-        steps, fields, error = learned_steps(Z, sample.weight, whole, 8 * n_bytes)
-        measures = measures.kept(fields)
-        reading: Reading = LinearReading(len(fields))
+        measures, Z, steps, error = best_measures(
+            measure.learn(sample, 8 * n_bytes, kernel, n_landmarks), sample.weight, 8 * n_bytes
+        )
+        reading: Reading = LinearReading(measures.n_fields)
         if not isinstance(measures, KernelMeasures):
-            kernel, gamma = self._kernel_of(Z[:, fields], sample.weight, seed)
-            reading = FourierReading(drawn_reader(kernel, n_components, bits, seed, Z[:, fields]))
+            kernel, gamma = self._kernel_of(Z, sample.weight, seed)
+            reading = FourierReading(drawn_reader(kernel, n_components, bits, seed, Z))
         self.drawn_ = DrawnLearned(measures, steps, kernel, gamma, reading, error, seed, rows.shape[1])
         return self
 
@@ -453,6 +456,18 @@ class LearnedFeatures(Encoder):
         family = SYMMETRIC[self.kernel]
         gamma = resolve_gamma(self.gamma, rows, family().norm, np.random.Generator(np.random.PCG64(seed)), weight)
         return family.from_gamma(gamma), gamma
+
+
+def best_measures(choices: list[Learned], weight: Floats, n_bits: int) -> tuple[Measures, Floats, FieldSteps, float]:
+    """Return the measurements that lose least in n_bits, what they are of the sample, their steps, and what they lose.
+
+    The first of those that lose as little, up to rounding, so that the order of sums does not choose.
+    """
+    found = [learned_steps(each.Z, weight, each.whole, n_bits) for each in choices]
+    least = min(error for _, _, error in found)
+    best = next(i for i, (_, _, error) in enumerate(found) if error <= least + _AS_GOOD)
+    steps, fields, error = found[best]
+    return choices[best].measures.kept(fields), choices[best].Z[:, fields], steps, error
 
 
 def drawn_reader(kernel: Kernel, n_components: int, bits: int, seed: int, Z: Floats) -> DrawnFeatures:

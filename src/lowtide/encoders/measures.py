@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +59,8 @@ class Measures(ABC):
 
     @classmethod
     @abstractmethod
-    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> tuple[Self, Floats, float]:
-        """Return at most n_fields measurements, those of most variance first, what they are of the sample (n, n_fields)
-        in float64, and the mean square of all that could be measured.
-        """
+    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> list[Learned]:
+        """Return choices of at most n_fields measurements; of those that tell as much the first is to be taken."""
 
     def kept(self, fields: NDArray[np.intp]) -> Self:
         """Return some of the measurements."""
@@ -73,6 +71,14 @@ class Measures(ABC):
     @abstractmethod
     def restore(cls, owner: str, kernel: Kernel, n_features: int, n_fields: int, arrays: Arrays) -> Self:
         """Return the measurements of kept arrays, which may be anything; shapes are compared first."""
+
+
+class Learned(NamedTuple):
+    """Measurements to choose from: what they are of a sample, (n, n_fields), and the mean square of all there is."""
+
+    measures: Measures
+    Z: Floats
+    whole: float
 
 
 class Sample:
@@ -120,13 +126,21 @@ class RowMeasures(Measures):
         return {**self.projection.arrays(), "center": self.center}
 
     @classmethod
-    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> tuple[Self, Floats, float]:
-        """Return the principal directions of the rows; the whole is their variance."""
+    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> list[Learned]:
+        """Return the columns of most variance as they are, and the principal directions; the whole is their variance.
+
+        Columns of few values are told exactly in few bits, where a direction across them has many.
+        """
         centered = sample.rows - sample.mean
-        whole = float(sample.weight @ np.einsum("ij,ij->i", centered, centered))
-        matrix = rounded(principal_directions(centered * np.sqrt(sample.weight)[:, None], n_fields))
-        center = rounded(sample.mean @ matrix)
-        return cls(_dense(matrix.astype(np.float32)), center.astype(np.float32)), centered @ matrix, whole
+        power = sample.weight @ centered**2
+        columns = np.sort(np.argsort(-np.round(power, _DIGITS), kind="stable")[:n_fields])
+        principal = principal_directions(centered * np.sqrt(sample.weight)[:, None], n_fields)
+        found = []
+        for matrix in (np.eye(len(power))[:, columns], rounded(principal)):
+            center = rounded(sample.mean @ matrix).astype(np.float32)
+            measures = cls(_dense(matrix.astype(np.float32)), center)
+            found.append(Learned(measures, centered @ matrix, float(power.sum())))
+        return found
 
     def kept(self, fields: NDArray[np.intp]) -> Self:
         """Return some of the measurements."""
@@ -183,7 +197,7 @@ class KernelMeasures(Measures):
         return self.projection.row_cost + self.landmarks.size * 2 + 8 * len(self.landmarks)
 
     @classmethod
-    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> tuple[Self, Floats, float]:
+    def learn(cls, sample: Sample, n_fields: int, kernel: Kernel, n_landmarks: int) -> list[Learned]:
         """Return the kernel's principal components about 0, from landmarks of smallest hash; the whole is k(x, x)."""
         landmarks = sample.rows[np.unique(row_keys_of(sample.rows), return_index=True)[1][:n_landmarks]]
         center = rounded(landmarks.mean(axis=0)).astype(np.float32)
@@ -196,7 +210,7 @@ class KernelMeasures(Measures):
         features = K @ whiten
         turn = principal_directions(features * np.sqrt(sample.weight)[:, None], n_fields)
         matrix = rounded(whiten @ turn)
-        return replace(made, projection=_dense(matrix.astype(np.float32))), K @ matrix, 1.0
+        return [Learned(replace(made, projection=_dense(matrix.astype(np.float32))), K @ matrix, 1.0)]
 
     def arrays(self) -> Arrays:
         """Return P, the landmarks and their mean."""
