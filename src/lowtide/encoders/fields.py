@@ -154,7 +154,7 @@ class Columns:
 
 
 def learned_steps(Z: Floats, weight: Floats, whole: float, n_bits: int) -> tuple[FieldSteps, NDArray[np.intp], float]:
-    """Return steps of the coordinates Z (n, q) that deserve bits, which those are, and the share of error left.
+    """Return steps of the coordinates Z (n, q) that deserve bits, which those are, and the mean square that is lost.
 
     `whole` is the mean square of all that could have been measured, the coordinates among it.
     """
@@ -165,9 +165,8 @@ def learned_steps(Z: Floats, weight: Floats, whole: float, n_bits: int) -> tuple
         bits[0] = 1
     fields = [j for j, own in enumerate(bits) if own]
     left = float(np.sum([columns[j].error(bits[j]) for j in fields]))
-    error = (whole - float(power[fields].sum()) + left) / whole if whole > 0 else 0.0
     steps = steps_of([columns[j] for j in fields], [bits[j] for j in fields])
-    return steps, np.array(fields), float(np.clip(error, 0.0, 1.0))
+    return steps, np.array(fields), max(0.0, whole - float(power[fields].sum()) + left)
 
 
 def allocate(columns: Columns, variances: Floats, n_bits: int) -> list[int]:

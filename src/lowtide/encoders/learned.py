@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -10,146 +9,27 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from lowtide._checks import check_integer, check_interval, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import check_gamma
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_gamma, prefixed
-from lowtide.encoders.estimation import Pair, Two, product
+from lowtide.encoders.estimation import Pair, product
 from lowtide.encoders.fields import FieldSteps, learned_steps
-from lowtide.encoders.measures import MEASURES, KernelMeasures, Learned, Measures, Sample
-from lowtide.encoders.random_features import SYMMETRIC, DrawnFeatures, RandomFeatures
+from lowtide.encoders.measures import MEASURES, KernelMeasures, Learned, Measures, Sample, dense, mixing
+from lowtide.encoders.random_features import SYMMETRIC, DrawnFeatures
+from lowtide.encoders.reading import FourierReading, LinearReading, Reading, drawn_reader, row_parts
 from lowtide.encoders.rows import check_weight
 from lowtide.kernels import Kernel, resolve_gamma
-from lowtide.projections import PROJECTIONS
+from lowtide.projections import DenseProjection
 from lowtide.spec import Registry
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 _OWNER = "LearnedFeatures"
-# Values of coordinates that are expanded at a time: 16 MB of float32.
-_BLOCK_VALUES = 1 << 22
 # Shares of the variance that are told apart when measurements are compared.
 _AS_GOOD = 1e-6
-
-
-class Reading(ABC):
-    """How coordinates become the features that a linear model learns on."""
-
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """Columns of the features."""
-
-    @property
-    @abstractmethod
-    def row_cost(self) -> int:
-        """Additions and multiplications, about, that one row takes."""
-
-    @abstractmethod
-    def features(self, Z: Array) -> Array:
-        """Return features of coordinates (n, n_fields), float32 (n, n_outputs)."""
-
-    @abstractmethod
-    def expand(self, codes: Codes) -> Codes:
-        """Return codes of the features of decoded coordinates."""
-
-    @abstractmethod
-    def pair(self, sides: tuple[Any, Any], encoder: DrawnLearned) -> Pair:
-        """Return what is known of the product of two sides of rows."""
-
-    def noise(self, Z: Array) -> Floats:
-        """Return how far float32 has phases of coordinates off, in radians, (n,)."""
-        return np.zeros(len(Z))
-
-
-@dataclass(frozen=True, eq=False)
-class FourierReading(Reading):
-    """Random Fourier features of the coordinates, whose coded side is what codes are expanded to."""
-
-    drawn: DrawnFeatures
-
-    @property
-    def n_outputs(self) -> int:
-        """Components."""
-        return self.drawn.n_outputs
-
-    @property
-    def row_cost(self) -> int:
-        """That of the random features."""
-        return self.drawn.row_cost
-
-    def features(self, Z: Array) -> Array:
-        """Return cosines and sines of coordinates."""
-        return self.drawn.transform(Z)
-
-    def expand(self, codes: Codes) -> Codes:
-        """Return the codes of random features of decoded coordinates."""
-        template = self.drawn.required_template
-        out = np.empty((len(codes), template.packed.shape[1]), dtype=np.uint8)
-        for rows in _parts(len(codes), codes.shape[1]):
-            out[rows] = self.drawn.encode(np.asarray(codes[rows])).packed  # type: ignore[union-attr]
-        return template.with_rows(out)
-
-    def pair(self, sides: tuple[Any, Any], encoder: DrawnLearned) -> Pair:
-        """Return the pair of the random features, at the coordinates that either side has of a row."""
-        inner = self.drawn.pair(sides)
-        assert inner.variance is not None
-        assert inner.rounding is not None
-        variance, rounding = inner.variance, inner.rounding
-
-        def at(X: Any, Y: Any) -> tuple[Array, Array]:
-            return encoder.seen(X, sides[0]), encoder.seen(Y, sides[1])
-
-        return replace(
-            inner,
-            mean=lambda X, Y: inner.mean(*at(X, Y)),
-            variance=lambda X, Y: variance(*at(X, Y)),
-            rounding=lambda X, Y, noise_X, noise_Y: rounding(*at(X, Y), noise_X, noise_Y),
-        )
-
-    def noise(self, Z: Array) -> Floats:
-        """Return how far float32 has phases of coordinates off, in radians, (n,)."""
-        return self.drawn.phase_noise(Z)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearReading(Reading):
-    """The coordinates themselves: their products are the kernel, as far as they hold it."""
-
-    n_fields: int
-
-    @property
-    def n_outputs(self) -> int:
-        """As many as there are coordinates."""
-        return self.n_fields
-
-    @property
-    def row_cost(self) -> int:
-        """One addition a coordinate."""
-        return self.n_fields
-
-    def features(self, Z: Array) -> Array:
-        """Return the coordinates."""
-        return Z
-
-    def expand(self, codes: Codes) -> Codes:
-        """Return the codes themselves."""
-        return codes
-
-    def pair(self, sides: tuple[Any, Any], encoder: DrawnLearned) -> Pair:
-        """Return the pair of sides without chance: the mean is the product itself, and there is no variance."""
-
-        def mean(X: Any, Y: Any) -> Floats:
-            return encoder.product(encoder.left(X, sides[0]), encoder.right(Y, sides[1])).astype(np.float64)
-
-        def unknown(_given: Two, _made: Two, _K: NDArray[Any]) -> Floats:
-            need = "a standard error needs measure='rows', whose features are drawn at random"
-            got = "measure='kernel', whose error is the same in every draw"
-            raise fail(_OWNER, need, got, "reconstruction_error_ says what the codes lose of the kernel.")
-
-        return Pair(mean, None, unknown, lambda: 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +50,7 @@ class DrawnLearned(DrawnEncoder):
     def transform(self, rows: Any) -> Array:
         """Return features of the coordinates as they are, float32 (n, n_outputs)."""
         out = np.empty((rows.shape[0], self.n_outputs), dtype=np.float32)
-        for part in _parts(rows.shape[0], max(self.n_outputs, self.n_features)):
+        for part in row_parts(rows.shape[0], max(self.n_outputs, self.n_features)):
             out[part] = self.reading.features(self.measures.coordinates(rows[part]))
         return out
 
@@ -178,7 +58,7 @@ class DrawnLearned(DrawnEncoder):
         """Return Codes of the rounded coordinates."""
         template = self.template
         out = np.empty((rows.shape[0], template.packed.shape[1]), dtype=np.uint8)
-        for part in _parts(rows.shape[0], max(self.measures.n_fields, self.n_features)):
+        for part in row_parts(rows.shape[0], max(self.measures.n_fields, self.n_features)):
             out[part] = self.steps.packed(self.measures.coordinates(rows[part]))
         return template.with_rows(out)
 
@@ -253,11 +133,14 @@ class DrawnLearned(DrawnEncoder):
             "n_features": self.n_features,
             "n_components": self.n_outputs,
             "reader": None,
+            "mixed": False,
         }
         arrays = prefixed("measures", self.measures.arrays()) | prefixed("steps", self.steps.arrays())
         if isinstance(self.reading, FourierReading):
             spec["reader"], drawn = self.reading.drawn.describe()
             arrays |= prefixed("reader", drawn)
+            spec["mixed"] = self.reading.mix is not None
+            arrays |= {} if self.reading.mix is None else prefixed("mix", self.reading.mix.arrays())
         return spec, arrays
 
     @classmethod
@@ -277,16 +160,15 @@ class DrawnLearned(DrawnEncoder):
             if drawn.n_features != len(steps.bits):
                 raise fail(owner, f"random features must take {len(steps.bits)} coordinates", drawn.n_features)
             drawn.required_template  # noqa: B018 - codes must be something to expand to
-            reading = FourierReading(drawn)
+            mix, n = arrays_of("mix", arrays), len(steps.bits)
+            if bool(mix) is not spec["mixed"]:
+                raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
+            reading = FourierReading(drawn, DenseProjection.kept(owner, mix, n, n) if mix else None)
+        if spec["n_components"] != reading.n_outputs:
+            raise fail(owner, f"n_components must be {reading.n_outputs}, as it is read", spec["n_components"])
         error = check_interval(owner, "reconstruction_error", spec["reconstruction_error"], 0.0, 1.0)
         seed = check_integer(owner, "seed", spec["seed"], 0, 2**63)
         return cls(measures, steps, kernel, gamma, reading, error, seed, n_features)
-
-
-def _parts(n: int, width: int) -> list[slice]:
-    """Return slices of n rows, each of a few million values."""
-    step = max(1, _BLOCK_VALUES // max(1, width))
-    return [slice(start, min(n, start + step)) for start in range(0, n, step)]
 
 
 @dataclass(eq=False, repr=False)
@@ -379,7 +261,7 @@ class LearnedFeatures(Encoder):
     n_bytes: int = 16
     measure: Literal["rows", "kernel"] = "rows"
     n_components: int = 4096
-    bits: int = 1
+    bits: int = 4
     landmarks: int = 1024
     random_state: int | np.random.RandomState | None = None
     drawn_: DrawnLearned = field(init=False)
@@ -391,11 +273,14 @@ class LearnedFeatures(Encoder):
         Parameters
         ----------
         X : array, CSR matrix or data frame (n_samples, n_features)
-        y : ignored
+        y : array (n_samples,) or (n_samples, n_targets), optional
+            Classes or numbers to be learned: bits then go a little more to what these depend on. Learners pass it.
         sample_weight : array (n_samples,), optional
             Weights of the rows in all that is learned.
         """
         rows, n_components, seed = self.start_fit(X)
+        if y is not None:
+            check_consistent_length(X, y)
         n_bytes = check_integer(_OWNER, "n_bytes", self.n_bytes, 1)
         if n_bytes % 8:
             raise fail(_OWNER, "n_bytes must be a multiple of 8: rows are kept in words of 8 bytes", n_bytes)
@@ -404,13 +289,13 @@ class LearnedFeatures(Encoder):
         bits = check_integer(_OWNER, "bits", self.bits, 1, 8)
         sample = Sample(rows, check_weight(sample_weight, rows), y)
         kernel, gamma = self._kernel_of(sample.rows, sample.weight, seed)
-        measures, Z, steps, error = best_measures(
-            measure.learn(sample, 8 * n_bytes, kernel, n_landmarks), sample.weight, 8 * n_bytes
-        )
+        learned = measure.learn(sample, 8 * n_bytes, kernel, n_landmarks)
+        measures, Z, steps, mix, error = best_measures(learned, sample.weight, 8 * n_bytes)
         reading: Reading = LinearReading(measures.n_fields)
         if not isinstance(measures, KernelMeasures):
+            Z = Z if mix is None else Z @ mix.matrix.astype(np.float64)
             kernel, gamma = self._kernel_of(Z, sample.weight, seed)
-            reading = FourierReading(drawn_reader(kernel, n_components, bits, seed, Z))
+            reading = FourierReading(drawn_reader(kernel, n_components, bits, seed, Z), mix)
         self.drawn_ = DrawnLearned(measures, steps, kernel, gamma, reading, error, seed, rows.shape[1])
         return self
 
@@ -447,7 +332,8 @@ class LearnedFeatures(Encoder):
         kernel, old = SYMMETRIC[self.kernel].from_gamma(gamma), drawn.reading.drawn
         bits = old.coded_by.bits or 1
         reader = drawn_reader(kernel, old.n_components, bits, drawn.seed, np.zeros((1, len(drawn.bits))))
-        return self.with_drawn(replace(drawn, kernel=kernel, gamma=gamma, reading=FourierReading(reader)), gamma=gamma)
+        reading = replace(drawn.reading, drawn=reader)
+        return self.with_drawn(replace(drawn, kernel=kernel, gamma=gamma, reading=reading), gamma=gamma)
 
     def _kernel_of(self, rows: Floats, weight: Floats, seed: int) -> tuple[Kernel, float | None]:
         """Return the kernel with its scale on some rows, and gamma when it came by name."""
@@ -458,22 +344,18 @@ class LearnedFeatures(Encoder):
         return family.from_gamma(gamma), gamma
 
 
-def best_measures(choices: list[Learned], weight: Floats, n_bits: int) -> tuple[Measures, Floats, FieldSteps, float]:
-    """Return the measurements that lose least in n_bits, what they are of the sample, their steps, and what they lose.
+def best_measures(
+    choices: list[Learned], weight: Floats, n_bits: int
+) -> tuple[Measures, Floats, FieldSteps, DenseProjection | None, float]:
+    """Return the measurements that lose least in n_bits: they, what they are of the sample, steps, mixing, share lost.
 
     The first of those that lose as little, up to rounding, so that the order of sums does not choose.
     """
     found = [learned_steps(each.Z, weight, each.whole, n_bits) for each in choices]
-    least = min(error for _, _, error in found)
-    best = next(i for i, (_, _, error) in enumerate(found) if error <= least + _AS_GOOD)
-    steps, fields, error = found[best]
-    return choices[best].measures.kept(fields), choices[best].Z[:, fields], steps, error
-
-
-def drawn_reader(kernel: Kernel, n_components: int, bits: int, seed: int, Z: Floats) -> DrawnFeatures:
-    """Return random features of coordinates, by transforms where the kernel's frequencies can be laid out so."""
-    projection = "hadamard" if kernel.law in PROJECTIONS["hadamard"].laws else "iid"
-    reader = RandomFeatures(
-        kernel, n_components=n_components, projection=projection, bits=bits, random_state=seed % 2**32
-    )
-    return reader.fit(Z).drawn_
+    whole = choices[-1].whole
+    least = min(lost for _, _, lost in found)
+    best = next(i for i, (_, _, lost) in enumerate(found) if lost <= least + _AS_GOOD * whole)
+    (steps, fields, lost), chosen = found[best], choices[best]
+    mix = None if chosen.back is None else dense(mixing(chosen.back[fields]))
+    error = min(1.0, lost / whole) if whole > 0 else 0.0
+    return chosen.measures.kept(fields), chosen.Z[:, fields], steps, mix, error

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from sklearn.utils.multiclass import type_of_target
 
 from lowtide import _core
 from lowtide._checks import fail
@@ -29,6 +30,12 @@ _LEARNED_FROM = 1 << 24
 _MOST_ROWS = 1 << 15
 # Columns up to which their covariance is decomposed; of more the products of as many rows are.
 _MOST_COLUMNS = 2048
+# Strength of the ridge and least size of a direction in the metric of targets, as shares of what is typical.
+_RELEVANCE = 0.1
+# Weights that tell less than this share of the targets are rounding.
+_NOTHING = 1e-12
+# Numbers of more distinct values are no classes.
+_MOST_CLASSES = 64
 # Eigenvalues of a kernel matrix below this share of the largest are lost in the rounding of float32.
 _RANK = 1e-6
 
@@ -65,7 +72,7 @@ class Measures(ABC):
     def kept(self, fields: NDArray[np.intp]) -> Self:
         """Return some of the measurements."""
         matrix = np.ascontiguousarray(self.projection.matrix[:, fields])
-        return replace(self, projection=_dense(matrix))  # type: ignore[type-var]
+        return replace(self, projection=dense(matrix))  # type: ignore[type-var]
 
     @classmethod
     @abstractmethod
@@ -74,17 +81,22 @@ class Measures(ABC):
 
 
 class Learned(NamedTuple):
-    """Measurements to choose from: what they are of a sample, (n, n_fields), and the mean square of all there is."""
+    """Measurements to choose from: what they are of a sample, (n, n_fields), and the mean square of all there is.
+
+    `back` are the rows (n_fields, p) that measurements stand for; None where their distances are those of rows already.
+    """
 
     measures: Measures
     Z: Floats
     whole: float
+    back: Floats | None = None
 
 
 class Sample:
     """Rows to learn from in float64, with weights that sum to one: all of them, or as many as are quickly dealt with.
 
-    Those are the rows of smallest hash, so that neither their order nor their repetition matters.
+    Those are the rows of smallest hash, so that neither their order nor their repetition matters. `targets` are what is
+    to be learned of them, if anything, as columns without their means.
     """
 
     def __init__(self, rows: Any, weight: Floats | None, y: Any = None) -> None:
@@ -97,9 +109,9 @@ class Sample:
             chosen = chosen[keys <= np.partition(keys, most - 1)[most - 1]]
         if not len(chosen):
             raise fail("LearnedFeatures", "some weight must be above 0", "none")
-        self.rows, self.y = dense_rows(rows[chosen]), None if y is None else np.asarray(y)[chosen]
-        self.weight = w[chosen] / w[chosen].sum()
+        self.rows, self.weight = dense_rows(rows[chosen]), w[chosen] / w[chosen].sum()
         self.mean = self.weight @ self.rows
+        self.targets = None if y is None else target_columns(np.asarray(y)[chosen], self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +144,27 @@ class RowMeasures(Measures):
         Columns of few values are told exactly in few bits, where a direction across them has many.
         """
         centered = sample.rows - sample.mean
-        power = sample.weight @ centered**2
+        root = np.sqrt(sample.weight)[:, None]
+        metric = Relevance.of(centered * root, None if sample.targets is None else sample.targets * root)
+        scale = np.sqrt(metric.diagonal)
+        power = sample.weight @ (centered * scale) ** 2
         columns = np.sort(np.argsort(-np.round(power, _DIGITS), kind="stable")[:n_fields])
-        principal = principal_directions(centered * np.sqrt(sample.weight)[:, None], n_fields)
+        scaled = metric.times(centered)
+        principal = principal_directions(scaled * root, n_fields)
+        whole = float(sample.weight @ np.einsum("ij,ij->i", scaled, scaled))
         found = []
-        for matrix in (np.eye(len(power))[:, columns], rounded(principal)):
-            center = rounded(sample.mean @ matrix).astype(np.float32)
-            measures = cls(_dense(matrix.astype(np.float32)), center)
-            found.append(Learned(measures, centered @ matrix, float(power.sum())))
+        for matrix, back, all_there_is in (
+            (
+                np.eye(len(power))[:, columns] * scale[columns],
+                (np.eye(len(power)) / scale)[columns],
+                float(power.sum()),
+            ),
+            (metric.times(principal.T).T, metric.inverse_times(principal.T), whole),
+        ):
+            exact = rounded(matrix)
+            center = rounded(sample.mean @ exact).astype(np.float32)
+            measures = cls(dense(exact.astype(np.float32)), center)
+            found.append(Learned(measures, centered @ exact, all_there_is, back if metric.vectors.size else None))
         return found
 
     def kept(self, fields: NDArray[np.intp]) -> Self:
@@ -185,7 +210,7 @@ class KernelMeasures(Measures):
 
     @cached_property
     def _products(self) -> DenseProjection:
-        return _dense(np.ascontiguousarray(self.landmarks.T))
+        return dense(np.ascontiguousarray(self.landmarks.T))
 
     @cached_property
     def _squares(self) -> Floats:
@@ -202,7 +227,7 @@ class KernelMeasures(Measures):
         landmarks = sample.rows[np.unique(row_keys_of(sample.rows), return_index=True)[1][:n_landmarks]]
         center = rounded(landmarks.mean(axis=0)).astype(np.float32)
         moved = np.ascontiguousarray(landmarks - center, dtype=np.float32)
-        made = cls(_dense(np.zeros((len(moved), 1), dtype=np.float32)), kernel, moved, center)
+        made = cls(dense(np.zeros((len(moved), 1), dtype=np.float32)), kernel, moved, center)
         values, vectors = np.linalg.eigh(made.kernel.gram(moved.astype(np.float64)))
         sure = values > _RANK * values[-1]
         whiten = vectors[:, sure] / np.sqrt(values[sure])
@@ -210,7 +235,7 @@ class KernelMeasures(Measures):
         features = K @ whiten
         turn = principal_directions(features * np.sqrt(sample.weight)[:, None], n_fields)
         matrix = rounded(whiten @ turn)
-        return [Learned(replace(made, projection=_dense(matrix.astype(np.float32))), K @ matrix, 1.0)]
+        return [Learned(replace(made, projection=dense(matrix.astype(np.float32))), K @ matrix, 1.0)]
 
     def arrays(self) -> Arrays:
         """Return P, the landmarks and their mean."""
@@ -225,6 +250,77 @@ class KernelMeasures(Measures):
 
 
 MEASURES: dict[str, type[Measures]] = {cls.name: cls for cls in (RowMeasures, KernelMeasures)}
+
+
+class Relevance(NamedTuple):
+    """A mild metric of what targets depend on: T = s_0 I + U diag(s - s_0) U', which decides bits and no distance.
+
+    With W the ridge weights of the targets, strength a tenth of the columns' mean variance, and W W' = U diag(l) U' up
+    to a factor that makes the largest l one, s = (l + 1/10)^(1/4). So T stretches directions by less than a factor of
+    two: stronger metrics fit the labels of the rows they saw.
+    """
+
+    vectors: Floats  # U, (p, k); none of them where there is nothing to be told apart
+    sizes: Floats  # s
+    rest: float  # s_0, of all other directions
+
+    @classmethod
+    def of(cls, rows: Floats, targets: Floats | None) -> Self:
+        """Return the metric of centered rows (n, p) and targets (n, k), both times the roots of weights; I for none."""
+        n, p = rows.shape
+        none = cls(np.empty((p, 0)), np.empty(0), 1.0)
+        strength = _RELEVANCE * float(np.sum(rows**2)) / p
+        if targets is None or not targets.size or strength == 0.0:
+            return none
+        if p <= n:
+            weights = np.linalg.solve(rows.T @ rows + strength * np.eye(p), rows.T @ targets)
+        else:
+            weights = rows.T @ np.linalg.solve(rows @ rows.T + strength * np.eye(n), targets)
+        vectors, lengths, _ = np.linalg.svd(weights, full_matrices=False)
+        if lengths[0] ** 2 * float(np.sum(rows**2)) <= _NOTHING * float(np.sum(targets**2)):
+            return none
+        return cls(vectors, ((lengths / lengths[0]) ** 2 + _RELEVANCE) ** 0.25, _RELEVANCE**0.25)
+
+    @property
+    def diagonal(self) -> Floats:
+        """The diagonal of T T', (p,)."""
+        return np.asarray(self.rest**2 + self.vectors**2 @ (self.sizes**2 - self.rest**2))
+
+    def times(self, rows: Floats) -> Floats:
+        """Return rows T."""
+        return np.asarray(self.rest * rows + rows @ self.vectors * (self.sizes - self.rest) @ self.vectors.T)
+
+    def inverse_times(self, rows: Floats) -> Floats:
+        """Return rows T^-1."""
+        away = 1.0 / self.sizes - 1.0 / self.rest
+        return np.asarray(rows / self.rest + rows @ self.vectors * away @ self.vectors.T)
+
+
+def target_columns(y: NDArray[Any], weight: Floats) -> Floats:
+    """Return targets (n, k) without their weighted means: 1 and -1 a class (one column of two), or numbers of size one.
+
+    There are none where y is neither classes nor numbers.
+    """
+    flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    kind = type_of_target(flat, input_name="y")
+    if kind in ("binary", "multiclass"):
+        classes, places = np.unique(flat, return_inverse=True)
+        if len(classes) <= _MOST_CLASSES or flat.dtype.kind not in "iuf":
+            columns = np.where(places.reshape(-1, 1) == np.arange(len(classes)), 1.0, -1.0)
+            columns = columns[:, 1:] if kind == "binary" else columns
+            return np.asarray(columns - weight @ columns)
+    elif not kind.startswith("continuous"):
+        return np.empty((len(y), 0))
+    numbers = y.reshape(len(y), -1).astype(np.float64)
+    numbers = numbers / np.maximum(np.abs(numbers).max(axis=0), np.finfo(float).tiny)
+    numbers = numbers - weight @ numbers
+    return np.asarray(numbers / np.maximum(np.sqrt(weight @ numbers**2), np.finfo(float).tiny))
+
+
+def mixing(back: Floats) -> Array:
+    """Return what makes distances of measurements those of the rows that they stand for: (back back')^(1/2)."""
+    values, vectors = np.linalg.eigh(back @ back.T)
+    return rounded((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T).astype(np.float32)
 
 
 def principal_directions(rows: Floats, n: int) -> Floats:
@@ -249,7 +345,8 @@ def rounded(values: Floats) -> Floats:
     return np.asarray(np.round(values / unit, _DIGITS) * unit)
 
 
-def _dense(matrix: Array) -> DenseProjection:
+def dense(matrix: Array) -> DenseProjection:
+    """Return a matrix as a projection, whose sums are in one order whatever the batch and the threads."""
     return DenseProjection(np.ascontiguousarray(matrix), Blocks("iid", matrix.shape[0], (1,) * matrix.shape[1]))
 
 
