@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -17,6 +18,8 @@ from lowtide.encoders.encoder import Arrays, fingerprint
 Floats = NDArray[np.float64]
 
 MOST_BITS = 8
+# Digits that a learned number keeps: what the order of a sum moves is rounded away.
+DIGITS = 9
 # Rounds of Lloyd's algorithm; the error changes in the fourth digit past these.
 _ROUNDS = 50
 # A step of the error below this share is the last one.
@@ -198,12 +201,19 @@ def steps_of(columns: list[Column], bits: list[int]) -> FieldSteps:
     borders: list[Any] = []
     values: list[Any] = []
     for column, own in zip(columns, bits):
-        levels = column.levels(own)
+        levels = rounded(column.levels(own))
         between = (levels[1:] + levels[:-1]) / 2
         # Levels that no number has come last: they begin where the last real one does.
         real = int(np.sum(np.diff(levels) > 0))
         between[real:] = between[real - 1] if real else levels[0]
-        borders.append(between)
+        borders.append(rounded(between))
         values.append(levels)
     floats = (np.concatenate(part).astype(np.float32) for part in (borders, values))
     return FieldSteps(tuple(bits), *floats)
+
+
+def rounded(values: Floats) -> Floats:
+    """Return numbers with the digits that do not depend on the order of sums, relative to the largest."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    unit = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return np.asarray(np.round(values / unit, DIGITS) * unit)

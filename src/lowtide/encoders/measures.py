@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,20 +9,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from sklearn.utils.multiclass import type_of_target
 
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.encoders.encoder import Arrays
+from lowtide.encoders.fields import DIGITS, rounded
 from lowtide.encoders.rows import dense_rows, float32_blocks, projected_rows, row_keys_of
 from lowtide.kernels import Kernel, distances
 from lowtide.projections import Blocks, DenseProjection
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
-# Digits that a learned number keeps: what the order of a sum moves is rounded away.
-_DIGITS = 9
 # Numbers that directions are learned from: 128 MB of float64.
 _LEARNED_FROM = 1 << 24
 # Rows that do as well as all: 128 for each of 256 levels.
@@ -36,6 +33,8 @@ _RELEVANCE = 0.1
 _NOTHING = 1e-12
 # Numbers of more distinct values are no classes.
 _MOST_CLASSES = 64
+# Directions in which rows are shorter than this share of the largest, squared, are rounding.
+_SURE = 1e-12
 # Eigenvalues of a kernel matrix below this share of the largest are lost in the rounding of float32.
 _RANK = 1e-6
 
@@ -148,7 +147,7 @@ class RowMeasures(Measures):
         metric = Relevance.of(centered * root, None if sample.targets is None else sample.targets * root)
         scale = np.sqrt(metric.diagonal)
         power = sample.weight @ (centered * scale) ** 2
-        columns = np.sort(np.argsort(-np.round(power, _DIGITS), kind="stable")[:n_fields])
+        columns = np.sort(np.argsort(-np.round(power, DIGITS), kind="stable")[:n_fields])
         scaled = metric.times(centered)
         principal = principal_directions(scaled * root, n_fields)
         whole = float(sample.weight @ np.einsum("ij,ij->i", scaled, scaled))
@@ -328,21 +327,15 @@ def principal_directions(rows: Floats, n: int) -> Floats:
     p = rows.shape[1]
     n = min(n, p)
     if p <= _MOST_COLUMNS or p <= len(rows):
-        vectors = eigh(rows.T @ rows, subset_by_index=(p - n, p - 1))[1][:, ::-1]
+        vectors = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :n]
     else:
-        n = min(n, len(rows))
-        values, turns = eigh(rows @ rows.T, subset_by_index=(len(rows) - n, len(rows) - 1))
-        vectors = (rows.T @ turns / np.sqrt(np.maximum(values, np.finfo(float).tiny)))[:, ::-1]
+        values, turns = (part[..., ::-1][..., :n] for part in np.linalg.eigh(rows @ rows.T))
+        sure = values > _SURE * values[0]
+        sure[0] = values[0] > 0
+        vectors = rows.T @ turns[:, sure] / np.sqrt(values[sure]) if sure[0] else np.eye(p, 1)
     # Either sign of a direction is right: the largest entry is to be positive.
-    largest = np.take_along_axis(vectors, np.argmax(np.abs(np.round(vectors, _DIGITS)), axis=0)[None], axis=0)
+    largest = np.take_along_axis(vectors, np.argmax(np.abs(np.round(vectors, DIGITS)), axis=0)[None], axis=0)
     return np.asarray(vectors * np.where(largest < 0, -1.0, 1.0))
-
-
-def rounded(values: Floats) -> Floats:
-    """Return numbers with the digits that do not depend on the order of sums, relative to the largest."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    unit = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
-    return np.asarray(np.round(values / unit, _DIGITS) * unit)
 
 
 def dense(matrix: Array) -> DenseProjection:
