@@ -114,7 +114,6 @@ CASES = [
     ("step features of near rows", ActivationFeatures("step", n_components=256), NEAR, FULL),
     ("ternary windows", WINDOWS, rows("typical", 150), CODES),
     ("ternary windows, Codes", WINDOWS, rows("typical", 150), CODES),
-    ("learned features, decoded on one side", LEARNED, rows("typical", 2), MIXED),
     ("learned features, Codes", LEARNED, rows("typical", 2), CODES),
     ("offset of a thousand", features(GAUSSIAN, quantizer=LloydMax(4)), rows(shifted(1e3), 30), MIXED),
     ("near rows in full", ONE_BIT, NEAR, FULL),
