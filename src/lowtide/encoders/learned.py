@@ -153,6 +153,9 @@ class DrawnLearned(DrawnEncoder):
         kept = arrays_of("measures", arrays)
         measures = measure.restore(owner, kernel, n_features, len(steps.bits), kept)
         reading: Reading = LinearReading(len(steps.bits))
+        mix = arrays_of("mix", arrays)
+        if bool(mix) is not spec["mixed"]:
+            raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
         if (spec["reader"] is None) is not isinstance(measures, KernelMeasures):
             raise fail(owner, "random features must be there exactly with measure='rows'", spec["measure"])
         if spec["reader"] is not None:
@@ -160,9 +163,7 @@ class DrawnLearned(DrawnEncoder):
             if drawn.n_features != len(steps.bits):
                 raise fail(owner, f"random features must take {len(steps.bits)} coordinates", drawn.n_features)
             drawn.required_template  # noqa: B018 - codes must be something to expand to
-            mix, n = arrays_of("mix", arrays), len(steps.bits)
-            if bool(mix) is not spec["mixed"]:
-                raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
+            n = len(steps.bits)
             reading = FourierReading(drawn, DenseProjection.kept(owner, mix, n, n) if mix else None)
         if spec["n_components"] != reading.n_outputs:
             raise fail(owner, f"n_components must be {reading.n_outputs}, as it is read", spec["n_components"])
