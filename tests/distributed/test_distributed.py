@@ -108,6 +108,17 @@ def test_codes_of_a_metric_and_of_kept_frequencies_are_those_of_one_process(sett
     assert encode(encoder, ROWS).compute(scheduler="synchronous") == encoder.encode(X)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_learned_codes_are_expanded_where_they_are(loss, client):
+    encoder = lt.LearnedFeatures(n_bytes=8, n_components=48, random_state=0).fit(X, Y)
+    codes = encode(encoder, ROWS)
+    assert codes.compute(scheduler="synchronous") == encoder.encode(X)
+    memory = lt.KernelClassifier(FrozenEstimator(encoder), loss=loss).fit(X, Y)
+    model = fit(lt.KernelClassifier(encoder, loss=loss), codes, LABELS, client=client)
+    same_weights(model, memory, 1e-9 if loss == "squared" else 1e-5)
+    np.testing.assert_array_equal(model.predict(X), memory.predict(X))
+
+
 def test_encoder_travels_as_its_specification():
     wide = lt.RandomFeatures(n_components=4096, random_state=0).fit(np.zeros((2, 500)))
     shipped = ship(wide)

@@ -65,6 +65,11 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             lt.TernaryFeatures(gamma=0.05, n_components=70, sparsity=0.0, random_state=4).fit(ROWS),
             {},
         ),
+        "encoder_learned": (lt.LearnedFeatures(n_bytes=8, n_components=70, random_state=7).fit(ROWS, names), {}),
+        "classifier_learned": (
+            lt.KernelClassifier(lt.LearnedFeatures(n_bytes=8, n_components=70, random_state=7)).fit(ROWS, names),
+            {},
+        ),
         "encoder_asymmetric": (lt.AsymmetricFeatures("sinh", n_components=130, random_state=3).fit(ROWS), {}),
         "encoder_asymmetric_phase": (lt.AsymmetricFeatures(form="phase", bits=2, **asymmetric).fit(ROWS), {}),
         "encoder_asymmetric_fitted": (

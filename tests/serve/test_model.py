@@ -137,7 +137,14 @@ def test_encoder_alone_is_served_but_predicts_nothing(tmp_path, digits):
 
 
 @pytest.mark.parametrize(
-    "encoder", [lt.Sketch(n_components=64, gamma=0.5, bits=4), lt.TernaryFeatures(n_components=64, sparsity="auto")]
+    "encoder",
+    [
+        lt.Sketch(n_components=64, gamma=0.5, bits=4),
+        lt.TernaryFeatures(n_components=64, sparsity="auto"),
+        lt.LearnedFeatures(n_components=64),
+        lt.LearnedFeatures(measure="kernel", n_bytes=8),
+    ],
+    ids=["sketch", "ternary", "learned", "learned kernel"],
 )
 def test_models_of_other_encoders_are_served(tmp_path, digits, encoder):
     model = lt.KernelClassifier(encoder.set_params(random_state=0)).fit(digits.X, np.arange(100) % 3)

@@ -1,38 +1,305 @@
-"""Packed rows as the ops take them, and their products: by compiled ops on the bits, or else block by block."""
+"""Packed rows, and their products: by compiled ops on the bits, or block by block of what they decode to."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
 from lowtide import _core
-from lowtide._checks import check_integer
+from lowtide.codes.layout import Bits, FieldPlaces, field_places, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError
 
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
 _BLOCK_VALUES = 1 << 22
+# Values of fields decoded at a time: what is in between stays in the second-level cache.
+_DECODED = 1 << 15
 # Below this many rows the look-up tables of a product cost more than they save.
 _FEW_ROWS = 16
 # One-bit rows from which look-ups are worth the tables of the other side, as measured: 50 at AVX-512, 90 at AVX2.
 _FEW_BIT_ROWS = 64
 # Weights that stay in the second-level cache, so that every row may read them anew.
 _CACHED_WEIGHTS = 1 << 16
-_TOP_K = "Codes.top_k"
-# Limits of the compiled scans of top_k: bytes of a row for tables, levels for counts.
-_TABLE_BYTES = 512
-_COUNTED_LEVELS = 65535
-# Scores that its way by blocks holds at a time are at most their product: 4 MB of float64.
-_TOP_QUERIES = 64
-_TOP_ROWS = 1 << 13
-# One-bit queries that are summed with rows together, and the sums held at a time: 4 MB of float32.
-_TOP_BITS = 1 << 10
-_TOP_SUMS = 1 << 20
 # Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
 _SMALL_RESULT = _core.large_result // 8
+
+
+class Rows(ABC):
+    """Packed rows that decode to D (n, n_features), and products of D, of which one block at a time is there.
+
+    A layout of levels says how rows decode; one that compiled ops know has faster products of its own.
+    """
+
+    __slots__ = ()
+    rows: NDArray[np.uint8]  # (n, row bytes)
+    n_levels: int
+    bits: int  # that every level takes; 0 where levels differ in that, which no compiled op takes
+    scale: NDArray[np.float32] | None  # factors of the decoded columns, None for ones
+    row_scale: NDArray[np.float32] | None  # factors of the rows, None for ones
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+
+    @abstractmethod
+    def fill(self, rows: slice, out: NDArray[Any]) -> None:
+        """Write the values of some rows, without factors."""
+
+    @abstractmethod
+    def with_rows(self, rows: NDArray[np.uint8], row_scale: NDArray[np.float32] | None) -> Self:
+        """Return other rows of the same layout and values."""
+
+    def take(self, rows: Any) -> Self:
+        """Return some of the rows."""
+        return self.with_rows(self.rows[rows], None if self.row_scale is None else self.row_scale[rows])
+
+    def decode(self, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """Return D, (n, n_features)."""
+        out = empty_result(self.shape, dtype)
+        self.fill(slice(0, len(self.rows)), out)
+        return scaled(out, self.row_scale, self.scale)
+
+    def blocks(self, dtype: DTypeLike) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield (rows, decoded values) block by block, all in one reused buffer."""
+        n, n_features = self.shape
+        size = max(1, min(n, _BLOCK_VALUES // n_features))
+        buffer = np.empty((size, n_features), dtype=dtype)
+        for begin in range(0, n, size):
+            rows = slice(begin, min(n, begin + size))
+            block = buffer[: rows.stop - begin]
+            self.fill(rows, block)
+            yield rows, scaled(block, None if self.row_scale is None else self.row_scale[rows], self.scale)
+
+    def matmul(self, W: NDArray[Any]) -> NDArray[Any]:
+        """Return D W for W (n_features, c)."""
+        out = np.empty((len(self.rows), W.shape[1]), dtype=W.dtype)
+        for rows, block in self.blocks(W.dtype):
+            np.matmul(block, W, out=out[rows])
+        return out
+
+    def rmatmul(self, R: NDArray[Any]) -> NDArray[Any]:
+        """Return D' R for R (n, c)."""
+        out = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype)
+        for rows, block in self.blocks(R.dtype):
+            out += block.T @ R[rows]
+        return out
+
+    def gram(self, weight: NDArray[np.float64] | None, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return D' diag(weight) D."""
+        update = blas.dsyrk if kind == np.float64 else blas.ssyrk
+        total = np.zeros((self.shape[1],) * 2, dtype=kind, order="F")
+        for rows, block in self.blocks(kind):
+            for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
+                total = update(sign, part.T, beta=1.0, c=total, overwrite_c=1)
+        return _mirrored(total.T)
+
+    def dot(self, other: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return D O' with other rows of as many decoded columns."""
+        out = empty_result((len(self.rows), len(other.rows)), kind)
+        for rows, left in self.blocks(kind):
+            for columns, right in other.blocks(kind):
+                np.matmul(left, right.T, out=out[rows, columns])
+        return out
+
+
+@dataclass(eq=False, slots=True)
+class PackedRows(Rows):
+    """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
+
+    `scale` multiplies the decoded columns, (n_levels * width,), `row_scale` the rows, (n,); None for ones.
+    """
+
+    rows: NDArray[np.uint8]
+    n_levels: int
+    bits: int
+    book: NDArray[np.float32]
+    scale: NDArray[np.float32] | None = None
+    row_scale: NDArray[np.float32] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+        return self.rows.shape[0], self.n_levels * self.book.shape[1]
+
+    @property
+    def operands(self) -> tuple[NDArray[np.uint8], int, int, NDArray[np.float32]]:
+        """What ops take of the rows."""
+        return self.rows, self.n_levels, self.bits, self.book
+
+    @property
+    def trit_value(self) -> float | None:
+        """The value of a plus where levels are trits, their codebook (0, value, -value, 0); else None."""
+        if self.bits != 2 or self.book.shape[1] != 1:
+            return None
+        zero, plus, minus, never = self.book[:, 0].tolist()
+        return plus if zero == never == 0.0 and minus == -plus else None
+
+    def with_rows(self, rows: NDArray[np.uint8], row_scale: NDArray[np.float32] | None) -> Self:
+        """Return other rows of the same layout and values."""
+        return type(self)(rows, self.n_levels, self.bits, self.book, self.scale, row_scale)
+
+    def fill(self, rows: slice, out: NDArray[Any]) -> None:
+        """Write the values of some rows, without factors."""
+        _core.decode(self.rows[rows], self.n_levels, self.bits, self.book, out)
+
+    def matmul(self, W: NDArray[Any]) -> NDArray[Any]:
+        """Return D W for W (n_features, c)."""
+        n = len(self.rows)
+        by_rows = n < _FEW_ROWS and is_by_rows(W, n) and self.scale is None and self.row_scale is None
+        if n < _FEW_ROWS and not by_rows:
+            return np.asarray(self.decode(W.dtype) @ W)
+        if not by_rows and self.bits > 4:
+            return Rows.matmul(self, W)
+        out = np.empty((n, W.shape[1]), dtype=W.dtype)
+        if by_rows:
+            _core.row_product(self.rows, self.n_levels, self.bits, self.book, np.ascontiguousarray(W.T), out)
+            return out
+        weighted = W if self.scale is None else W * self.scale[:, None]
+        _core.code_matvec(self.rows, self.n_levels, self.bits, self.book, np.ascontiguousarray(weighted), out)
+        return scaled(out, self.row_scale, None)
+
+    def rmatmul(self, R: NDArray[Any]) -> NDArray[Any]:
+        """Return D' R for R (n, c)."""
+        if self.bits > 4:
+            return Rows.rmatmul(self, R)
+        out = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype)
+        R = R if self.row_scale is None else R * self.row_scale[:, None]
+        _core.code_rmatvec(self.rows, self.n_levels, self.bits, self.book, np.ascontiguousarray(R), out)
+        return scaled(out, self.scale, None)
+
+    def gram(self, weight: NDArray[np.float64] | None, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in cache."""
+        value, n_features = self.trit_value, self.shape[1]
+        if weight is None and self.row_scale is None and (self.bits == 1 or value is not None):
+            out = np.empty((n_features, n_features), dtype=kind)
+            if value is None:
+                _core.code_gram(self.rows, self.n_levels, self.book, out)
+            else:
+                _core.trit_gram(self.rows, self.n_levels, value, out)
+            return scaled(out, self.scale, self.scale)
+        return self._float32_gram(weight) if kind == np.float32 else Rows.gram(self, weight, kind)
+
+    def _float32_gram(self, weight: NDArray[np.float64] | None) -> NDArray[np.float32]:
+        """Return D' diag(weight) D in float32, where a decoded block never leaves the caches.
+
+        A processor that multiplies tiles of bytes does so with the codebook in digits, where that is as exact.
+        """
+        if self.row_scale is not None:
+            squared = self.row_scale.astype(np.float64) ** 2
+            weight = squared if weight is None else weight * squared
+        out = np.empty((self.shape[1],) * 2, dtype=np.float32)
+        factors = None if weight is None else weight.astype(np.float32)
+        digits = _core.is_fast("digit_product")
+        _core.panel_gram(self.rows, self.n_levels, self.bits, self.book, factors, digits, out)
+        return scaled(out, self.scale, self.scale)
+
+    def dot(self, other: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return D O' with other rows of as many decoded columns.
+
+        One-bit codes and trits are counted. For float32 one bit is summed with more by look-ups, and others are decoded
+        in cache; for float64 block by block. Of a matrix with itself the upper triangle is made and copied.
+        """
+        if not isinstance(other, PackedRows):
+            return Rows.dot(self, other, kind)
+        mine, others = self.trit_value, other.trit_value
+        unscaled = self.scale is None and other.scale is None
+        out = empty_result((len(self.rows), len(other.rows)), kind)
+        if unscaled and self.bits == other.bits == 1 and self.n_levels == other.n_levels:
+            _core.code_dot(self.rows, self.book, other.rows, other.book, self.n_levels, out)
+        elif unscaled and mine is not None and others is not None:
+            _core.trit_dot(self.rows, mine, other.rows, others, self.n_levels, out)
+        elif unscaled and kind == np.float32 and is_summed(self, other):
+            _core.bit_dot(self.rows, self.book, *other.operands, False, out)
+        elif unscaled and kind == np.float32 and is_summed(other, self):
+            _core.bit_dot(other.rows, other.book, *self.operands, True, out)
+        elif kind == np.float32:
+            _core.panel_dot(*self.operands, *other.operands, _joint_scale(self.scale, other.scale), out)
+        else:
+            return Rows.dot(self, other, kind)
+        return scaled(out, self.row_scale, other.row_scale)
+
+
+@dataclass(eq=False, slots=True)
+class FieldRows(Rows):
+    """Fields of a row: `places` of their bits, and `book`, the values of all levels of the first field, then the next.
+
+    There are few of them a row, so that products decode blocks of rows and leave the rest to BLAS.
+    """
+
+    rows: NDArray[np.uint8]
+    n_levels: int
+    places: FieldPlaces
+    book: NDArray[np.float32]
+    scale: NDArray[np.float32] | None = None
+    row_scale: NDArray[np.float32] | None = None
+    bits: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape."""
+        return self.rows.shape[0], self.n_levels
+
+    def with_rows(self, rows: NDArray[np.uint8], row_scale: NDArray[np.float32] | None) -> Self:
+        """Return other rows of the same layout and values."""
+        return type(self)(rows, self.n_levels, self.places, self.book, self.scale, row_scale)
+
+    def fill(self, rows: slice, out: NDArray[Any]) -> None:
+        """Write the values of some rows, without factors."""
+        packed, size = self.rows[rows], max(1, _DECODED // self.n_levels)
+        for begin in range(0, len(packed), size):
+            part = slice(begin, begin + size)
+            levels = self.places.levels(packed[part])
+            out[part] = self.book[levels + self.places.start]
+
+
+def rows_of(
+    rows: NDArray[np.uint8], n_levels: int, bits: Bits, codebook: ArrayLike, scale: ArrayLike | None
+) -> tuple[NDArray[np.float32], Rows]:
+    """Return the codebook, checked, and rows that decode by it, of the layout that the bits say."""
+    given, factors, width = np.array(codebook, dtype=float), None, 1
+    if isinstance(bits, tuple):
+        places = field_places(bits)
+        need = f"the codebook of fields must be {places.n_values} finite numbers, a value a level, field by field"
+        book = checked_floats(need, given, (places.n_values,))
+    else:
+        n_values = 1 << bits
+        need = f"a {bits}-bit codebook must be finite with shape ({n_values},) or ({n_values}, 2)"
+        book = checked_floats(need, given, (n_values,), (n_values, 2))
+        width = book.size // n_values
+    if scale is not None:
+        need = f"scale must be {n_levels * width} finite numbers, one a decoded column"
+        factors = checked_floats(need, np.array(scale, dtype=float), (n_levels * width,))
+    if isinstance(bits, tuple):
+        return book, FieldRows(rows, n_levels, places, book, factors)
+    padded = np.zeros((1 << stored_bits(bits), width), dtype=np.float32)
+    padded[: 1 << bits] = book.reshape(1 << bits, width)
+    return book, PackedRows(rows, n_levels, stored_bits(bits), padded, factors)
+
+
+def is_by_rows(W: NDArray[Any], n: int) -> bool:
+    """Return whether n rows are multiplied with W (m, k) one by one: they are few, and each reads all of W."""
+    if n >= _FEW_ROWS or not W.flags.aligned:
+        return False
+    return W.size <= _CACHED_WEIGHTS or (n == 1 and W.flags.f_contiguous)
+
+
+def is_summed(bits: PackedRows, other: PackedRows) -> bool:
+    """Return whether one-bit rows are multiplied with others in integer sums: where that is fast, and exact enough."""
+    one_bit = bits.bits == 1 and bits.book.shape[1] == 1 and len(bits.rows) >= _FEW_BIT_ROWS
+    return one_bit and _core.is_fast("bit_dot") and _core.weights_suffice(bits.n_levels, other.book)
+
+
+def _joint_scale(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+    """Return the product of two scales of columns, where None stands for ones."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one * other
 
 
 def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
@@ -66,33 +333,6 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
     return pages.view(kind).reshape(shape)
 
 
-class PackedRows(NamedTuple):
-    """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
-
-    `scale` multiplies the decoded columns, (n_levels * width,), `row_scale` the rows, (n,); None for ones.
-    """
-
-    rows: NDArray[np.uint8]
-    n_levels: int
-    bits: int
-    book: NDArray[np.float32]
-    scale: NDArray[np.float32] | None = None
-    row_scale: NDArray[np.float32] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Decoded shape."""
-        return self.rows.shape[0], self.n_levels * self.book.shape[1]
-
-    @property
-    def trit_value(self) -> float | None:
-        """The value of a plus where levels are trits, their codebook (0, value, -value, 0); else None."""
-        if self.bits != 2 or self.book.shape[1] != 1:
-            return None
-        zero, plus, minus, never = self.book[:, 0].tolist()
-        return plus if zero == never == 0.0 and minus == -plus else None
-
-
 def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
     """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
     rows = np.asarray(packed)
@@ -104,6 +344,25 @@ def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
     rows = np.ascontiguousarray(rows)
     # Told by words of 8 bytes: to ask for the address itself takes a microsecond.
     return rows if rows.view(np.uint64).flags.aligned else rows.copy()
+
+
+def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
+    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import pack_levels
+    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
+    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
+    array([[3, 0, 2]], dtype=uint8)
+    """
+    rows = aligned_rows(packed, row_bytes(n_levels, bits))
+    if isinstance(bits, tuple):
+        return field_places(bits).levels(rows).astype(np.uint8)
+    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
+    _core.unpack(rows, stored_bits(bits), out)
+    return out
 
 
 def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
@@ -177,107 +436,13 @@ def as_operand(owner: str, operand: Any, n_rows: int) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def decode(codes: PackedRows, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Return the feature values (n, n_levels * width)."""
-    out = empty_result(codes.shape, dtype)
-    _core.decode(codes.rows, codes.n_levels, codes.bits, codes.book, out)
-    return _scaled(out, codes.row_scale, codes.scale)
-
-
-def _scaled(values: NDArray[Any], rows: NDArray[Any] | None, columns: NDArray[Any] | None) -> NDArray[Any]:
+def scaled(values: NDArray[Any], rows: NDArray[Any] | None, columns: NDArray[Any] | None) -> NDArray[Any]:
     """Multiply rows and columns by their scales, in place."""
     if rows is not None:
         values *= rows[:, None]
     if columns is not None:
         values *= columns
     return values
-
-
-def decoded_blocks(codes: PackedRows, dtype: DTypeLike) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield (rows, decoded values) block by block, all in one reused buffer."""
-    n, n_features = codes.shape
-    size = max(1, min(n, _BLOCK_VALUES // n_features))
-    buffer = np.empty((size, n_features), dtype=dtype)
-    for begin in range(0, n, size):
-        rows = slice(begin, min(n, begin + size))
-        block = buffer[: rows.stop - begin]
-        _core.decode(codes.rows[rows], codes.n_levels, codes.bits, codes.book, block)
-        yield rows, _scaled(block, None if codes.row_scale is None else codes.row_scale[rows], codes.scale)
-
-
-def matmul(codes: PackedRows, W: NDArray[Any]) -> NDArray[Any]:
-    """Return D W for W (n_features, c)."""
-    n = len(codes.rows)
-    by_rows = n < _FEW_ROWS and is_by_rows(W, n) and codes.scale is None and codes.row_scale is None
-    if n < _FEW_ROWS and not by_rows:
-        return np.asarray(decode(codes, W.dtype) @ W)
-    out = np.empty((n, W.shape[1]), dtype=W.dtype)
-    if by_rows:
-        _core.row_product(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(W.T), out)
-        return out
-    if codes.bits <= 4:
-        weighted = W if codes.scale is None else W * codes.scale[:, None]
-        _core.code_matvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(weighted), out)
-        return _scaled(out, codes.row_scale, None)
-    for rows, block in decoded_blocks(codes, W.dtype):
-        np.matmul(block, W, out=out[rows])
-    return out
-
-
-def is_by_rows(W: NDArray[Any], n: int) -> bool:
-    """Return whether n rows are multiplied with W (m, k) one by one: they are few, and each reads all of W."""
-    if n >= _FEW_ROWS or not W.flags.aligned:
-        return False
-    return W.size <= _CACHED_WEIGHTS or (n == 1 and W.flags.f_contiguous)
-
-
-def rmatmul(codes: PackedRows, R: NDArray[Any]) -> NDArray[Any]:
-    """Return D' R for R (n, c)."""
-    out = np.zeros((codes.shape[1], R.shape[1]), dtype=R.dtype)
-    if codes.bits <= 4:
-        R = R if codes.row_scale is None else R * codes.row_scale[:, None]
-        _core.code_rmatvec(codes.rows, codes.n_levels, codes.bits, codes.book, np.ascontiguousarray(R), out)
-        return _scaled(out, codes.scale, None)
-    for rows, block in decoded_blocks(codes, R.dtype):
-        out += block.T @ R[rows]
-    return out
-
-
-def gram(codes: PackedRows, sample_weight: ArrayLike | None, dtype: DTypeLike) -> NDArray[Any]:
-    """Return D' diag(weight) D; one-bit codes and trits without weights are counted, others decoded in cache."""
-    kind, weight, (n, n_features) = float_dtype("Codes.gram", dtype), None, codes.shape
-    if sample_weight is not None:
-        weight = checked_floats(f"sample_weight must be {n} finite numbers, one a row", sample_weight, (n,), kind=float)
-    value = codes.trit_value
-    if weight is None and codes.row_scale is None and (codes.bits == 1 or value is not None):
-        out = np.empty((n_features, n_features), dtype=kind)
-        if value is None:
-            _core.code_gram(codes.rows, codes.n_levels, codes.book, out)
-        else:
-            _core.trit_gram(codes.rows, codes.n_levels, value, out)
-        return _scaled(out, codes.scale, codes.scale)
-    if kind == np.float32:
-        return _float32_gram(codes, weight)
-    total = np.zeros((n_features, n_features), dtype=kind, order="F")
-    for rows, block in decoded_blocks(codes, kind):
-        for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
-            total = blas.dsyrk(sign, part.T, beta=1.0, c=total, overwrite_c=1)
-    return _mirrored(total.T)
-
-
-def _float32_gram(codes: PackedRows, weight: NDArray[np.float64] | None) -> NDArray[np.float32]:
-    """Return D' diag(weight) D in float32, where a decoded block never leaves the caches.
-
-    A processor that multiplies tiles of bytes does so with the codebook in digits, where that is as exact.
-    """
-    if codes.row_scale is not None:
-        squared = codes.row_scale.astype(np.float64) ** 2
-        weight = squared if weight is None else weight * squared
-    out = np.empty((codes.shape[1],) * 2, dtype=np.float32)
-    factors = None if weight is None else weight.astype(np.float32)
-    digits = _core.is_fast("digit_product")
-    _core.panel_gram(codes.rows, codes.n_levels, codes.bits, codes.book, factors, digits, out)
-    return _scaled(out, codes.scale, codes.scale)
 
 
 def _signed_parts(block: NDArray[Any], weight: NDArray[np.float64] | None) -> Iterator[tuple[float, NDArray[Any]]]:
@@ -302,191 +467,3 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
         corner[...] = np.tril(corner) + np.tril(corner, -1).T
         lower[j : j + size, j + size :] = lower[j + size :, j : j + size].T
     return lower
-
-
-def dot(codes: PackedRows, other: PackedRows, dtype: DTypeLike) -> NDArray[Any]:
-    """Return D O' of two code matrices with equally many decoded columns.
-
-    One-bit codes and trits are counted. For float32 one bit is summed with more by look-ups, and others are decoded in
-    cache; for float64 block by block. Of a matrix with itself the upper triangle is made and copied.
-    """
-    out = empty_result((len(codes.rows), len(other.rows)), float_dtype("Codes.dot", dtype))
-    mine, others = codes.trit_value, other.trit_value
-    unscaled = codes.scale is None and other.scale is None
-    if unscaled and codes.bits == other.bits == 1 and codes.n_levels == other.n_levels:
-        _core.code_dot(codes.rows, codes.book, other.rows, other.book, codes.n_levels, out)
-    elif unscaled and mine is not None and others is not None:
-        _core.trit_dot(codes.rows, mine, other.rows, others, codes.n_levels, out)
-    elif unscaled and out.dtype == np.float32 and _is_summed(codes, other):
-        _core.bit_dot(codes.rows, codes.book, *other[:4], False, out)
-    elif unscaled and out.dtype == np.float32 and _is_summed(other, codes):
-        _core.bit_dot(other.rows, other.book, *codes[:4], True, out)
-    elif out.dtype == np.float32:
-        sides = (*codes[:4], *other[:4])
-        _core.panel_dot(*sides, _joint_scale(codes.scale, other.scale), out)
-    else:
-        for rows, left in decoded_blocks(codes, out.dtype):
-            for columns, right in decoded_blocks(other, out.dtype):
-                np.matmul(left, right.T, out=out[rows, columns])
-        return out
-    return _scaled(out, codes.row_scale, other.row_scale)
-
-
-def _is_summed(bits: PackedRows, other: PackedRows) -> bool:
-    """Whether one-bit rows are multiplied with others in integer sums: where that is fast, and as exact as float32."""
-    one_bit = bits.bits == 1 and bits.book.shape[1] == 1 and len(bits.rows) >= _FEW_BIT_ROWS
-    return one_bit and _core.is_fast("bit_dot") and _core.weights_suffice(bits.n_levels, other.book)
-
-
-def _joint_scale(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-    """Return the product of two scales of columns, where None stands for ones."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one * other
-
-
-def top_k(codes: PackedRows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return (indices, scores), each (q, k), of the rows with the best products; query is PackedRows or an array."""
-    n = len(codes.rows)
-    if n == 0:
-        raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
-    k = check_integer(_TOP_K, "k", k, 1, n, "There are no more rows than that: lower k.")
-    coded = isinstance(query, PackedRows)
-    query = query if coded else _as_queries(query, codes.shape[1])
-    n_queries = len(query.rows if coded else query)
-    indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
-    if not coded:
-        _fill(codes, query, largest, indices, scores)
-    elif _is_counted(codes, query):
-        _core.code_top_k(codes.rows, codes.book, query.rows, query.book, codes.n_levels, bool(largest), indices, scores)
-    elif codes.bits > 1 and _is_bounded(codes, query):
-        for first in range(0, n_queries, _TOP_BITS):
-            part = slice(first, first + _TOP_BITS)
-            _fill_by_sums(codes, query._replace(rows=query.rows[part]), largest, indices[part], scores[part])
-    else:
-        for some, Q in decoded_blocks(query, np.float64):
-            _fill(codes, Q, largest, indices[some], scores[some])
-    return indices, scores
-
-
-def _fill(
-    codes: PackedRows, Q: NDArray[np.float64], largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
-) -> None:
-    """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
-    if codes.scale is not None:
-        # Factors of columns are as well on the queries.
-        Q, codes = Q * codes.scale, codes._replace(scale=None)
-    if codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES:
-        _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)
-        return
-    sign = np.float32(1 if largest else -1)
-    for first in range(0, len(Q), _TOP_QUERIES):
-        some = np.ascontiguousarray(Q[first : first + _TOP_QUERIES].T)
-        best = [(np.empty(0, np.int64), np.empty(0, np.float32))] * some.shape[1]
-        for begin in range(0, len(codes.rows), _TOP_ROWS):
-            rows = slice(begin, begin + _TOP_ROWS)
-            row_scale = None if codes.row_scale is None else codes.row_scale[rows]
-            block = codes._replace(rows=codes.rows[rows], row_scale=row_scale)
-            with np.errstate(over="ignore"):  # a sum past float32's range is infinite
-                products = matmul(block, some).astype(np.float32)
-            products *= sign
-            best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
-        for q, (found, values) in enumerate(best):
-            indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
-
-
-def _is_bounded(codes: PackedRows, query: PackedRows) -> bool:
-    """Whether one-bit queries rule rows out by integer sums: without factors, and within float32's range."""
-    scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
-    if any(scale is not None for scale in scales) or not _is_summed(query, codes):
-        return False
-    return _largest_product(codes, query) < float(np.finfo(np.float32).max)
-
-
-def _largest_product(codes: PackedRows, query: PackedRows) -> float:
-    """Return a bound on the product of any two rows."""
-    return codes.shape[1] * float(np.abs(codes.book).max()) * float(np.abs(query.book).max())
-
-
-def _fill_by_sums(
-    codes: PackedRows, query: PackedRows, largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
-) -> None:
-    """Set the best rows for one-bit queries: only what integer sums leave within their error is scored in float64."""
-    n, n_queries, k = len(codes.rows), len(query.rows), scores.shape[1]
-    sign = np.float32(1 if largest else -1)
-    # Sums are off by at most 2^-21 of the largest product, and by their rounding; twice that, and the scores' own.
-    slack = _largest_product(codes, query) * 2.0**-19
-    owner, found, values = np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.float32)
-    size = max(k, _TOP_SUMS // n_queries)
-    for begin in range(0, n, size):
-        block = codes._replace(rows=codes.rows[begin : begin + size])
-        sums = np.empty((n_queries, len(block.rows)), np.float32)
-        _core.bit_dot(query.rows, query.book, *block[:4], False, sums)
-        sums *= sign
-        worst = values[k - 1 :: k] if begin else np.partition(sums, -k, axis=1)[:, -k]
-        late = np.nonzero(sums >= (worst - slack).astype(np.float32)[:, None])
-        owner = np.concatenate([owner, late[0]])
-        found = np.concatenate([found, begin + late[1]])
-        values = np.concatenate([values, sign * _pair_products(query, late[0], block, late[1])])
-        # By query, then best first, equal scores by lower index; every query has at least k of them.
-        order = np.lexsort((found, -values, owner))
-        starts = np.searchsorted(owner[order], np.arange(n_queries))
-        order = order[(starts[:, None] + np.arange(k)).ravel()]
-        owner, found, values = owner[order], found[order], values[order]
-    indices[...], scores[...] = found.reshape(n_queries, k), (sign * values + np.float32(0)).reshape(n_queries, k)
-
-
-def _pair_products(
-    left: PackedRows, rows: NDArray[np.intp], right: PackedRows, others: NDArray[np.intp]
-) -> NDArray[np.float32]:
-    """Return the products of row rows[p] of the left with row others[p] of the right, in float64 and rounded once."""
-    products = np.empty(len(rows), np.float32)
-    size = max(1, _BLOCK_VALUES // 16 // left.shape[1])  # a part that stays in cache
-    for begin in range(0, len(rows), size):
-        pairs = slice(begin, begin + size)
-        one = decode(left._replace(rows=left.rows[rows[pairs]]), np.float64)
-        other = decode(right._replace(rows=right.rows[others[pairs]]), np.float64)
-        products[pairs] = np.einsum("pf,pf->p", one, other)
-    return products
-
-
-def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:
-    """Return queries as float64 (q, n_features), each number one that float32 can hold."""
-    array = np.asarray(query)
-    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-        raise CodeLayoutError(
-            f"{_TOP_K}: query must be Codes, float32, float64 or integers, got an array of {array.dtype}."
-        )
-    if array.ndim != 2 or array.shape[1] != n_features:
-        raise CodeLayoutError(
-            f"{_TOP_K}: query must be Codes or an array of shape (q, {n_features}), a query a row, got shape "
-            f"{array.shape}. One query q is q[None, :]."
-        )
-    Q = np.ascontiguousarray(array, dtype=np.float64)
-    if not (np.abs(Q) <= np.finfo(np.float32).max).all():
-        raise CodeLayoutError(f"{_TOP_K}: query must be finite and within float32's range, got NaN or larger numbers.")
-    return Q
-
-
-def _is_counted(codes: PackedRows, query: PackedRows) -> bool:
-    """Whether the product of two one-bit rows depends on the number of equal bits alone."""
-    scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
-    one_bit = codes.bits == query.bits == 1 and codes.book.shape == query.book.shape
-    if not one_bit or any(scale is not None for scale in scales):
-        return False
-    worth = codes.book.astype(np.float64) @ query.book.astype(np.float64).T
-    return codes.n_levels <= _COUNTED_LEVELS and worth[0, 0] == worth[1, 1] and worth[0, 1] == worth[1, 0]
-
-
-def _merged(
-    indices: NDArray[np.int64], scores: NDArray[np.float32], begin: int, block: NDArray[np.float32], k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the best k of those kept so far, in order, and of a block of later rows; equal scores by lower index."""
-    late = np.arange(len(block)) if len(scores) < k else np.flatnonzero(block > scores[-1])
-    scores = np.concatenate([scores, block[late]])
-    indices = np.concatenate([indices, begin + late])
-    if len(scores) > k:
-        near = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
-        scores, indices = scores[near], indices[near]
-    order = np.argsort(-scores, kind="stable")[:k]
-    return indices[order], scores[order]
