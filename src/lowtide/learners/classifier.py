@@ -399,10 +399,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 
-    def _readable(self, problem: Problem) -> Problem:
-        """Return rows with labels that are read as targets of classes."""
+    def _readable(self, problem: Problem) -> Problem | None:
+        """Return rows with labels that are read as targets of classes; None for one class, as a first block may be."""
         found = problem.tally(ClassCounts.of)
-        check_classes("KernelClassifier", found.classes)
+        if len(found.classes) < 2:
+            return None
         factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
         return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
 
