@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -323,8 +323,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
         choice, C = self.choice_, self.C
         if "alpha" in choice.settings:  # by rows that did not teach the features
-            choice = choice.without("alpha")
             C = 0.5 / self.choice_.settings["alpha"]
+            trials = [replace(t, setting="C", value=0.5 / t.value) if t.setting == "alpha" else t for t in choice.trials]
+            choice = replace(choice.without("alpha"), trials=tuple(trials))
         return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:

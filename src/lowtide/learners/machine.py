@@ -204,6 +204,7 @@ class KernelMachine(CallbackSupport, Learner):
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
         if isinstance(X, ProblemSource):
             sides = self._adopt(X.template, X.encoder)
+            self.choice_ = self.choice_ if X.choice is None else X.choice
             return X.problem(self.fit_intercept, **checks), sides
         rows, labels, weight, sides = self._start(X, y, sample_weight, **checks)
         return sides.problem(rows, labels, weight, self.fit_intercept), sides
