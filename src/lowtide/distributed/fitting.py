@@ -12,7 +12,9 @@ import dask
 import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from lowtide._checks import fail
@@ -21,6 +23,7 @@ from lowtide.distributed.cluster import connected, merged
 from lowtide.distributed.collection import (
     CodeCollection,
     RowRange,
+    check_partition,
     encode,
     joined,
     ranges_of,
@@ -117,9 +120,11 @@ def _rows(client: Any, model: Any, X: Any, y: Any, sample_weight: Any) -> Remote
         sample, labels, weight = _sample(client, X, y, sample_weight)
         if isinstance(model, SketchSearchCV):
             return RemoteRows.of_collection(client, encode(model.fit_sketch(sample), X), y, sample_weight)
+        check_array(sample, dtype="numeric")
+        labels = _check_y(labels, **({"multi_output": True, "y_numeric": True} if is_regressor(model) else {}))
         model.choice_ = Choice({})
         encoder = model.fit_features(sample, weight, labels=labels)
-        choice = replace(model.choice_, source=_SAMPLED)
+        choice = replace(model.choice_, source=_SAMPLED) if model.choice_.settings else None
         return RemoteRows.of_collection(client, encode(encoder, X), y, sample_weight, choice)
     if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
         return RemoteRows.of_source(client, X, y, sample_weight)
@@ -136,7 +141,7 @@ def _sample(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array
     tasks = [some(n_rows, parts[i], labels[i], weights[i]) for i in chosen]
     rows, values, shares = zip(*client.gather(client.compute(tasks)))
     weight = None if shares[0] is None else np.concatenate(shares)
-    if weight is not None:
+    if weight is not None and np.any(weight):
         weight = _check_sample_weight(weight, np.empty((len(weight), 1)), dtype=np.float64, ensure_non_negative=True)
     if hasattr(rows[0], "iloc"):
         from pandas import concat
@@ -149,9 +154,8 @@ def _some(n_rows: int, rows: Any, labels: Any, weight: Any) -> tuple[Any, Array,
     """Return at most n_rows of a partition, evenly spaced, with their labels and weights."""
     every = slice(None, None, max(1, -(-len(rows) // n_rows)))
     for name, values in (("y", labels), ("sample_weight", weight)):
-        if values is not None and len(values) != len(rows):
-            must = f"{name} must have a value a row of each partition, {len(rows)}"
-            raise fail("distributed", must, len(values), "Repartition one of them.")
+        if values is not None:
+            check_partition(name, values, len(rows))
     own = rows.iloc[every] if hasattr(rows, "iloc") else rows[every]
     return own, np.asarray(labels)[every], None if weight is None else np.asarray(weight)[every]
 
@@ -232,7 +236,8 @@ def _problem(part: Part, fit_intercept: bool, checks: dict[str, Any]) -> Problem
         raise fail("fit", "y must be passed, a value a row of the codes", None)
     if codes.n_rows:
         labels = _check_y(labels, **checks)
-        if weight is not None:
+        # Of a part alone all weights may be zero.
+        if weight is not None and np.any(weight):
             rows = np.empty((codes.n_rows, 1))
             weight = _check_sample_weight(weight, rows, dtype=np.float64, ensure_non_negative=True)
     return source_problem(codes, np.asarray(labels), weight, fit_intercept)
