@@ -370,6 +370,10 @@ def test_a_cluster_is_started_and_closed_when_there_is_none():
         (lambda c: fit(classifier(bits=None), ROWS, LABELS, client=c), "encoder must have a coded side"),
         (lambda c: fit(classifier(), ROWS.map_blocks(half_missing), LABELS, client=c), "NaN"),
         (lambda c: fit(classifier(), ROWS, LABELS, da.from_array(-S, chunks=50), client=c), "[Nn]egative"),
+        (
+            lambda c: fit(classifier(gamma="auto"), ROWS, LABELS, 0 * S, client=c),
+            "must have a value above 0",
+        ),
         (lambda c: fit(classifier(), ROWS, LABELS, client=3), "client must be a distributed.Client"),
         (lambda c: fit(classifier(), ROWS, "label", client=c), "y: must have a value a row, 230, got 'label'"),
         (lambda c: fit(classifier(), ROWS[:, 0], LABELS, client=c), "X: must be 2-D, rows by columns, got '1-D'"),

@@ -242,7 +242,7 @@ def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, out
         "fingerprint": encoder.fingerprint_.hex(),
         "loss": models.chosen_loss(learner),
         "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
-        "choice": learner.choice_.to_config(),
+        "choice": models.choice_content(learner),
     }
 
 

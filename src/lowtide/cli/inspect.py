@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, choice_table, chosen_loss, encoder_of, encoder_summary
+from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
 from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, counted, sheet, voice_options
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -103,7 +103,7 @@ def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
         "classes": classes,
         "gamma": getattr(encoder, "gamma_", None),
         "bytes_by_part": sizes,
-        "choice": thing.choice_.to_config() if hasattr(thing, "choice_") else None,
+        "choice": choice_content(thing),
         "kernel_error": errors or None,
         "content": content,
     }

@@ -116,6 +116,12 @@ def chosen_loss(learner: Any) -> str:
     return str(learner.choice_.settings.get("loss", "squared"))
 
 
+def choice_content(learner: Any) -> dict[str, Any] | None:
+    """Return what was chosen and tried as plain values; None where nothing chooses."""
+    choice = getattr(learner, "choice_", None)
+    return None if choice is None else {**choice.to_config(), "settings": dict(choice.settings)}
+
+
 def choice_table(learner: Any) -> str:
     """Return a line a setting that was chosen, with its left-out loss and how many candidates were tried; "" for none.
 

@@ -121,6 +121,8 @@ def _rows(client: Any, model: Any, X: Any, y: Any, sample_weight: Any) -> Remote
         if isinstance(model, SketchSearchCV):
             return RemoteRows.of_collection(client, encode(model.fit_sketch(sample), X), y, sample_weight)
         check_array(sample, dtype="numeric")
+        if weight is not None and not np.any(weight):  # others may count
+            return RemoteRows.of_collection(client, encode(model.fit_features(sample), X), y, sample_weight)
         labels = _check_y(labels, **({"multi_output": True, "y_numeric": True} if is_regressor(model) else {}))
         model.choice_ = Choice({})
         encoder = model.fit_features(sample, weight, labels=labels)
@@ -204,7 +206,10 @@ class RemoteRows:
     def problem(self, fit_intercept: bool, **checks: Any) -> RemoteProblem:
         """Return the rows with labels checked on the workers."""
         parts = self.client.map(_problem, self.parts, fit_intercept=fit_intercept, checks=checks, pure=False)
-        return RemoteProblem(self.client, tuple(parts), fit_intercept)
+        made = RemoteProblem(self.client, tuple(parts), fit_intercept)
+        if not made.total_weight > 0.0:
+            raise fail("fit", "sample_weight must have a value above 0", "0 for every row")
+        return made
 
     def all_labels(self) -> Array:
         """Return the labels of all rows."""

@@ -199,33 +199,38 @@ class Choice:
         ]
 
     def to_config(self) -> dict[str, Any]:
-        """Return it ready for JSON, which has no infinity: an error that nobody knows is None there."""
+        """Return it ready for JSON, settings as pairs in their order; an error that is infinite is None there."""
         trials = [
             [each.setting, each.value, *(x if isfinite(x) else None for x in (each.loss, each.error)), each.chosen]
             for each in self.trials
         ]
-        return {"settings": dict(self.settings), "trials": trials, "judged_by": self.judged_by, "source": self.source}
+        settings = [list(pair) for pair in self.settings.items()]
+        return {"settings": settings, "trials": trials, "judged_by": self.judged_by, "source": self.source}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Choice:
         """Return the choice of `to_config`; anything else, which a file may hold, is refused."""
         if set(config) != {"settings", "trials", "judged_by", "source"}:
             raise fail("Choice", "must have settings, trials, judged_by and source", sorted(config))
-        settings, rows = config["settings"], config["trials"]
-        if not isinstance(settings, dict) or not isinstance(rows, list):
-            raise fail("Choice", "settings must be a dictionary and trials a list", config)
         trials = []
-        for row in rows:
+        for row in _rows(config["trials"], 5):
             setting, value, *numbers, chosen = row
-            if not isinstance(chosen, bool) or len(numbers) != 2:
+            if not isinstance(chosen, bool):
                 raise fail("Choice", "a trial must have a setting, a value, a loss, an error and a truth value", row)
             trials.append(Trial(_text(setting), _value(value), *map(_number, numbers), chosen))
         return cls(
-            {_text(name): _value(value) for name, value in settings.items()},
+            {_text(name): _value(value) for name, value in _rows(config["settings"], 2)},
             tuple(trials),
             check_integer("Choice", "judged_by", config["judged_by"], 0),
             _text(config["source"]),
         )
+
+
+def _rows(value: Any, width: int) -> list[Any]:
+    """Return a list of a file whose entries are lists of a width."""
+    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == width for row in value):
+        raise fail("Choice", f"settings and trials must be lists of lists of {width}", value)
+    return value
 
 
 def _text(value: Any) -> str:

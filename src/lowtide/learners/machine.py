@@ -175,16 +175,17 @@ class KernelMachine(CallbackSupport, Learner):
     random_state: Any
 
     def to_state(self) -> State:
-        """Return what a file keeps: that of every learner, and a part "choice"."""
+        """Return what a file keeps: that of every learner, and a part "choice" of those that choose."""
         state = super().to_state()
-        return {**state, "choice": Part(_VERSION, self.choice_.to_config())}
+        return {**state, "choice": Part(_VERSION, self.choice_.to_config())} if "choice" in self.own_parts else state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the learner of what `to_state` gave."""
         self = super().from_state(state)
-        Budget.of(self.budget, cls.__name__)
-        self.choice_ = Choice.from_config(state["choice"].spec)
+        if "choice" in cls.own_parts:
+            Budget.of(self.budget, cls.__name__)
+            self.choice_ = Choice.from_config(state["choice"].spec)
         return self
 
     @abstractmethod
