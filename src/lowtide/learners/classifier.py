@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -325,8 +325,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
         choice, C = self.choice_, self.C
         if "alpha" in choice.settings:  # by rows that did not teach the features
-            choice = choice.without("alpha")
             C = 0.5 / self.choice_.settings["alpha"]
+            trials = [
+                replace(t, setting="C", value=0.5 / t.value) if t.setting == "alpha" else t for t in choice.trials
+            ]
+            choice = replace(choice.without("alpha"), trials=tuple(trials))
         return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:
@@ -401,10 +404,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 
-    def _readable(self, problem: Problem) -> Problem:
-        """Return rows with labels that are read as targets of classes."""
+    def _readable(self, problem: Problem) -> Problem | None:
+        """Return rows with labels that are read as targets of classes; None for one class, as a first block may be."""
         found = problem.tally(ClassCounts.of)
-        check_classes("KernelClassifier", found.classes)
+        if len(found.classes) < 2:
+            return None
         factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
         return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
 

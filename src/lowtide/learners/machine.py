@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_integer, check_memory, check_option, fail
@@ -39,6 +41,7 @@ from lowtide.learners.learner import Learner, check_features
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
 from lowtide.projections import PROJECTIONS
+from lowtide.spec import Part, State
 
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,6 +50,10 @@ Step = Callable[..., bool]
 _COMPONENTS = 1024
 # Power of the steps to a metric where nothing limits the components.
 _MILD = 0.5
+# One more than the largest seed that is drawn where none is given.
+_SEEDS = 2**31 - 1
+# Of the part "choice" of a file.
+_VERSION = 1
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -165,6 +172,7 @@ class KernelMachine(CallbackSupport, Learner):
     metric: Any
     prune: Any
     budget: Any
+    own_parts: ClassVar[dict[str, int]] = {"choice": _VERSION}
     # The penalty that a choice starts from, and how many quarters of a decade it may come away from that.
     _first_alpha: ClassVar[float]
     _farthest_alpha: ClassVar[int]
@@ -174,9 +182,23 @@ class KernelMachine(CallbackSupport, Learner):
     fit_intercept: bool
     random_state: Any
 
+    def to_state(self) -> State:
+        """Return what a file keeps: that of every learner, and a part "choice" of those that choose."""
+        state = super().to_state()
+        return {**state, "choice": Part(_VERSION, self.choice_.to_config())} if "choice" in self.own_parts else state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the learner of what `to_state` gave."""
+        self = super().from_state(state)
+        if "choice" in cls.own_parts:
+            Budget.of(self.budget, cls.__name__)
+            self.choice_ = Choice.from_config(state["choice"].spec)
+        return self
+
     @abstractmethod
-    def _readable(self, problem: Problem) -> Problem:
-        """Return rows with labels that are read as targets."""
+    def _readable(self, problem: Problem) -> Problem | None:
+        """Return rows with labels that are read as targets; None where no candidate could be better than another."""
 
     @property
     @abstractmethod
@@ -191,6 +213,7 @@ class KernelMachine(CallbackSupport, Learner):
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
         if isinstance(X, ProblemSource):
             sides = self._adopt(X.template, X.encoder)
+            self.choice_ = self.choice_ if X.choice is None else X.choice
             problem = X.problem(self.fit_intercept, **checks)
             return problem.recode(sides.read) if sides.encoder is not None and sides.encoder.expands else problem, sides
         rows, labels, weight, sides = self._start(X, y, sample_weight, **checks)
@@ -255,15 +278,21 @@ class KernelMachine(CallbackSupport, Learner):
         # Without a limit on the code there are as many frequencies as are worth it already.
         prune = None if self.prune == "auto" and budget.item is None else self.prune
         asked = Candidate(gamma, self.n_components, self.metric, prune)
-        if labels is None:
-            plain = {"gamma": "scale" if gamma == "auto" else gamma, "metric": None, "drawn": None}
-            few = _COMPONENTS if self.n_components == "auto" else self.n_components
-            return self._features_of(replace(asked, **plain, n_components=few))
         if not asked.is_open:
-            return self._features_of(asked)
+            return self._features_of(asked, self.random_state)
+        # Candidates share a draw: those frequencies that are kept are places in it.
+        is_settled = isinstance(self.random_state, Integral)
+        seed = self.random_state if is_settled else check_random_state(self.random_state).randint(_SEEDS)
+        X = X.to_numpy() if hasattr(X, "iloc") else X
+        both = None if labels is None else Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept)
+        whole = None if both is None else self._readable(both)
+        if whole is None:
+            few = _COMPONENTS if self.n_components == "auto" else self.n_components
+            plain = Candidate("scale" if gamma == "auto" else gamma, few)
+            self.choice_ = Choice(plain.settings())
+            return self._features_of(plain, seed)
         warn_when_columns_differ(owner, X)
-        whole = self._readable(Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept))
-        most = budget.n_components(bits=self.bits, n_rows=len(labels), n_outputs=whole.n_targets)
+        most = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
         if isinstance(gamma, str):
             norm = KERNELS.of(Kernel)[self.kernel]().norm
             rng, word = np.random.default_rng(0), "scale" if gamma == "auto" else gamma
@@ -271,17 +300,23 @@ class KernelMachine(CallbackSupport, Learner):
             asked = asked if gamma == "auto" else replace(asked, gamma=scale)
         else:
             scale = 1.0
-        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha, self._farthest_alpha)
+        judging = (
+            partial(self._features_of, seed=seed),
+            self._on_sides,
+            self._judged,
+            self._first_alpha,
+            self._farthest_alpha,
+        )
         # Few components need a stronger metric than many, which can do without.
         power = _MILD if most is None else None
-        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging, power)
+        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), whole.shape[0], *judging, power)
         found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
         settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
         self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
-        return self._features_of(chooser.taught(found))
+        return self._features_of(chooser.taught(found), seed)
 
-    def _features_of(self, found: Candidate) -> RandomFeatures:
+    def _features_of(self, found: Candidate, seed: Any) -> RandomFeatures:
         """Return the features of settled settings, in the fastest layout that their kernel allows."""
         kernel = KERNELS.of(Kernel).resolve(self.kernel)
         layout = next((name for name in PROJECTIONS if kernel.law in PROJECTIONS[name].laws), "iid")
@@ -292,7 +327,7 @@ class KernelMachine(CallbackSupport, Learner):
             n_components=found.n_components,
             projection=layout,
             bits=self.bits,
-            random_state=self.random_state,
+            random_state=seed,
             **{name: value for name, value in learned.items() if value is not None},
         )
 
