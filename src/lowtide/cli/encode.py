@@ -221,7 +221,7 @@ def _for_store(
         choice = models.choose_columns(source, target, table, voice)
         with voice.working(f"reading {source.file}") as report:
             survey = lt.tables.survey(source, choice, standardize=table.scale, seed=options.seed, report=report)
-        n_rows, recipe, sample, kind = survey
+        _, recipe, sample, kind = survey
         with voice.hearing():
             encoder = models.make_encoder(options).fit(sample)
         return encoder, FittedTable(recipe, choice), kind

@@ -59,7 +59,8 @@ def fit(model: Model, X: Any, y: Any = None, sample_weight: Any = None, *, clien
     model : KernelClassifier, KernelRegressor or SketchSearchCV
     X : dask array (n, n_features) or data frame, CodeCollection, or CodeStore
         Rows of a Dask collection are encoded by the workers, which keep the codes; the encoder is fitted on some
-        16,000 rows from all over them, which also choose its "auto" settings. A store is opened by each worker under the path it has here.
+        16,000 rows from all over them, which also choose its "auto" settings. A store is opened by each worker under
+        the path it has here.
     y : dask array or series, or array (n,) or (n, n_targets)
         In the partitions of X. Of a store also the name of a column; None is its column "y".
     sample_weight : as y, optional

@@ -8,16 +8,18 @@ from math import inf, isfinite
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import available_memory, check_integer, check_positive, fail
 from lowtide.codes import stored_bits
 from lowtide.learners.strength import Walk, paired_gain
 
-__all__ = ["Budget", "Choice", "Outcome", "Trial", "Value", "trials_of"]
+__all__ = ["Budget", "Choice", "Outcome", "Trial", "Value", "memory_components", "trials_of"]
 
 Value = float | int | str | None
 
 # Products a second that the seconds of a budget are counted with: one speed for all machines, so that all choose alike.
 _SPEED = 2e10
+# The part of the memory that is left which codes may take.
+_MEMORY = 0.25
 # Characters of a text in a file.
 _LONGEST_TEXT = 200
 
@@ -84,6 +86,15 @@ class Budget:
         if self.seconds is not None:
             limits.append(_affordable(n_rows, n_outputs, self.seconds * _SPEED))
         return max(1, min(limits)) if limits else None
+
+
+def memory_components(n_rows: int, bits: int | None) -> int:
+    """Return the most components whose codes of all rows take a quarter of the memory that is left, at least 64."""
+    available = available_memory()
+    if available is None:
+        return 1 << 62
+    width = 32 if bits is None else stored_bits(bits)
+    return max(64, int(_MEMORY * available * 8.0 / width / max(1, n_rows)) // 64 * 64)
 
 
 def _affordable(n: int, k: int, products: float) -> int:

@@ -22,7 +22,7 @@ from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Candidate, Chooser, warn_when_columns_differ
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Budget, Choice
+from lowtide.learners.choice import Budget, Choice, memory_components
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
     Design,
@@ -265,19 +265,23 @@ class KernelMachine(CallbackSupport, Learner):
         remedy = "Lower n_components, or encode into a CodeStore and fit on that: it is read block by block."
         check_memory(type(self).__name__, float(n_rows) * n_components * bits / 8 + 16.0 * n_components, what, remedy)
 
-    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
-        """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
-        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+    def _asked(self, budget: Budget) -> Candidate:
+        """Return the settings of the default features, as they were given; refuse what is none."""
+        owner = type(self).__name__
         for name, words in (("metric", ("auto", "diagonal", "full")), ("prune", ("auto",))):
             value = getattr(self, name)
             if isinstance(value, str) or (name == "metric" and value is not None):
                 check_option(owner, name, value, words)
         if not isinstance(self.prune, (str, type(None))):
             check_integer(owner, "prune", self.prune, 2, remedy="Or prune=None keeps all that are drawn.")
-        gamma = self.gamma if isinstance(self.kernel, str) else None
         # Without a limit on the code there are as many frequencies as are worth it already.
         prune = None if self.prune == "auto" and budget.item is None else self.prune
-        asked = Candidate(gamma, self.n_components, self.metric, prune)
+        return Candidate(self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune)
+
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+        """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
+        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+        asked = self._asked(budget)
         if not asked.is_open:
             return self._features_of(asked, self.random_state)
         # Candidates share a draw: those frequencies that are kept are places in it.
@@ -288,29 +292,29 @@ class KernelMachine(CallbackSupport, Learner):
         whole = None if both is None else self._readable(both)
         if whole is None:
             few = _COMPONENTS if self.n_components == "auto" else self.n_components
-            plain = Candidate("scale" if gamma == "auto" else gamma, few)
+            plain = Candidate("scale" if asked.gamma == "auto" else asked.gamma, few)
             self.choice_ = Choice(plain.settings())
             return self._features_of(plain, seed)
         warn_when_columns_differ(owner, X)
-        most = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
-        if isinstance(gamma, str):
-            norm = KERNELS.of(Kernel)[self.kernel]().norm
-            rng, word = np.random.default_rng(0), "scale" if gamma == "auto" else gamma
-            scale = resolve_gamma(word, X, norm, rng, weight, owner)
-            asked = asked if gamma == "auto" else replace(asked, gamma=scale)
-        else:
-            scale = 1.0
-        judging = (
+        scale = 1.0
+        if isinstance(asked.gamma, str):
+            norm, word = KERNELS.of(Kernel)[self.kernel]().norm, "scale" if asked.gamma == "auto" else asked.gamma
+            scale = resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
+            asked = asked if asked.gamma == "auto" else replace(asked, gamma=scale)
+        limit = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
+        most = min(MOST_COMPONENTS if limit is None else limit, memory_components(whole.shape[0], self.bits))
+        chooser = Chooser(
+            CalibrationRows.of(whole, SAMPLED),
+            whole.shape[0],
             partial(self._features_of, seed=seed),
             self._on_sides,
             self._judged,
-            self._first_alpha,
-            self._farthest_alpha,
+            first=self._first_alpha,
+            farthest=self._farthest_alpha,
+            # Few components need a stronger metric than many, which can do without.
+            power=_MILD if limit is None else None,
         )
-        # Few components need a stronger metric than many, which can do without.
-        power = _MILD if most is None else None
-        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), whole.shape[0], *judging, power)
-        found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
+        found = chooser.features(asked, scale, most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
         settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
         self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
