@@ -114,12 +114,11 @@ class Voice:
 
 
 if TYPE_CHECKING:
-    _Value, _Choice = click.ParamType[Any], click.Choice[str]
-else:
-    _Value, _Choice = (
-        click.ParamType,
-        click.Choice,
-    )  # became generic in a later version than the oldest one that will do
+    _Value = click.ParamType[Any]
+    _Choice = click.Choice[str]
+else:  # they became generic in a later version than the oldest one that will do
+    _Value = click.ParamType
+    _Choice = click.Choice
 
 
 class WordOrNumber(_Value):

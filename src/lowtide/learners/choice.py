@@ -225,10 +225,10 @@ class Choice:
             raise fail("Choice", "must have settings, trials, judged_by and source", sorted(config))
         trials = []
         for row in _rows(config["trials"], 5):
-            setting, value, *numbers, chosen = row
+            setting, value, loss, error, chosen = row
             if not isinstance(chosen, bool):
                 raise fail("Choice", "a trial must have a setting, a value, a loss, an error and a truth value", row)
-            trials.append(Trial(_text(setting), _value(value), *map(_number, numbers), chosen))
+            trials.append(Trial(_text(setting), _value(value), _number(loss), _number(error), chosen))
         return cls(
             {_text(name): _value(value) for name, value in _rows(config["settings"], 2)},
             tuple(trials),

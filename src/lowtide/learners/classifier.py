@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -325,11 +325,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
         choice, C = self.choice_, self.C
         if "alpha" in choice.settings:  # by rows that did not teach the features
-            C = 0.5 / self.choice_.settings["alpha"]
-            trials = [
-                replace(t, setting="C", value=0.5 / t.value) if t.setting == "alpha" else t for t in choice.trials
-            ]
-            choice = replace(choice.without("alpha"), trials=tuple(trials))
+            C = 0.5 / cast(float, choice.settings["alpha"])
+            as_C = ((t, 0.5 / cast(float, t.value)) for t in choice.trials if t.setting == "alpha")
+            others = [t for t in choice.trials if t.setting != "alpha"]
+            trials = (*others, *(replace(t, setting="C", value=value) for t, value in as_C))
+            choice = replace(choice.without("alpha"), trials=trials)
         return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:

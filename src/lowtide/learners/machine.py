@@ -20,7 +20,14 @@ from lowtide._checks import check_integer, check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
-from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Candidate, Chooser, warn_when_columns_differ
+from lowtide.learners.automatic import (
+    MOST_COMPONENTS,
+    SAMPLED,
+    Candidate,
+    Chooser,
+    rows_as_they_came,
+    warn_when_columns_differ,
+)
 from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import Budget, Choice, memory_components
 from lowtide.learners.decision import Decision, Side
@@ -288,7 +295,8 @@ class KernelMachine(CallbackSupport, Learner):
         is_settled = isinstance(self.random_state, Integral)
         seed = self.random_state if is_settled else check_random_state(self.random_state).randint(_SEEDS)
         X = X.to_numpy() if hasattr(X, "iloc") else X
-        both = None if labels is None else Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept)
+        came = dense_design(X)
+        both = None if labels is None else Problem(came, came, labels, weight, self.fit_intercept)
         whole = None if both is None else self._readable(both)
         if whole is None:
             few = _COMPONENTS if self.n_components == "auto" else self.n_components
@@ -337,9 +345,7 @@ class KernelMachine(CallbackSupport, Learner):
 
     def _on_sides(self, features: Encoder, rows: Problem) -> Problem:
         """Return rows as they came on the sides to learn on and to predict from."""
-        made = self._sides_of(features).problem(
-            cast(FullDesign, rows.train).rows, rows.labels, rows.weight, self.fit_intercept
-        )
+        made = self._sides_of(features).problem(rows_as_they_came(rows), rows.labels, rows.weight, self.fit_intercept)
         return replace(made, reading=rows.reading)
 
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> Sides:
