@@ -196,7 +196,7 @@ class Chooser:
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
         """Return the candidate with a metric, if one is asked for or clearly better on rows that did not teach it."""
         n_columns = self.sample.rows.train.shape[1]
-        kinds: list[MetricKind] = ["diagonal", "full"][: 1 + (n_columns <= _FEW_COLUMNS)]
+        kinds: list[MetricKind] = ["diagonal", "full"] if n_columns <= _FEW_COLUMNS else ["diagonal"]
         if asked.metric != "auto":
             kinds = [asked.metric]
         best, losses = found, None
