@@ -33,6 +33,7 @@ __all__ = [
     "SAMPLED",
     "Candidate",
     "Chooser",
+    "can_choose_loss",
     "choose_loss",
     "warn_when_columns_differ",
 ]
@@ -57,6 +58,8 @@ _WORTH = 0.01
 _DRAWN = 4
 # Sixteen times either way, in factors of 2 of which a step has two: columns that are all noise have no best gamma.
 _FARTHEST_GAMMA = 8
+# Below so many rows nothing is told from noise, and all settings are what most data are served best by.
+_TOO_FEW = 20
 # Below so many rows no metric is told from noise. Up to so many columns a matrix is tried: features are no slower.
 _FEWEST_ROWS, _FEW_COLUMNS = 200, 64
 # Of the features that a metric is learned with: any will do.
@@ -93,7 +96,9 @@ class Candidate:
     def settings(self) -> dict[str, Value]:
         """Return settled settings by the names of a learner's parameters."""
         own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
-        return {name: value for name, value in own.items() if name != "gamma" or value is not None}
+        # Numbers that were given may be those of numpy; a table of them is kept as JSON.
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in own.items()}
+        return {name: value for name, value in plain.items() if name != "gamma" or value is not None}
 
 
 class Chooser:
@@ -139,16 +144,17 @@ class Chooser:
         """Return the settings of features: gamma, then a metric, the number of components, and which to keep.
 
         `scale` is 1 / (columns times variance), or what stands for it in the norm of the kernel; `most` the most
-        components that may be chosen.
+        components that may be chosen. Of a few rows gamma and the number of components are what they start from.
         """
-        free = asked.n_components == "auto"
+        free, is_told = asked.n_components == "auto", len(self.judges.keys) >= _TOO_FEW
         found = replace(asked, metric=None, drawn=None, n_components=most if free else asked.n_components)
         if asked.gamma == "auto":
-            found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
+            found = replace(found, gamma=_FIRST_GAMMA * scale)
+            found = self._with_gamma(found) if is_told else found
         if asked.metric is not None:
             found = self._with_metric(found, asked)
         if free:
-            found = self._with_components(found, most)
+            found = self._with_components(found, most) if is_told else replace(found, n_components=min(most, _FEWEST))
         return found if asked.drawn is None else self._with_kept(found, asked.drawn)
 
     def strength(self, found: Candidate) -> float | None:
@@ -167,13 +173,13 @@ class Chooser:
         problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
         return _Judged(problem, judges.keys, self._judge)
 
-    def _with_gamma(self, start: Candidate, farthest: int) -> Candidate:
+    def _with_gamma(self, start: Candidate) -> Candidate:
         """Return the candidate with the gamma of clearly least loss."""
 
         def losses(gamma: float) -> Array:
             return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
 
-        walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
+        walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, _FARTHEST_GAMMA)
         self.trials += trials_of("gamma", walk)
         return replace(start, gamma=walk.chosen)
 
@@ -201,7 +207,7 @@ class Chooser:
         return best
 
     def taught(self, found: Candidate) -> Candidate:
-        """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""
+        """Return what was chosen, with a metric that all rows teach where they are few."""
         if len(self._teachers.keys) >= _TAUGHT // 2 or found.metric is None:
             return found
         return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
@@ -301,7 +307,8 @@ class _Judged:
 def warn_when_columns_differ(owner: str, X: Any) -> None:
     """Warn about rows whose distances are those of a few columns: these have far larger units than the others."""
     some = dense_rows(some_rows(X, _JUDGES))
-    variance = np.sort(some.var(axis=0))[::-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = np.sort(some.var(axis=0, dtype=np.float64))[::-1]
     varying = int(np.count_nonzero(variance))
     if varying < 2 or not np.isfinite(variance).all():
         return
@@ -313,6 +320,12 @@ def warn_when_columns_differ(owner: str, X: Any) -> None:
             ScaleWarning,
             stacklevel=6,  # the caller of fit
         )
+
+
+def can_choose_loss(labels: Array, keys: Array) -> bool:
+    """Return whether rows are enough to tell losses of two classes apart, and both halves of them have both."""
+    half = (keys & np.uint64(1)).astype(bool)
+    return len(keys) >= _TOO_FEW and all(len(np.unique(labels[part])) == 2 for part in (half, ~half))
 
 
 class ChosenLoss(NamedTuple):
@@ -328,7 +341,8 @@ def choose_loss(
 ) -> ChosenLoss:
     """Return the loss of two classes whose left-out rows are clearly best: "squared", unless another is.
 
-    Each half of the rows is scored by a machine of the other half; all losses are treated alike.
+    Each half of the rows is scored by a machine of the other half; all losses are treated alike. The rows must be
+    such that `can_choose_loss`.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 from lowtide._checks import check_integer, check_positive, fail
@@ -172,20 +172,33 @@ class Choice:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Choice:
         """Return the choice of `to_config`; anything else is refused."""
-        trials = tuple(Trial(*row) for row in config["trials"])
-        plain = (str, int, float, bool, type(None))
-        values = [*config["settings"].values(), *(each for trial in trials for each in vars(trial).values())]
-        texts = [*config["settings"], config["source"], *(trial.setting for trial in trials)]
-        numbers = [each for trial in trials for each in (trial.loss, trial.error)]
-        is_sound = all(isinstance(each, plain) for each in values) and all(isinstance(each, str) for each in texts)
-        if not is_sound or not all(isinstance(each, Real) for each in numbers):
-            raise fail("Choice", "settings and trials must be numbers and texts", config)
-        return cls(
-            dict(config["settings"]),
-            trials,
-            check_integer("Choice", "judged_by", config["judged_by"], 0),
-            config["source"],
-        )
+        names = {"settings", "trials", "judged_by", "source"}
+        if not isinstance(config, dict) or set(config) != names:
+            raise fail("Choice", f"a choice must have {', '.join(sorted(names))}", config)
+        settings, rows = config["settings"], config["trials"]
+        is_sound = isinstance(settings, dict) and isinstance(rows, list) and isinstance(config["source"], str)
+        if not is_sound or not all(isinstance(name, str) and _is_value(value) for name, value in settings.items()):
+            raise fail("Choice", "settings must be numbers and texts by name, and the source a text", config)
+        if not all(isinstance(row, list) and _is_trial(*row) for row in rows):
+            raise fail(
+                "Choice", "a trial must be a setting, a value, its loss, an error, and whether it was chosen", rows
+            )
+        judged_by = check_integer("Choice", "judged_by", config["judged_by"], 0)
+        return cls(dict(settings), tuple(Trial(*row) for row in rows), judged_by, config["source"])
+
+
+def _is_value(value: Any) -> bool:
+    """Return whether something read from a file may be the value of a setting."""
+    return value is None or type(value) in (str, int, float)
+
+
+def _is_trial(*parts: Any) -> bool:
+    """Return whether parts read from a file are those of a trial."""
+    if len(parts) != 5:
+        return False
+    setting, value, loss, error, chosen = parts
+    numbers = all(type(each) in (int, float) for each in (loss, error))
+    return isinstance(setting, str) and _is_value(value) and numbers and isinstance(chosen, bool)
 
 
 def _short(value: Value) -> str:
