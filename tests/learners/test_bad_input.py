@@ -22,7 +22,7 @@ LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
             {"loss": "absolute"},
             "loss must be one of 'squared', 'logistic', 'squared_hinge', 'hinge' or a Loss object, got 'absolute'",
         ),
-        ({"multi_class": "all"}, "multi_class must be one of 'ovr', 'ovo', got 'all'"),
+        ({"multi_class": "all"}, "multi_class must be one of 'auto', 'ovr', 'joint', 'ovo', got 'all'"),
         ({"C": 0}, r"C must be a finite number above 0, got 0\. Or let it be chosen: C='auto'"),
         ({"C": -1.0}, "C must be a finite number above 0, got -1.0"),
         ({"C": np.inf}, "C must be a finite number above 0, got inf"),

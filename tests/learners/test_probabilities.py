@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lowtide import CodeStore, RandomFeatures
 from lowtide.learners import calibration
-from lowtide.learners.calibration import best_threshold
+from lowtide.learners.borders import best_threshold
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import CodedDesign
 from lowtide.learners.losses import SquaredHinge

@@ -141,7 +141,6 @@ def test_partial_fit_after_fit_starts_anew_with_the_classes_known():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"C": "auto"}, "C must be a number when rows come in blocks"),
         ({"class_weight": "balanced"}, "class_weight must be a dict or None when rows come in blocks"),
         ({"loss": "logistic", "bits": None}, "blocks must be trained on as packed codes"),
         ({"loss": "squared_hinge", "train_on": "full"}, "blocks must be trained on as packed codes"),
@@ -184,22 +183,16 @@ def test_partial_fit_refuses_what_it_cannot_use(loss):
         model.partial_fit(X, y, classes=[0])
     with pytest.raises(ParameterError, match=r"y must hold the classes \[0, 1\], got \[2\]"):
         model.partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ParameterError, match="C must be a number"):
-        classifier(loss=loss, C="auto").partial_fit(X, y, classes=[0, 1, 2])
     model.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :2], y)
 
 
-def test_regressor_refuses_another_number_of_targets_and_auto():
+def test_regressor_refuses_another_number_of_targets():
     X, y = curve(n=40)
     model = regressor(**FIXED).partial_fit(X, y)
     with pytest.raises(ParameterError, match="y must have 1 targets, got 2"):
         model.partial_fit(X, np.column_stack([y, y]))
-    with pytest.raises(ParameterError, match="alpha must be a number when rows come in blocks"):
-        regressor(alpha="auto").partial_fit(X, y)
-    with pytest.raises(ParameterError, match="alpha must be a number when rows come in blocks"):
-        regressor(alpha="auto").fit(blocks_of(X, y))
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -3,9 +3,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from lowtide.learners.chosen import choose_strength, paired_gain, squared_losses
 
 from lowtide.learners.borders import class_losses
+from lowtide.learners.strength import choose_strength, paired_gain, squared_losses
 
 STEP = 10.0**0.25
 

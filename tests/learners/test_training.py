@@ -7,11 +7,12 @@ from reference.learner_objectives import ridge
 from sklearn.datasets import load_digits
 
 from lowtide.learners import training
+from lowtide.learners.borders import class_losses
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
 from lowtide.learners.smooth import Objective, choose_inverse_strength, minimize
-from lowtide.learners.strength import choose_strength, class_losses, lowest, squared_losses
+from lowtide.learners.strength import choose_strength, lowest, squared_losses
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
 
