@@ -7,6 +7,7 @@ served, and a candidate is taken when it is clearly better there.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Trial, Value, trials_of
+from lowtide.learners.choice import Candidate, Trial, Value, trials_of
 from lowtide.learners.dual import DualSystem, dense_design
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.metric import best_frequencies, learn_metric
@@ -31,7 +32,6 @@ from lowtide.learners.strength import Walk, choose_strength, is_better, is_usual
 __all__ = [
     "MOST_COMPONENTS",
     "SAMPLED",
-    "Candidate",
     "Chooser",
     "can_choose_loss",
     "choose_loss",
@@ -67,38 +67,6 @@ _SEED = 0
 # Of minimizers that judge a loss: steps of C, how far it may be from that of the squared loss, and when they end.
 _C_FACTOR, _FARTHEST_C = 10.0**0.5, 4
 _STEPS, _TOLERANCE = 60, 1e-3
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Settings of random features; in what is asked for, "auto" stands for those that are left to the data.
-
-    `gamma` is None for a kernel with a scale of its own. `metric` is None, a kind, or what was learned; `kept` are the
-    places of frequencies, None for all, and `drawn` how many times as many are drawn as are kept.
-    """
-
-    gamma: Any
-    n_components: Any
-    metric: Any = None
-    drawn: Any = None
-    kept: Array | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether something of it is left to the data, or has to be learned."""
-        return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
-
-    @property
-    def kind(self) -> str | None:
-        """What the metric is."""
-        return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
-
-    def settings(self) -> dict[str, Value]:
-        """Return settled settings by the names of a learner's parameters."""
-        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
-        # Numbers that were given may be those of numpy; a table of them is kept as JSON.
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in own.items()}
-        return {name: value for name, value in plain.items() if name != "gamma" or value is not None}
 
 
 class Chooser:
@@ -318,8 +286,16 @@ def warn_when_columns_differ(owner: str, X: Any) -> None:
             f"{owner}: {needed} of {varying} columns have {_MOST_VARIANCE:.0%} of the variance, so the others hardly "
             "count in the kernel. Put StandardScaler before it, as in make_pipeline(StandardScaler(), model).",
             ScaleWarning,
-            stacklevel=6,  # the caller of fit
+            stacklevel=_level_outside(),
         )
+
+
+def _level_outside() -> int:
+    """Return the stack level, for a warning of the caller of this, of who called the library or scikit-learn."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("lowtide", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def can_choose_loss(labels: Array, keys: Array) -> bool:
@@ -372,7 +348,9 @@ def choose_loss(
                 scores[places] = held @ fit.coef + fit.intercept
             return judge(scores, rows)
 
-        walk = Walk(losses, share, 1.0 / C, _C_FACTOR, farthest=_FARTHEST_C if walks and other != "squared" else 0)
+        # Products with some hundred rows wait longer for a second thread than it saves them.
+        with suitable_threads(1):
+            walk = Walk(losses, share, 1.0 / C, _C_FACTOR, farthest=_FARTHEST_C if walks and other != "squared" else 0)
         tried = walk.tried[walk.chosen]
         error = 0.0 if best is None else paired_gain(best[:, 0], tried[:, 0], share)[1]
         trials.append(Trial("loss", other, walk.mean(walk.chosen), error))

@@ -18,9 +18,9 @@ from lowtide._checks import check_integer, check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
-from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Candidate, Chooser, warn_when_columns_differ
+from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Chooser, warn_when_columns_differ
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Budget, Choice
+from lowtide.learners.choice import Budget, Candidate, Choice
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
     Design,
@@ -251,6 +251,7 @@ class KernelMachine(CallbackSupport, Learner):
             few = _COMPONENTS if self.n_components == "auto" else self.n_components
             return self._features_of(replace(asked, **plain, n_components=few))
         if not asked.is_open:
+            self.choice_ = Choice(asked.settings())
             return self._features_of(asked)
         warn_when_columns_differ(owner, X)
         whole = self._readable(Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept))
