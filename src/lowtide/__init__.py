@@ -20,6 +20,7 @@ _STAGES = {
         "ActivationFeatures",
         "AsymmetricFeatures",
         "AsymmetricNystroem",
+        "LearnedFeatures",
         "fourier_codes",
         "dithered_codes",
         "linear_codes",

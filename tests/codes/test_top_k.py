@@ -73,7 +73,7 @@ SIDES = {
 @pytest.mark.parametrize("store", SIDES)
 @pytest.mark.parametrize("query", SIDES)
 def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, monkeypatch):
-    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 300)
+    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 300)
     C, other = SIDES[store], SIDES[query][:11]
     products = np.asarray(C, dtype=float) @ np.asarray(other, dtype=float).T
     assert_best(C.top_k(other, 7, largest=largest), products, 7, largest)
@@ -85,8 +85,8 @@ def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, mo
 @pytest.mark.parametrize(("bits", "width"), [(2, 1), (3, 1), (4, 1), (8, 1), (4, 2)])
 def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatch):
     monkeypatch.setattr("lowtide.codes.arithmetic._core.weights_suffice", lambda *_: True)
-    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_BITS", 70)
-    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_SUMS", 70 * 40)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_BITS", 70)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_SUMS", 70 * 40)
     C, queries = exact_codes(130, 130 // width, bits, width), exact_codes(140, 130, 1)
     C = lt.concatenate([C, C[:60], C[5:6]])
     C = C.with_codebook(C.codebook + np.float32(2**-20) * np.arange(C.codebook.size).reshape(C.codebook.shape))
@@ -96,8 +96,9 @@ def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatc
 
 
 def test_queries_of_another_side_are_never_decoded_together(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 15)
-    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_SUMS", 1 << 14)
+    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 1 << 15)
+    monkeypatch.setattr("lowtide.codes.top_k._PAIR_VALUES", 1 << 11)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_SUMS", 1 << 14)
     C, queries = exact_codes(50, 100, 4), exact_codes(4000, 100, 1)
     tracemalloc.start()
     C.top_k(queries, 3)
@@ -167,8 +168,8 @@ def test_scores_of_zero_have_no_sign(largest):
 
 
 def test_blocks_of_rows_and_queries_do_not_show(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_ROWS", 10)
-    monkeypatch.setattr("lowtide.codes.arithmetic._TOP_QUERIES", 3)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_ROWS", 10)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_QUERIES", 3)
     C, Q = exact_codes(95, 20, 3)[np.arange(95) // 2], exact_queries(8, 20)
     for k in (1, 9, 25, 95):
         assert_best(C.top_k(Q, k), np.asarray(C, dtype=float) @ Q.T, k)

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from lowtide import ActivationFeatures, AsymmetricFeatures, PeriodicMap, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import (
+    ActivationFeatures,
+    AsymmetricFeatures,
+    LearnedFeatures,
+    PeriodicMap,
+    RandomFeatures,
+    Sketch,
+    TernaryFeatures,
+)
 from lowtide.kernels import KERNELS, Bessel, Gaussian, Kernel, Laplace, Matern, ShiftGaussian, Stable
 from lowtide.maps import FEATURE_MAPS
 from lowtide.projections import PROJECTIONS
@@ -153,3 +161,19 @@ def test_activation_features_pass(parameters):
 )
 def test_asymmetric_features_pass(parameters):
     check_encoder(AsymmetricFeatures(**{"n_components": 1024, "random_state": 0, **parameters}), X)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"n_bytes": 8, "bits": 3},
+        {"kernel": "laplacian"},
+        {"kernel": Matern(2.0, nu=0.7), "n_components": 1001},
+        {"measure": "kernel"},
+        {"measure": "kernel", "kernel": "laplacian", "n_bytes": 8, "landmarks": 5},
+    ],
+    ids=lambda p: "-".join(map(str, p)) or "default",
+)
+def test_learned_features_pass(parameters):
+    check_encoder(LearnedFeatures(**{"n_components": 1024, "random_state": 0, **parameters}), X)

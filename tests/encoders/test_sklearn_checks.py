@@ -7,6 +7,7 @@ from lowtide import (
     ActivationFeatures,
     AsymmetricFeatures,
     AsymmetricNystroem,
+    LearnedFeatures,
     PeriodicMap,
     RandomFeatures,
     Sketch,
@@ -35,6 +36,11 @@ ENCODERS = [
     AsymmetricFeatures(SinhGaussian(0.1), n_components=50, form="auto", bits=4, quantizer="phase"),
     AsymmetricFeatures(ShiftGaussian(0.1, 2.0), n_components=31, bits=None, allocation="optimal"),
 ]
+LEARNED = [
+    LearnedFeatures(n_components=64),
+    LearnedFeatures("matern", n_bytes=8, n_components=33, bits=2),
+    LearnedFeatures(measure="kernel", landmarks=30),
+]
 TERNARY = [
     TernaryFeatures(n_components=64, sparsity="auto"),
     TernaryFeatures("relu", n_components=33, sparsity=0.0),
@@ -51,6 +57,11 @@ def run(check, estimator):
 
 @parametrize_with_checks(ENCODERS)
 def test_encoder_passes_scikit_learn(estimator, check):
+    run(check, estimator)
+
+
+@parametrize_with_checks(LEARNED)
+def test_learned_features_pass_scikit_learn(estimator, check):
     run(check, estimator)
 
 

@@ -28,6 +28,10 @@ SAMPLES = {
     "ternary": lambda: lt.TernaryFeatures("relu", n_components=64, sparsity=0.0, random_state=0).fit(rows()),
     "asymmetric": lambda: asymmetric("sinh_on_two_layouts"),
     "lssvc": lambda: lt.AsymmetricLSSVC(asymmetric("default")).fit(rows(), np.arange(40) % 3),
+    "learned": lambda: lt.LearnedFeatures(n_bytes=8, n_components=64, random_state=0).fit(rows()),
+    "learned_kernel": lambda: lt.LearnedFeatures(n_bytes=8, measure="kernel", random_state=0).fit(rows()),
+    "classifier_of_fields": lambda: classifier(features=lt.LearnedFeatures(n_bytes=8, n_components=64, random_state=0)),
+    "fields": lambda: lt.LearnedFeatures(n_bytes=8, n_components=64, random_state=0).fit(rows()).encode(rows()),
     "scaled_codes": lambda: asymmetric().encode(rows()),
 }
 

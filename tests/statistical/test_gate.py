@@ -10,7 +10,7 @@ from benchmarks.errors.configurations import Configuration
 from benchmarks.errors.draws import run
 from benchmarks.errors.rows import KINDS, Kind, Pairs, any_direction, equal_coordinates, to_length
 
-from lowtide import ActivationFeatures, AsymmetricFeatures, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import ActivationFeatures, AsymmetricFeatures, LearnedFeatures, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, ShiftGaussian, SinhGaussian
 from lowtide.quantizers import LloydMax, Modulo, PeriodicMap, Phase, Stochastic
 
@@ -72,6 +72,7 @@ WITH_NORMS, LINEAR_WITH_NORMS = Sketch(256, gamma=0.5, store_norms=True), Sketch
 SHIFT = AsymmetricFeatures(ShiftGaussian(STEP, 1.0), n_components=256, form="phase")
 SKEW = AsymmetricFeatures(SinhGaussian(STEP, 1.0), n_components=256, form="phase")
 WINDOWS = TernaryFeatures(gamma=3.0, n_components=256, sparsity="auto")
+LEARNED = LearnedFeatures(GAUSSIAN, n_bytes=8, n_components=256)
 NEAR_SKETCH = at_correlations(0.98, 0.995, 0.9999)
 LENGTHS = at_correlations(0.9, 0.5, 0.0, lengths=(0.5, 1.0, 2.0))
 TYPICAL, NEAR = rows("typical", 30), rows("near", 30)
@@ -124,6 +125,8 @@ CASES = [
     ("step features of near rows", ActivationFeatures("step", n_components=256), NEAR, FULL),
     ("ternary windows", WINDOWS, rows("typical", 150), CODES),
     ("ternary windows, Codes", WINDOWS, rows("typical", 150), CODES),
+    ("learned features, decoded on one side", LEARNED, rows("typical", 2), MIXED),
+    ("learned features, Codes", LEARNED, rows("typical", 2), CODES),
     ("offset of a thousand", features(GAUSSIAN, quantizer=LloydMax(4)), rows(shifted(1e3), 30), MIXED),
     ("a metric of factors", SCALED, before(FACTORS, ANY), MIXED),
     ("a metric of factors, Codes", SCALED, before(FACTORS, TYPICAL), CODES),

@@ -26,6 +26,7 @@ ENCODERS = {
     "sketch": lambda: lt.Sketch(n_components=50, bits=4, random_state=0).fit(rows()),
     "sketch with norms": lambda: lt.Sketch(n_components=50, bits=2, store_norms=True, random_state=0).fit(rows()),
     "asymmetric": lambda: lt.AsymmetricFeatures(n_components=40, bits=2, random_state=0).fit(rows()),
+    "learned": lambda: lt.LearnedFeatures(n_components=40, random_state=0).fit(rows()),
 }
 
 

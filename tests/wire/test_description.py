@@ -23,6 +23,8 @@ ENCODERS = [
     lt.RandomFeatures(n_components=30, projection="orthogonal", kept=np.arange(1, 90, 6), random_state=0),
     lt.Sketch(n_components=64, random_state=0),
     lt.TernaryFeatures(n_components=64, sparsity="auto", random_state=0),
+    lt.LearnedFeatures(n_components=64, random_state=0),
+    lt.LearnedFeatures(measure="kernel", random_state=0),
     lt.TernaryFeatures(gamma=1.0, n_components=64, sparsity="auto", random_state=0),
     lt.ActivationFeatures(n_components=64, random_state=0),
     lt.AsymmetricFeatures(n_components=64, random_state=0),

@@ -87,6 +87,7 @@ def test_golden_message_stays_readable(name, codes):
         lt.RandomFeatures(n_components=64, bits=3, quantizer="phase", random_state=0),
         lt.Sketch(n_components=64, store_norms=True, random_state=0),
         lt.TernaryFeatures(n_components=64, sparsity="auto", random_state=0),
+        lt.LearnedFeatures(n_bytes=8, random_state=0),
         lt.AsymmetricFeatures(n_components=64, random_state=0),
     ],
     ids=lambda encoder: type(encoder).__name__,

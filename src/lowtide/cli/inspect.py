@@ -125,12 +125,18 @@ def _kind(thing: Any, name: str) -> str:
     """Say what a thing is, and what its size or its learning was settled by."""
     if isinstance(thing, lt.Codes):
         per_row = counted(thing.packed.shape[1], "byte")
-        levels = f"{thing.n_levels:,} levels of {counted(thing.bits, 'bit')}"
+        levels = f"{thing.n_levels:,} levels of {_bits(thing.bits)}"
         return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
     if hasattr(thing, "C_"):
         how = f"{thing.loss} loss" if hasattr(thing, "loss") else f"system {thing.system}"
         return f"{name}, {how}, C = {amount(thing.C_)}"
     return f"{name}, alpha = {amount(thing.alpha_)}" if hasattr(thing, "alpha_") else name
+
+
+def _bits(bits: lt.codes.Bits) -> str:
+    """Say how many bits levels have: 1 bit, 1 to 8 bits."""
+    words = lt.codes.spell_bits(bits)
+    return f"{words} bit{'' if words == '1' else 's'}"
 
 
 def _table(table: FittedTable) -> str:
@@ -158,7 +164,7 @@ def _inspect_store(path: Path) -> tuple[str, dict[str, Any]]:
     }
     shards = counted(-(-store.n_rows // store.shard_rows), "shard")
     chunk = f"{counted(store.shard_rows, 'row')} a shard, {counted(store.chunk_rows, 'row')} under a checksum"
-    levels = f"{store.n_levels:,} levels of {counted(store.bits, 'bit')}"
+    levels = f"{store.n_levels:,} levels of {_bits(store.bits)}"
     progress = store.metadata.get("encode")
     begun = isinstance(progress, dict) and progress.get("done") is False
     text = sheet(

@@ -1,14 +1,25 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import check_padding, empty_result, is_by_rows
+from lowtide.codes.arithmetic import is_by_rows
 from lowtide.codes.codes import Codes, TransposedCodes
-from lowtide.codes.layout import pack_levels, pack_trits, row_bytes, stored_bits, unpack_levels, unpack_trits
+from lowtide.codes.layout import (
+    Bits,
+    pack_levels,
+    pack_trits,
+    row_bits,
+    row_bytes,
+    spell_bits,
+    stored_bits,
+    unpack_levels,
+    unpack_trits,
+)
+from lowtide.codes.rows import check_padding, empty_result
 from lowtide.codes.source import CodeSource, concatenate
 
 # fmt: off
 __all__ = [  # noqa: RUF022
     "Codes", "TransposedCodes", "CodeSource", "concatenate",
-    "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bytes", "stored_bits", "check_padding",
-    "empty_result", "is_by_rows",
+    "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
+    "stored_bits", "check_padding", "empty_result", "is_by_rows",
 ]
 # fmt: on

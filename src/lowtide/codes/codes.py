@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import PackedRows, aligned_rows
-from lowtide.codes.layout import row_bytes, stored_bits, unpack_levels
+from lowtide.codes import rows as checks
+from lowtide.codes.fields import rows_of
+from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits, unpack_levels
+from lowtide.codes.rows import Rows, aligned_rows
+from lowtide.codes.top_k import top_k
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
 
@@ -31,12 +33,14 @@ class Codes:
     packed : uint8 array (n, row_bytes(n_levels, bits))
         Rows as `pack_levels` makes them, padding bits zero. Shared, not copied, when contiguous and at a multiple of
         8 bytes.
-    bits : int from 1 to 8
-        Bits of the quantizer; 5 to 7 are stored in 8. Ternary levels have 2.
+    bits : int from 1 to 8, or a tuple of n_levels of them
+        Bits of the quantizer; 5 to 7 are stored in 8. Ternary levels have 2. A tuple gives each level of a row bits of
+        its own, which follow one another without gaps.
     n_levels : int
         Levels stored a row.
     codebook : array (2^bits,) or (2^bits, 2)
         Finite value of each level, or pair of values (interleaved: decoded columns 2j and 2j + 1), kept as float32.
+        Where each level has bits of its own, the values of all levels of the first, then of the next, and so on.
     fingerprint : bytes of length 16
         Identity of the frequencies (kernel, projection, dither) that the codes were made with. Only codes of the same
         frequencies meet.
@@ -91,7 +95,7 @@ class Codes:
         self,
         packed: NDArray[np.uint8],
         *,
-        bits: int,
+        bits: Bits,
         n_levels: int,
         codebook: ArrayLike,
         fingerprint: bytes,
@@ -100,28 +104,15 @@ class Codes:
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        arithmetic.check_padding(rows, int(n_levels) * stored_bits(bits))
+        checks.check_padding(rows, row_bits(n_levels, bits))
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
         rows = rows.view()
         rows.flags.writeable = False
-        self._bits, self._fingerprint, self._side = int(bits), fingerprint, side
+        self._bits, self._fingerprint, self._side = bits if isinstance(bits, tuple) else int(bits), fingerprint, side
         self._norms = None if norms is None else _checked_norms(norms, len(rows))
-        self._set_values(rows, int(n_levels), codebook, scale)
-
-    def _set_values(self, rows: NDArray[np.uint8], n_levels: int, codebook: ArrayLike, scale: ArrayLike | None) -> None:
-        """Set rows and what they decode to, once bits are known."""
-        n_values, stored = 1 << self._bits, stored_bits(self._bits)
-        need = f"a {self._bits}-bit codebook must be finite with shape ({n_values},) or ({n_values}, 2)"
-        self._codebook = arithmetic.checked_floats(need, np.array(codebook, dtype=float), (n_values,), (n_values, 2))
-        width = self._codebook.size // n_values
-        padded = np.zeros((1 << stored, width), dtype=np.float32)
-        padded[:n_values] = self._codebook.reshape(n_values, width)
-        if scale is not None:
-            need = f"scale must be {n_levels * width} finite numbers, one a decoded column"
-            scale = arithmetic.checked_floats(need, np.array(scale, dtype=float), (n_levels * width,))
-        self._rows = PackedRows(rows, n_levels, stored, padded, scale)
+        self._codebook, self._rows = rows_of(rows, int(n_levels), self._bits, codebook, scale)
 
     def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
         """Return codes of other packed rows with the bits, codebook and identity of these, the template.
@@ -134,11 +125,9 @@ class Codes:
         rows = aligned_rows(packed, old.rows.shape[1]).view()
         rows.flags.writeable = False
         kept = None if norms is None else _checked_norms(norms, len(rows))
-        factors = kept if self.is_times_norms else None
-        # Not `_replace`: a row that is predicted alone would feel it.
-        return self._with(PackedRows(rows, old.n_levels, old.bits, old.book, old.scale, factors), kept)
+        return self._with(old.with_rows(rows, kept if self.is_times_norms else None), kept)
 
-    def _with(self, rows: PackedRows, norms: NDArray[np.float32] | None) -> Codes:
+    def _with(self, rows: Rows, norms: NDArray[np.float32] | None) -> Codes:
         """Return codes of other rows and norms, both checked, that have the identity of these."""
         new = object.__new__(Codes)
         new._bits, new._codebook = self._bits, self._codebook
@@ -152,8 +141,8 @@ class Codes:
         return self._rows.rows
 
     @property
-    def bits(self) -> int:
-        """Bits a level of the quantizer."""
+    def bits(self) -> Bits:
+        """Bits a level of the quantizer, or those of each level of a row."""
         return self._bits
 
     @property
@@ -163,7 +152,7 @@ class Codes:
 
     @property
     def packing(self) -> tuple[int, int, int]:
-        """Levels stored a row, the bits that each takes, and the bytes of a row."""
+        """Levels stored a row, the bits that each takes (0 where they differ), and the bytes of a row."""
         return self._rows.n_levels, self._rows.bits, self.packed.shape[1]
 
     @property
@@ -221,7 +210,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        rows = arithmetic.row_key(key)
+        rows = checks.row_key(key)
         return self.with_rows(self.packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -230,13 +219,13 @@ class Codes:
             raise ValueError("Codes cannot be seen as an array without a copy: decoding makes one. Use copy=None.")
         wish = np.dtype(np.float32 if dtype is None else dtype)
         if wish == np.float64:
-            return arithmetic.decode(self._rows, np.float64)
-        return arithmetic.decode(self._rows).astype(wish, copy=False)
+            return self._rows.decode(np.float64)
+        return self._rows.decode().astype(wish, copy=False)
 
     def __matmul__(self, W: Any) -> NDArray[Any]:
         """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
-        operand = arithmetic.as_operand("Codes @ W", W, self._rows.shape[1])
-        product = arithmetic.matmul(self._rows, operand if operand.ndim == 2 else operand[:, None])
+        operand = checks.as_operand("Codes @ W", W, self._rows.shape[1])
+        product = self._rows.matmul(operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __rmatmul__(self, R: Any) -> NDArray[Any]:
@@ -263,7 +252,11 @@ class Codes:
         Otherwise n F^2 / 2 multiply-adds: in float32 of values decoded in cache, in a fixed order; in float64 one BLAS
         rank-k update a decoded block of at most 2^22 values.
         """
-        return arithmetic.gram(self._rows, sample_weight, dtype)
+        kind, n = checks.float_dtype("Codes.gram", dtype), self.n_rows
+        if sample_weight is not None:
+            need = f"sample_weight must be {n} finite numbers, one a row"
+            sample_weight = checks.checked_floats(need, sample_weight, (n,), kind=float)
+        return self._rows.gram(sample_weight, kind)
 
     def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return D O' with codes of the same frequencies, array (n, other's n); bits, sides and codebooks may differ.
@@ -292,7 +285,7 @@ class Codes:
         if not isinstance(other, Codes):
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
         check_same_frequencies("Codes.dot", self, other)
-        return arithmetic.dot(self._rows, other._rows, dtype)
+        return self._rows.dot(other._rows, checks.float_dtype("Codes.dot", dtype))
 
     def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
@@ -337,7 +330,7 @@ class Codes:
         if isinstance(query, Codes):
             check_same_frequencies("Codes.top_k", self, query)
             query = query._rows
-        return arithmetic.top_k(self._rows, query, k, largest=largest)
+        return top_k(self._rows, query, k, largest=largest)
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.
@@ -345,14 +338,14 @@ class Codes:
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
         new = self._with(self._rows, self._norms)
-        new._set_values(self.packed, self.n_levels, codebook, self.scale)
+        new._codebook, new._rows = rows_of(self.packed, self.n_levels, self._bits, codebook, self.scale)
         return new
 
     def times_norms(self) -> Codes:
         """Return the same bytes, shared, with D's rows multiplied by their norms in all arithmetic."""
         if self._norms is None:
             raise CodeLayoutError("Codes: norms must be kept for rows to be multiplied by them, got none.")
-        return self._with(self._rows._replace(row_scale=self._norms), self._norms)
+        return self._with(self._rows.with_rows(self.packed, self._norms), self._norms)
 
     def levels(self) -> NDArray[np.uint8]:
         """Return the unpacked levels, uint8 (n, n_levels)."""
@@ -372,10 +365,10 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and arithmetic.same_array(self.scale, other.scale)
+            and checks.same_array(self.scale, other.scale)
             and np.array_equal(self.packed, other.packed)
             and self.is_times_norms == other.is_times_norms
-            and arithmetic.same_array(self._norms, other._norms)
+            and checks.same_array(self._norms, other._norms)
         )
 
     def to_state(self) -> State:
@@ -407,7 +400,7 @@ class Codes:
         """Return codes of zero rows from the part "template" of a state."""
         part = state["template"]
         take_parts("Codes", {"template": part}, required={"template": _VERSION})
-        packed = np.empty((0, row_bytes(part.spec["n_levels"], part.spec["bits"])), dtype=np.uint8)
+        packed = np.empty((0, row_bytes(part.spec["n_levels"], _kept_bits(part.spec))), dtype=np.uint8)
         times_norms = part.spec["times_norms"]
         norms = None if times_norms is None else np.empty(0, dtype=np.float32)
         return cls._restore(part, packed, norms, times_norms or False)
@@ -416,7 +409,8 @@ class Codes:
         """Return what goes for all rows."""
         identity = {"fingerprint": self._fingerprint.hex(), "side": self._side.hex()}
         # Said in the spec too, so that a file that lost its factors is not read without them.
-        spec = {"bits": self._bits, "n_levels": self.n_levels, **identity, "scaled": self.scale is not None}
+        bits = list(self._bits) if isinstance(self._bits, tuple) else self._bits
+        spec = {"bits": bits, "n_levels": self.n_levels, **identity, "scaled": self.scale is not None}
         return spec, {"codebook": self._codebook} | ({} if self.scale is None else {"scale": self.scale})
 
     @classmethod
@@ -429,7 +423,7 @@ class Codes:
             raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
         codes = cls(
             packed,
-            bits=spec["bits"],
+            bits=_kept_bits(spec),
             n_levels=spec["n_levels"],
             codebook=arrays["codebook"],
             fingerprint=bytes.fromhex(spec["fingerprint"]),
@@ -444,8 +438,8 @@ class Codes:
 
     def __repr__(self) -> str:
         n, n_features = self.shape
-        mark = self._fingerprint[:4].hex()
-        return f"Codes({n} x {n_features}, bits={self._bits}, {self.nbytes} bytes, fingerprint={mark}...)"
+        size = f"bits={spell_bits(self._bits)}, {self.nbytes} bytes"
+        return f"Codes({n} x {n_features}, {size}, fingerprint={self._fingerprint[:4].hex()}...)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -473,17 +467,23 @@ class TransposedCodes:
 
     def __matmul__(self, R: Any) -> NDArray[Any]:
         """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
-        operand = arithmetic.as_operand("Codes.T @ R", R, self.shape[1])
-        product = arithmetic.rmatmul(self.T._rows, operand if operand.ndim == 2 else operand[:, None])
+        operand = checks.as_operand("Codes.T @ R", R, self.shape[1])
+        product = self.T._rows.rmatmul(operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
     def __repr__(self) -> str:
         return f"{self.T!r}.T"
 
 
+def _kept_bits(spec: dict[str, Any]) -> Bits:
+    """Return the bits of a spec from JSON, which has lists for tuples."""
+    bits: Any = spec["bits"]
+    return tuple(bits) if isinstance(bits, list) else bits
+
+
 def _checked_norms(norms: ArrayLike, n: int) -> NDArray[np.float32]:
     """Return read-only float32 norms, one a row; shared when they are float32 already."""
-    return arithmetic.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
+    return checks.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
 
 
 def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,14 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import aligned_rows
+from lowtide.codes.rows import aligned_rows
 from lowtide.errors import CodeLayoutError
 
+# Of every level, or of each level of a row.
+Bits = int | tuple[int, ...]
+
+# Bits that are packed at a time, a byte each.
+_BYTES = 1 << 18
 # Five base-3 digits of a byte, lowest first: row b holds those of b.
 _PLACES = 3 ** np.arange(5)
 _DIGITS = (np.arange(243)[:, None] // _PLACES % 3).astype(np.uint8)
@@ -31,31 +37,128 @@ def stored_bits(bits: int) -> int:
     return bits if bits <= 4 else 8
 
 
-@cache
-def row_bytes(n_levels: int, bits: int) -> int:
-    """Return the bytes of a packed row of n_levels levels: 8 ceil(n_levels B / 64), B = stored_bits(bits).
+def spell_bits(bits: Bits) -> str:
+    """Return bits in words: those of every level, or the least and the most.
+
+    Examples
+    --------
+    >>> spell_bits(3), spell_bits((5, 2, 1))
+    ('3', '1 to 5')
+    """
+    least, most = (min(bits), max(bits)) if isinstance(bits, tuple) else (bits, bits)
+    return f"{most}" if least == most else f"{least} to {most}"
+
+
+@lru_cache(maxsize=1024)
+def row_bits(n_levels: int, bits: Bits) -> int:
+    """Return the bits of a row that its levels take: n_levels B, B = stored_bits(bits), or the sum of their own.
+
+    Examples
+    --------
+    >>> row_bits(100, 3), row_bits(3, (5, 2, 1))
+    (300, 8)
+    """
+    n_levels = check_integer("Codes", "n_levels", n_levels, 1)
+    if isinstance(bits, tuple):
+        if len(bits) != n_levels:
+            raise CodeLayoutError(f"Codes: bits must be a number a level, {n_levels} of them, got {len(bits)}.")
+        return field_places(bits).n_bits
+    return n_levels * stored_bits(bits)
+
+
+def row_bytes(n_levels: int, bits: Bits) -> int:
+    """Return the bytes of a packed row of n_levels levels: 8 ceil(row_bits(n_levels, bits) / 64).
 
     Examples
     --------
     >>> row_bytes(64, 1), row_bytes(65, 1), row_bytes(100, 3)
     (8, 16, 40)
     """
-    n_levels = check_integer("Codes", "n_levels", n_levels, 1)
-    return 8 * -(-n_levels * stored_bits(bits) // 64)
+    return 8 * -(-row_bits(n_levels, bits) // 64)
 
 
-def pack_levels(levels: Any, bits: int) -> NDArray[np.uint8]:
+@dataclass(frozen=True, eq=False)
+class FieldPlaces:
+    """Where fields of 1 to 8 bits, back to back, are in a row: each within two neighboring bytes.
+
+    Attributes
+    ----------
+    byte, after : ndarray of intp, shape (L,)
+        The byte that a field begins in, and the next one, or the same at the end of a row.
+    shift, mask : ndarray of uint16, shape (L,)
+        Bits of the first byte that are not the field's, and ones for those that are, once shifted.
+    start : ndarray of intp, shape (L,)
+        Where its values begin among those of all fields.
+    field, bit : ndarray of intp and of uint8, shape (n_bits,)
+        Of each bit of a row its field, and which of it.
+    """
+
+    byte: NDArray[np.intp]
+    after: NDArray[np.intp]
+    shift: NDArray[np.uint16]
+    mask: NDArray[np.uint16]
+    start: NDArray[np.intp]
+    field: NDArray[np.intp]
+    bit: NDArray[np.uint8]
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of all fields together."""
+        return len(self.field)
+
+    @property
+    def n_values(self) -> int:
+        """Levels of all fields together."""
+        return int(self.start[-1]) + int(self.mask[-1]) + 1
+
+    def levels(self, packed: NDArray[np.uint8]) -> NDArray[np.uint16]:
+        """Return the levels of packed rows, uint16 (n, L)."""
+        window = packed[:, self.after].astype(np.uint16)
+        window <<= 8
+        window |= packed[:, self.byte]
+        window >>= self.shift
+        window &= self.mask
+        return window
+
+
+@lru_cache(maxsize=64)
+def field_places(bits: tuple[int, ...]) -> FieldPlaces:
+    """Return where fields of these bits are in a row.
+
+    Examples
+    --------
+    >>> field_places((5, 2, 3)).shift.tolist(), field_places((5, 2, 3)).start.tolist()
+    ([0, 5, 7], [0, 32, 36])
+    """
+    for own in bits:
+        check_integer("Codes", "each of bits", own, 1, 8)
+    wide = np.array(bits, dtype=np.intp)
+    first = np.cumsum(wide) - wide
+    byte, n_values = first // 8, 1 << wide
+    last = 8 * -(-int(wide.sum()) // 64) - 1
+    return FieldPlaces(
+        byte,
+        np.minimum(byte + 1, last),
+        (first % 8).astype(np.uint16),
+        (n_values - 1).astype(np.uint16),
+        np.cumsum(n_values) - n_values,
+        np.repeat(np.arange(len(wide)), wide),
+        (np.arange(int(wide.sum())) - np.repeat(first, wide)).astype(np.uint8),
+    )
+
+
+def pack_levels(levels: Any, bits: Bits) -> NDArray[np.uint8]:
     """Pack levels, one integer each, into rows.
 
     Level j of a row takes bits [jB, (j+1)B) of it, B = stored_bits(bits); bit i is bit i % 8 of byte i // 8; padding
-    bits up to a multiple of 64 are zero.
+    bits up to a multiple of 64 are zero. Levels with bits of their own follow one another without gaps.
 
     Parameters
     ----------
     levels : integer array (n, L)
         Each from 0 to 2^bits - 1.
-    bits : int from 1 to 8
-        Bits of the quantizer.
+    bits : int from 1 to 8, or a tuple of L of them
+        Bits of the quantizer, or those of each level.
 
     Returns
     -------
@@ -67,30 +170,44 @@ def pack_levels(levels: Any, bits: int) -> NDArray[np.uint8]:
     >>> pack_levels(np.array([[1, 0, 1, 1]]), bits=1)[0, 0]
     np.uint8(13)
     """
-    stored = stored_bits(bits)
-    given = _checked_levels("pack_levels", levels, (1 << bits) - 1)
-    out = np.empty((given.shape[0], row_bytes(given.shape[1], bits)), dtype=np.uint8)
-    _core.pack(np.ascontiguousarray(given, dtype=np.uint8), stored, out)
+    given = _checked_levels("pack_levels", levels, (1 << np.array(bits)) - 1)
+    width = row_bytes(given.shape[1], bits)
+    if isinstance(bits, tuple):
+        return _packed_fields(given.astype(np.uint8), field_places(bits), width)
+    out = np.empty((given.shape[0], width), dtype=np.uint8)
+    _core.pack(np.ascontiguousarray(given, dtype=np.uint8), stored_bits(bits), out)
     return out
 
 
-def _checked_levels(owner: str, levels: Any, top: int) -> NDArray[Any]:
-    """Return levels as a 2-D array of integers from 0 to the top one."""
+def _packed_fields(levels: NDArray[np.uint8], places: FieldPlaces, width: int) -> NDArray[np.uint8]:
+    """Return rows of fields, (n, width), some rows at a time: each bit of a row is a byte on the way."""
+    out, size = np.zeros((len(levels), width), dtype=np.uint8), max(1, _BYTES // places.n_bits)
+    for begin in range(0, len(levels), size):
+        part = slice(begin, begin + size)
+        ones = (levels[part][:, places.field] >> places.bit) & 1
+        out[part, : -(-places.n_bits // 8)] = np.packbits(ones, axis=1, bitorder="little")
+    return out
+
+
+def _checked_levels(owner: str, levels: Any, top: Any) -> NDArray[Any]:
+    """Return levels as a 2-D array of integers from 0 to the top one, that of all or of each column."""
     given = np.asarray(levels)
     if given.ndim != 2 or given.dtype.kind not in "iub":
         raise CodeLayoutError(
             f"{owner}: levels must be a 2-D integer array, got {given.ndim}-D of {given.dtype}. "
             "Give one integer a level, a row a sample."
         )
-    if given.size and not 0 <= int(given.min()) <= int(given.max()) <= top:
+    if np.ndim(top) and given.shape[1] != len(top):
+        raise CodeLayoutError(f"{owner}: levels must have {len(top)} columns, one for each of bits, got {given.shape}.")
+    if given.size and not (given.min() >= 0 and np.all(given.max(axis=0) <= top)):
         raise CodeLayoutError(
-            f"{owner}: levels must lie in 0..{top}, got {given.min()}..{given.max()}. "
+            f"{owner}: levels must lie in 0..{np.max(top)}, got {given.min()}..{given.max()}. "
             "Quantize to fewer levels, or pack them with more bits."
         )
     return given
 
 
-def unpack_levels(packed: Any, bits: int, n_levels: int) -> NDArray[np.uint8]:
+def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
     """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
 
     Examples
@@ -101,6 +218,8 @@ def unpack_levels(packed: Any, bits: int, n_levels: int) -> NDArray[np.uint8]:
     array([[3, 0, 2]], dtype=uint8)
     """
     rows = aligned_rows(packed, row_bytes(n_levels, bits))
+    if isinstance(bits, tuple):
+        return field_places(bits).levels(rows).astype(np.uint8)
     out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
     _core.unpack(rows, stored_bits(bits), out)
     return out

@@ -11,9 +11,10 @@ from lowtide.encoders.codebooks import (
     steps_of_codes,
 )
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
+from lowtide.encoders.learned import DrawnLearned, LearnedFeatures
 from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
-from lowtide.encoders.rows import dense_rows, is_plain, some_rows
+from lowtide.encoders.rows import dense_rows, is_plain, row_keys, row_keys_of, some_rows
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
 from lowtide.encoders.trits import Spread, Thresholds, Trits
@@ -28,9 +29,11 @@ __all__ = [
     "DrawnAsymmetric",
     "DrawnEncoder",
     "DrawnFeatures",
+    "DrawnLearned",
     "DrawnSketch",
     "DrawnTernary",
     "Encoder",
+    "LearnedFeatures",
     "RandomFeatures",
     "Sketch",
     "Spread",
@@ -45,6 +48,8 @@ __all__ = [
     "fourier_codes",
     "is_plain",
     "linear_codes",
+    "row_keys",
+    "row_keys_of",
     "some_rows",
     "steps_of_codes",
 ]
@@ -55,6 +60,7 @@ _ENCODERS: tuple[type[Encoder], ...] = (
     TernaryFeatures,
     ActivationFeatures,
     AsymmetricFeatures,
+    LearnedFeatures,
 )
 # What a file may name as an encoder.
 ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

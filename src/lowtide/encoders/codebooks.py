@@ -270,7 +270,9 @@ def steps_of_codes(owner: str, codes: Any, quantizer: LineQuantizer | None = Non
     if not isinstance(codes, Codes):
         remedy = "Encode rows with the sketch first."
         raise fail(owner, "codes must be Codes of a Sketch", type(codes).__name__, remedy)
-    tried = [quantizer] if quantizer else [line_quantizer_by_name(name, codes.bits) for name in LINE_QUANTIZERS]
+    bits = 0 if isinstance(codes.bits, tuple) else codes.bits  # levels with bits of their own are of no sketch
+    named = [line_quantizer_by_name(name, bits) for name in LINE_QUANTIZERS] if bits else []
+    tried = [quantizer] if quantizer else named
     for each in tried:
         steps = each.steps()
         if side_of_steps(steps) == codes.side:

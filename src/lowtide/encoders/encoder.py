@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide.codes import Codes, row_bytes
+from lowtide.codes import Bits, Codes, row_bytes
 from lowtide.encoders.estimation import Pair, distance_estimate, expected_kernel, kernel_estimate, product
 from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
@@ -25,8 +25,7 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 Arrays = dict[str, NDArray[Any]]
 
 # Of the parts "encoder" and "features" that a file keeps.
-_VERSION = 3
-_FEATURES_VERSION = 1
+_VERSION, _FEATURES_VERSION = 3, 1
 # The identity of a coded side that is not there.
 NO_SIDE = bytes(16)
 
@@ -39,6 +38,7 @@ class DrawnEncoder(ABC):
     """
 
     kind: ClassVar[str]  # the estimator's name, also in files
+    expands: ClassVar[bool] = False  # whether codes are read by features of what they decode to, which `expand` gives
     _kinds: ClassVar[dict[str, type[DrawnEncoder]]] = {}
     n_features: int
 
@@ -97,6 +97,10 @@ class DrawnEncoder(ABC):
     @abstractmethod
     def encode(self, rows: Any) -> Codes | NDArray[np.float32]:
         """Return the coded side of validated rows: Codes, or float32 features where that side is continuous."""
+
+    def expand(self, codes: Codes) -> Codes:
+        """Return what weights on the coded side are for: the codes themselves, or features of what they decode to."""
+        return codes
 
     def scores(self, rows: Any, weights: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return D w + b of a few validated rows, (n, k), with D their coded side as `template` decodes it."""
@@ -168,7 +172,7 @@ class DrawnEncoder(ABC):
         return {"encoder": Part(_VERSION, {"kind": self.kind, **spec, **identity}, arrays)}
 
     def new_template(
-        self, bits: int, n_levels: int, codebook: Any, *, side: bytes | None = None, **factors: Any
+        self, bits: Bits, n_levels: int, codebook: Any, *, side: bytes | None = None, **factors: Any
     ) -> Codes:
         """Return Codes of zero rows with this encoder's identity, of its own side unless another is given."""
         return Codes(
@@ -257,8 +261,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of float32, shape (n, n_features_out)
         """
-        rows = self.check_rows(X)
-        return self.drawn_.transform(rows)
+        return self.drawn_.transform(self.check_rows(X))
 
     def encode(self, X: Any) -> Codes | NDArray[np.float32]:
         """Return the coded side.
@@ -271,8 +274,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         Codes of shape (n, n_features_out); float32 features of that shape where the coded side is continuous
         """
-        rows = self.check_rows(X)
-        return self.drawn_.encode(rows)
+        return self.drawn_.encode(self.check_rows(X))
 
     def kernel_estimate(
         self,

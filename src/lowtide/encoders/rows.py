@@ -21,6 +21,8 @@ from lowtide.quantizers import DrawnQuantizer, LineSteps
 # Cosine and sine: the phase itself, and a quarter of a turn earlier.
 _SHIFTS = np.array([0.0, -0.25], dtype=np.float32)
 _BLOCK_BYTES = 32 << 20
+# Words of rows that are hashed at a time: a block that stays in the cache.
+_KEYED_WORDS = 1 << 16
 # A column with this |mean| / std keeps under eight bits of its signal in float32.
 _LARGEST_OFFSET = 1e5
 # A phase of this many turns is off by half a radian; at the other it has no fraction of a turn left.
@@ -258,6 +260,42 @@ def _run(op: Callable[..., None], block: NDArray[np.float32], projection: DrawnP
         op(block, projection.op_layout, projection.scale, *arguments)
     except OverflowError as error:
         raise out_of_range(float(np.abs(block).max())) from error
+
+
+def row_keys_of(X: Any) -> NDArray[np.uint64]:
+    """Return a hash of the numbers of each row, uint64 (n,), rounded to float32 as encoders round them."""
+    n, d = X.shape
+    step, keys = max(1, _KEYED_WORDS // max(1, d)), np.empty(n, dtype=np.uint64)
+    for start in range(0, n, step):
+        part = X[start : start + step]
+        # Adding zero makes -0.0 and 0.0 one number.
+        rows = (part.toarray() if sparse.issparse(part) else part).astype(np.float32) + np.float32(0.0)
+        keys[start : start + step] = row_keys(rows)
+    return keys
+
+
+def row_keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a hash of the bytes of each row, uint64 (n,); bytes are a multiple of four.
+
+    Multilinear: the upper halves of two sums of 32-bit words, each times a fixed odd number of 64 bits, modulo 2^64.
+    """
+    words = np.ascontiguousarray(rows).view(np.uint32)
+    factors = _mixed(np.arange(1, 2 * words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    sums = np.empty((len(words), 2), dtype=np.uint64)
+    step = max(1, _KEYED_WORDS // max(1, words.shape[1]))
+    for start in range(0, len(words), step):
+        part = slice(start, start + step)
+        np.matmul(words[part].astype(np.uint64), factors.reshape(-1, 2), out=sums[part])
+    half = np.uint64(32)
+    return _mixed((sums[:, 0] >> half << half) | (sums[:, 1] >> half))
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers of 64 bits with all bits mixed, one to one (the end of SplitMix64)."""
+    x = numbers * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def some_rows(X: Any, n: int) -> Any:

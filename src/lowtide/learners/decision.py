@@ -54,7 +54,8 @@ class Decision:
     encoder : DrawnEncoder or None
         Makes D of rows; None when the learner was fitted on Codes alone.
     template : Codes or None
-        Codes of zero rows, with the codebook that the weights are for; None when D is no packed side.
+        Codes of zero rows, with the codebook that the weights are for; None when D is no packed side. D is what the
+        encoder expands codes to, which is the codes themselves for all but `LearnedFeatures`.
     side : {"codes", "full"}
         The side that D is.
     weights : ndarray (m, k)
@@ -223,12 +224,15 @@ class Decision:
         check_same(wanted, codes)
 
     def read(self, codes: Codes) -> Codes:
-        """Return codes with the codebook that the weights are for: a sketch's levels may come with any other."""
+        """Return what the weights are for: codes with the template's codebook, expanded where their encoder does so.
+
+        A sketch's levels may come with any other codebook.
+        """
         wanted = self._template
         # What the encoder made has its very codebook.
-        if codes.codebook is wanted.codebook and codes.is_times_norms == wanted.is_times_norms:
-            return codes
-        return read_as(wanted, codes)
+        if codes.codebook is not wanted.codebook or codes.is_times_norms != wanted.is_times_norms:
+            codes = read_as(wanted, codes)
+        return codes if self.encoder is None else self.encoder.expand(codes)
 
     def with_recipe(self, recipe: Recipe | None) -> Decision:
         """Return the same decision on rows of a table, or with None on rows that are taken as they are."""
@@ -397,7 +401,7 @@ class Decision:
         columns = self.rule.n_columns(n_classes)
         width = m
         if template is not None:
-            width = template.shape[1]
+            width = self.read(template).shape[1]
         elif encoder is not None:
             width = encoder.n_embedded if self.side == "full" and self.right is None else encoder.n_outputs
         need = (width, k if columns is None else columns)

@@ -14,15 +14,13 @@ from scipy.sparse import issparse, vstack
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, CodeSource, concatenate
-from lowtide.encoders import check_identity
+from lowtide.encoders import check_identity, row_keys, row_keys_of
 
 Array = NDArray[Any]
 
 _BLOCK_VALUES = 1 << 21
 # What a pair of bits costs to be counted, over a multiplication of floats.
 _COUNTED = 0.1
-# Words of rows that are hashed at a time: a block that stays in the cache.
-_KEYED_WORDS = 1 << 16
 # Enough rows for products to run at full speed, and little enough to be read into memory that is used again.
 _BLOCK_BYTES = 1 << 24
 # Float64 values that may be made of a block's rows, a column a class: 128 MB.
@@ -259,37 +257,7 @@ class FullDesign(Design):
 
     def keys(self) -> Array:
         """Return a hash of each row's numbers, rounded to float32 as encoders round them."""
-        n, d = self.rows.shape
-        step, keys = max(1, _KEYED_WORDS // max(1, d)), np.empty(n, dtype=np.uint64)
-        for start in range(0, n, step):
-            part = self.rows[start : start + step]
-            # Adding zero makes -0.0 and 0.0 one number.
-            keys[start : start + step] = row_keys((part.toarray() if issparse(part) else part).astype(np.float32) + 0.0)
-        return keys
-
-
-def row_keys(rows: Array) -> Array:
-    """Return a hash of the bytes of each row, uint64 (n,); bytes are a multiple of four.
-
-    Multilinear: the upper halves of two sums of 32-bit words, each times a fixed odd number of 64 bits, modulo 2^64.
-    """
-    words = np.ascontiguousarray(rows).view(np.uint32)
-    factors = _mixed(np.arange(1, 2 * words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-    sums = np.empty((len(words), 2), dtype=np.uint64)
-    step = max(1, _KEYED_WORDS // max(1, words.shape[1]))
-    for start in range(0, len(words), step):
-        part = slice(start, start + step)
-        np.matmul(words[part].astype(np.uint64), factors.reshape(-1, 2), out=sums[part])
-    half = np.uint64(32)
-    return _mixed((sums[:, 0] >> half << half) | (sums[:, 1] >> half))
-
-
-def _mixed(numbers: Array) -> Array:
-    """Return numbers of 64 bits with all bits mixed, one to one (the end of SplitMix64)."""
-    x = numbers * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+        return row_keys_of(self.rows)
 
 
 def _mirrored(upper: Array) -> Array:

@@ -167,7 +167,7 @@ class Learner(BaseEstimator):
         named : data frame, optional
             X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
         labels : ndarray (n,) or (n, k), optional
-            What is to be learned, for features whose settings are left to the data.
+            What is to be learned, for encoders that look at it and for features whose settings are left to the data.
         """
         given = self.features
         check_features(type(self).__name__, given)
@@ -180,7 +180,7 @@ class Learner(BaseEstimator):
         else:
             fresh: Any = self._default_features(X, weight, labels) if given is None else clone(given)
             takes_weight = has_fit_parameter(fresh, "sample_weight")
-            self.features_ = fresh.fit(X, sample_weight=weight) if takes_weight else fresh.fit(X)
+            self.features_ = fresh.fit(X, labels, sample_weight=weight) if takes_weight else fresh.fit(X, labels)
         assert self.features_ is not None
         return self.features_
 

@@ -120,7 +120,7 @@ class Sides:
     def design(self, X: Any, side: Side) -> Design:
         """Return validated rows or codes as the matrix of one side."""
         if is_source(X):
-            return design_of(X)
+            return design_of(self.read(X) if isinstance(X, Codes) else RecodedSource(X, self.read))
         if self.encoder is None:
             raise fail(self.owner, "a model fitted on Codes alone takes Codes", type(X).__name__)
         if side == "full":
@@ -137,9 +137,14 @@ class Sides:
         predict = train if same else self.design(X, self.predict_on)
         return Problem(train, predict, labels, weight, fit_intercept)
 
-    def read(self, codes: Codes) -> Codes:
-        """Return codes with the codebook to learn on."""
+    def recode(self, codes: Codes) -> Codes:
+        """Return codes with the codebook of the template."""
         return codes if self.template is None else read_as(self.template, codes)
+
+    def read(self, codes: Codes) -> Codes:
+        """Return what is learned on: codes with the codebook of the template, expanded where their encoder does so."""
+        recoded = self.recode(codes)
+        return recoded if self.encoder is None else self.encoder.expand(recoded)
 
     def decision(self, coef: Array, intercept: Array, rule: Rule, **answers: Any) -> Decision:
         """Return the decision of weights (m, k) and intercepts (k,); `answers` are its classes and calibration."""
@@ -183,7 +188,8 @@ class KernelMachine(CallbackSupport, Learner):
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
         if isinstance(X, ProblemSource):
             sides = self._adopt(X.template, X.encoder)
-            return X.problem(self.fit_intercept, **checks), sides
+            problem = X.problem(self.fit_intercept, **checks)
+            return problem.recode(sides.read) if sides.encoder is not None and sides.encoder.expands else problem, sides
         rows, labels, weight, sides = self._start(X, y, sample_weight, **checks)
         return sides.problem(rows, labels, weight, self.fit_intercept), sides
 
@@ -210,7 +216,7 @@ class KernelMachine(CallbackSupport, Learner):
                 raise fail(owner, "blocks must be rows, as before, when train_on is 'full'", "Codes")
             else:
                 check_same(sides.template, first_codes(X))
-                X = sides.read(X) if isinstance(X, Codes) else RecodedSource(X, sides.read)
+                X = sides.recode(X) if isinstance(X, Codes) else RecodedSource(X, sides.recode)
             return X, y, self._check_weight(sample_weight, len(y)), sides
         named, reset = X, sides is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", **checks)

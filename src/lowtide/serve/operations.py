@@ -10,6 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import lowtide
+from lowtide.codes import spell_bits
 from lowtide.serve.catalog import ServedDatabase
 from lowtide.serve.connection import REFUSAL_TYPE, Call, Refusal, Reply, json_reply
 from lowtide.serve.model import Output, QueryReader, ServedModel
@@ -205,7 +206,8 @@ def _bodies(reader: QueryReader, most_rows: int) -> Json:
     content: Json = {}
     if reader.codes is not None:
         template = reader.codes.template
-        what = f"Codes of {template.n_levels} levels of {template.bits} bits, encoder {template.fingerprint.hex()}"
+        levels = f"{template.n_levels} levels of {spell_bits(template.bits)} bits"
+        what = f"Codes of {levels}, encoder {template.fingerprint.hex()}"
         content[CODES_TYPE] = {"schema": {"description": what, "contentMediaType": CODES_TYPE}}
     if reader.n_features is not None or reader.n_components is not None:
         what = f"float32 rows of {reader.n_features} columns, or full features of {reader.n_components}"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.checksum import crc32c
-from lowtide.codes import check_padding, stored_bits
+from lowtide.codes import check_padding, row_bits
 from lowtide.encoders import Encoder
 from lowtide.errors import CodeLayoutError, FileAccessError, FileFormatError
 from lowtide.persist import describe, load, refused
@@ -201,7 +201,7 @@ class ArrayReader:
 
 def readers_of(root: Path, manifest: Manifest) -> dict[str, ArrayReader]:
     """Return a reader of each array; that of codes refuses bits past the last level, which counting would take."""
-    used_bits = manifest.template.n_levels * stored_bits(manifest.template.bits)
+    used_bits = row_bits(manifest.template.n_levels, manifest.template.bits)
     checks = {CODES: partial(check_padding, used_bits=used_bits)}
     arrays = manifest.arrays.items()
     return {name: ArrayReader(root, array, manifest.n_rows, checks.get(name)) for name, array in arrays}

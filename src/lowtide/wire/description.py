@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.codes import stored_bits
 from lowtide.encoders import DrawnAsymmetric, DrawnEncoder, DrawnFeatures, DrawnSketch, Encoder, drawn_from_state
 from lowtide.errors import FingerprintMismatchError, WireFormatError
 from lowtide.projections import DenseProjection, Hadamard
@@ -44,7 +43,8 @@ def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
     template = drawn.template
     if template is not None:
         width = wire_row_bytes(template.n_levels, template.bits)
-        sizes = {"bits": template.bits, "stored_bits": stored_bits(template.bits), "n_levels": template.n_levels}
+        # Where levels have bits of their own, these are a list, and none is what every level takes.
+        sizes = {"bits": template.bits, "stored_bits": template.packing[1] or None, "n_levels": template.n_levels}
         summary |= {**sizes, "row_bytes": width, "codebook": template.codebook.tolist()}
     return summary
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_option
 from lowtide.checksum import crc32c
-from lowtide.codes import Codes, row_bytes, stored_bits
+from lowtide.codes import Bits, Codes, row_bits
 from lowtide.encoders import DrawnEncoder, Encoder
 from lowtide.errors import FingerprintMismatchError, WireFormatError
 
@@ -135,8 +135,8 @@ def _difference(found: list[_Part], wanted: dict[str, int]) -> str:
     return f"a message must have a part {missing!r}, got {', '.join(seen) or 'none'}."
 
 
-def wire_row_bytes(n_levels: int, bits: int) -> int:
-    """Return the bytes of a row in a message: ceil(n_levels B / 8), B = stored_bits(bits).
+def wire_row_bytes(n_levels: int, bits: Bits) -> int:
+    """Return the bytes of a row in a message: ceil(row_bits(n_levels, bits) / 8).
 
     In memory a row is padded to a multiple of 8 bytes; in a message to whole bytes only.
 
@@ -145,7 +145,7 @@ def wire_row_bytes(n_levels: int, bits: int) -> int:
     >>> wire_row_bytes(4096, 1), wire_row_bytes(100, 1)
     (512, 13)
     """
-    return -(-n_levels * stored_bits(bits) // 8)
+    return -(-row_bits(n_levels, bits) // 8)
 
 
 def pack(codes: Codes) -> bytes:
@@ -159,7 +159,7 @@ def pack(codes: Codes) -> bytes:
     Returns
     -------
     bytes
-        68 + n ceil(n_levels B / 8) of them, B the stored bits of a level; 16 + 4 n more where norms are kept.
+        68 + n wire_row_bytes(n_levels, bits) of them; 16 + 4 n more where norms are kept.
 
     See Also
     --------
@@ -188,7 +188,9 @@ def pack(codes: Codes) -> bytes:
 
 def _codes_head(codes: Codes, n_rows: int) -> _Head:
     n_parts = 1 if codes.norms is None else 2
-    return _Head(_CODES, _VERSION, codes.bits, n_parts, codes.fingerprint, codes.side, codes.n_levels, n_rows)
+    # Levels with bits of their own are told by the side.
+    bits = 0 if isinstance(codes.bits, tuple) else codes.bits
+    return _Head(_CODES, _VERSION, bits, n_parts, codes.fingerprint, codes.side, codes.n_levels, n_rows)
 
 
 def unpack(data: Buffer, encoder: Encoder | DrawnEncoder | Codes) -> Codes:
@@ -251,13 +253,14 @@ class CodesReader:
 
     def __init__(self, template: Codes) -> None:
         self.template = template[:0] if len(template) else template
-        bits, n_levels = template.bits, template.n_levels
-        self._width, self._stored_width = wire_row_bytes(n_levels, bits), row_bytes(n_levels, bits)
+        n_levels, stored, self._stored_width = template.packing
+        self._width = wire_row_bytes(n_levels, template.bits)
         # Norms come with the rows of a sketch that keeps them, and must where rows are times their norms.
         self._has_norms = template.norms is not None
         # Not every value is one of a byte that is a level of 5 to 7 bits, or the last of a row and used in part.
-        used = bits if bits > 4 else n_levels * stored_bits(bits) % 8
-        self._limit = 1 << used if used else 256
+        self._every = stored == 8
+        used = template.bits if self._every else row_bits(n_levels, template.bits) % 8
+        self._limit = 1 << used if used else 256  # type: ignore[operator]
         self._head = _codes_head(template, 0)
         self._common = _HEAD.pack(*self._head)[:_COMMON_BYTES]
 
@@ -307,11 +310,11 @@ class CodesReader:
             norms = np.frombuffer(message.norms, dtype="<f4")
             if not ((norms >= 0) & (norms < np.inf)).all():
                 raise WireFormatError("norms must be finite numbers of at least 0, got others.")
-        bits, levels = self.template.bits, np.frombuffer(message.rows, dtype=np.uint8)
-        if bits <= 4 and levels[self._width - 1 :: self._width].max(initial=0) >= self._limit:
+        levels = np.frombuffer(message.rows, dtype=np.uint8)
+        if not self._every and levels[self._width - 1 :: self._width].max(initial=0) >= self._limit:
             raise WireFormatError("bits after the last level of a row must be zero, got others.")
-        if bits > 4 and levels.max(initial=0) >= self._limit:
-            raise WireFormatError(f"{bits}-bit levels must lie below {self._limit}, got {levels.max()}.")
+        if self._every and levels.max(initial=0) >= self._limit:
+            raise WireFormatError(f"{self.template.bits}-bit levels must lie below {self._limit}, got {levels.max()}.")
 
 
 class RowsMessage(NamedTuple):

@@ -1,0 +1,173 @@
+"""The rows with the best products: packed rows are scanned by compiled ops, or multiplied block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowtide import _core
+from lowtide._checks import check_integer
+from lowtide.codes.arithmetic import PackedRows, is_summed
+from lowtide.codes.rows import Rows
+from lowtide.errors import CodeLayoutError
+
+_TOP_K = "Codes.top_k"
+# Limits of the compiled scans: bytes of a row for tables, levels for counts.
+_TABLE_BYTES = 512
+_COUNTED_LEVELS = 65535
+# Scores that the way by blocks holds at a time are at most their product: 4 MB of float64.
+_TOP_QUERIES = 64
+_TOP_ROWS = 1 << 13
+# One-bit queries that are summed with rows together, and the sums held at a time: 4 MB of float32.
+_TOP_BITS = 1 << 10
+_TOP_SUMS = 1 << 20
+# Values of pairs that are decoded at a time: a part that stays in cache.
+_PAIR_VALUES = 1 << 18
+
+
+def top_k(codes: Rows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return (indices, scores), each (q, k), of the rows with the best products; query is Rows or an array."""
+    n = len(codes.rows)
+    if n == 0:
+        raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
+    k = check_integer(_TOP_K, "k", k, 1, n, "There are no more rows than that: lower k.")
+    coded = isinstance(query, Rows)
+    query = query if coded else _as_queries(query, codes.shape[1])
+    n_queries = len(query.rows if coded else query)
+    indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
+    if isinstance(codes, PackedRows) and isinstance(query, PackedRows):
+        if _is_counted(codes, query):
+            places = (codes.rows, codes.book, query.rows, query.book, codes.n_levels)
+            _core.code_top_k(*places, bool(largest), indices, scores)
+            return indices, scores
+        if codes.bits > 1 and _is_bounded(codes, query):
+            for first in range(0, n_queries, _TOP_BITS):
+                part = slice(first, first + _TOP_BITS)
+                _fill_by_sums(codes, query.take(part), largest, indices[part], scores[part])
+            return indices, scores
+    for some, Q in query.blocks(np.float64) if coded else ((slice(None), query),):
+        _fill(codes, Q, largest, indices[some], scores[some])
+    return indices, scores
+
+
+def _fill(
+    codes: Rows, Q: NDArray[np.float64], largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
+) -> None:
+    """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
+    has_op = codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES
+    if has_op and isinstance(codes, PackedRows):
+        # Factors of columns are as well on the queries.
+        Q = Q if codes.scale is None else Q * codes.scale
+        _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)
+        return
+    sign = np.float32(1 if largest else -1)
+    for first in range(0, len(Q), _TOP_QUERIES):
+        some = np.ascontiguousarray(Q[first : first + _TOP_QUERIES].T)
+        best = [(np.empty(0, np.int64), np.empty(0, np.float32))] * some.shape[1]
+        for begin in range(0, len(codes.rows), _TOP_ROWS):
+            rows = slice(begin, begin + _TOP_ROWS)
+            with np.errstate(over="ignore"):  # a sum past float32's range is infinite
+                products = codes.take(rows).matmul(some).astype(np.float32)
+            products *= sign
+            best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
+        for q, (found, values) in enumerate(best):
+            indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
+
+
+def _is_bounded(codes: PackedRows, query: PackedRows) -> bool:
+    """Whether one-bit queries rule rows out by integer sums: without factors, and within float32's range."""
+    scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
+    if any(scale is not None for scale in scales) or not is_summed(query, codes):
+        return False
+    return _largest_product(codes, query) < float(np.finfo(np.float32).max)
+
+
+def _largest_product(codes: PackedRows, query: PackedRows) -> float:
+    """Return a bound on the product of any two rows."""
+    return codes.shape[1] * float(np.abs(codes.book).max()) * float(np.abs(query.book).max())
+
+
+def _fill_by_sums(
+    codes: PackedRows, query: PackedRows, largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
+) -> None:
+    """Set the best rows for one-bit queries: only what integer sums leave within their error is scored in float64."""
+    n, n_queries, k = len(codes.rows), len(query.rows), scores.shape[1]
+    sign = np.float32(1 if largest else -1)
+    # Sums are off by at most 2^-21 of the largest product, and by their rounding; twice that, and the scores' own.
+    slack = _largest_product(codes, query) * 2.0**-19
+    owner, found, values = np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.float32)
+    size = max(k, _TOP_SUMS // n_queries)
+    for begin in range(0, n, size):
+        block = codes.take(slice(begin, begin + size))
+        sums = np.empty((n_queries, len(block.rows)), np.float32)
+        _core.bit_dot(query.rows, query.book, *block[:4], False, sums)
+        sums *= sign
+        worst = values[k - 1 :: k] if begin else np.partition(sums, -k, axis=1)[:, -k]
+        late = np.nonzero(sums >= (worst - slack).astype(np.float32)[:, None])
+        owner = np.concatenate([owner, late[0]])
+        found = np.concatenate([found, begin + late[1]])
+        values = np.concatenate([values, sign * _pair_products(query, late[0], block, late[1])])
+        # By query, then best first, equal scores by lower index; every query has at least k of them.
+        order = np.lexsort((found, -values, owner))
+        starts = np.searchsorted(owner[order], np.arange(n_queries))
+        order = order[(starts[:, None] + np.arange(k)).ravel()]
+        owner, found, values = owner[order], found[order], values[order]
+    indices[...], scores[...] = found.reshape(n_queries, k), (sign * values + np.float32(0)).reshape(n_queries, k)
+
+
+def _pair_products(
+    left: PackedRows, rows: NDArray[np.intp], right: PackedRows, others: NDArray[np.intp]
+) -> NDArray[np.float32]:
+    """Return the products of row rows[p] of the left with row others[p] of the right, in float64 and rounded once."""
+    products = np.empty(len(rows), np.float32)
+    size = max(1, _PAIR_VALUES // left.shape[1])
+    for begin in range(0, len(rows), size):
+        pairs = slice(begin, begin + size)
+        one = left.take(rows[pairs]).decode(np.float64)
+        other = right.take(others[pairs]).decode(np.float64)
+        products[pairs] = np.einsum("pf,pf->p", one, other)
+    return products
+
+
+def _as_queries(query: Any, n_features: int) -> NDArray[np.float64]:
+    """Return queries as float64 (q, n_features), each number one that float32 can hold."""
+    array = np.asarray(query)
+    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+        raise CodeLayoutError(
+            f"{_TOP_K}: query must be Codes, float32, float64 or integers, got an array of {array.dtype}."
+        )
+    if array.ndim != 2 or array.shape[1] != n_features:
+        raise CodeLayoutError(
+            f"{_TOP_K}: query must be Codes or an array of shape (q, {n_features}), a query a row, got shape "
+            f"{array.shape}. One query q is q[None, :]."
+        )
+    Q = np.ascontiguousarray(array, dtype=np.float64)
+    if not (np.abs(Q) <= np.finfo(np.float32).max).all():
+        raise CodeLayoutError(f"{_TOP_K}: query must be finite and within float32's range, got NaN or larger numbers.")
+    return Q
+
+
+def _is_counted(codes: PackedRows, query: PackedRows) -> bool:
+    """Whether the product of two one-bit rows depends on the number of equal bits alone."""
+    scales = (codes.scale, codes.row_scale, query.scale, query.row_scale)
+    one_bit = codes.bits == query.bits == 1 and codes.book.shape == query.book.shape
+    if not one_bit or any(scale is not None for scale in scales):
+        return False
+    worth = codes.book.astype(np.float64) @ query.book.astype(np.float64).T
+    return codes.n_levels <= _COUNTED_LEVELS and worth[0, 0] == worth[1, 1] and worth[0, 1] == worth[1, 0]
+
+
+def _merged(
+    indices: NDArray[np.int64], scores: NDArray[np.float32], begin: int, block: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the best k of those kept so far, in order, and of a block of later rows; equal scores by lower index."""
+    late = np.arange(len(block)) if len(scores) < k else np.flatnonzero(block > scores[-1])
+    scores = np.concatenate([scores, block[late]])
+    indices = np.concatenate([indices, begin + late])
+    if len(scores) > k:
+        near = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+        scores, indices = scores[near], indices[near]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return indices[order], scores[order]
