@@ -151,13 +151,8 @@ class Chooser:
             found = self._with_components(found, most)
         return found if asked.drawn is None else self._with_kept(found, asked.drawn)
 
-    def strength(self, found: Candidate) -> float | None:
-        """Return the penalty alpha of features that were fitted to labels, by rows that did not teach them.
-
-        None where they were not: then all rows may choose.
-        """
-        if found.metric is None and found.kept is None:
-            return None
+    def strength(self, found: Candidate) -> float:
+        """Return the penalty alpha of features, by rows that did not teach them."""
         judged = self._judged(found, self.judges)
         walk = choose_strength(judged.left_out, judged.judged_mixed, _share(self.judges.rows), self.alpha)
         self.trials += trials_of("alpha", walk)
@@ -174,7 +169,7 @@ class Chooser:
             return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
 
         walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
-        self.trials += trials_of("gamma", walk)
+        self.trials += trials_of("gamma" if start.metric is None else "gamma, metric", walk)
         return replace(start, gamma=walk.chosen)
 
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
@@ -189,16 +184,14 @@ class Chooser:
             self._try("metric", None, losses, None)
         chosen: str | None = None
         for kind in kinds:
-            start = replace(found, metric=self._metric(found, self._teachers, kind))
-            gammas = [found.gamma * factor for factor in (1.0, 2.0, 0.5)] if asked.gamma == "auto" else [found.gamma]
-            for learned in (replace(start, gamma=gamma) for gamma in gammas):
-                tried = self._judged(learned, self.judges).losses(self.alpha)
-                name = kind if learned.gamma is None else f"{kind}, gamma {learned.gamma:.3g}"
-                self._try("metric", name, tried, losses)
-                if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
-                    best, losses, chosen = learned, tried, name
+            learned = replace(found, metric=self._metric(found, self._teachers, kind))
+            tried = self._judged(learned, self.judges).losses(self.alpha)
+            self._try("metric", kind, tried, losses)
+            if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
+                best, losses, chosen = learned, tried, kind
         self._mark("metric", chosen)
-        return best
+        # Fewer columns count, so another gamma may be better; it is not far.
+        return self._with_gamma(best, 1) if chosen is not None and asked.gamma == "auto" else best
 
     def taught(self, found: Candidate) -> Candidate:
         """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""

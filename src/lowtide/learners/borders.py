@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, softmax
 
-from lowtide.learners.calibration import Calibration, Machine, best_slope, fit_calibration
+from lowtide.learners.calibration import Calibration, Machine, fit_calibration
 from lowtide.learners.ridge import suitable_threads
 from lowtide.learners.strength import paired_gain
 
@@ -22,6 +22,8 @@ _MOST_STEPS = 100
 _LONGEST_STEP = 5.0
 # How strongly a mixture of scores is drawn to a multiple of the identity, in rows; and the gradient that ends its fit.
 _MIXTURE_PRIOR, _MIXED = 3.0, 1e-3
+# Steps to the multiple of the identity that it starts from.
+_SLOPE_STEPS = 8
 # Rows that a mixture is fitted on.
 _MOST_MIXED = 4096
 
@@ -142,8 +144,9 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
     center = weight @ scores / total
     size = float(np.sqrt(np.sum(weight @ (scores - center) ** 2) / (k * total))) or 1.0
     unit = scores / size
-    start, wanted = best_slope(unit, labels, weight, 1.0) * np.eye(k), np.zeros_like(scores)
+    wanted = np.zeros_like(scores)
     wanted[np.arange(len(labels)), labels] = weight
+    start = _slope(unit, wanted, weight) * np.eye(k)
 
     def loss(flat: Array) -> tuple[float, Array]:
         change = flat.reshape(k + 1, k)
@@ -158,17 +161,29 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
     return np.vstack([(start + found[:-1]) / size, found[-1]])
 
 
-def mixed_left_out(scores: Array, labels: Array, weight: Array, keys: Array) -> Array:
+def _slope(scores: Array, wanted: Array, weight: Array) -> float:
+    """Return about the factor of scores at which their log loss is least: Newton's method, held above zero."""
+    slope = 1.0
+    for _ in range(_SLOPE_STEPS):
+        chances = softmax(slope * scores, axis=1)
+        means = np.sum(chances * scores, axis=1)
+        spread = float(weight @ (np.sum(chances * scores**2, axis=1) - means**2))
+        step = (float(np.vdot(wanted, scores)) - float(weight @ means)) / max(spread, np.finfo(float).tiny)
+        slope = float(np.clip(slope + step, 0.5 * slope, 2.0 * slope))
+    return slope
+
+
+def mixed_left_out(scores: Array, labels: Array, weight: Array, keys: Array) -> Array | None:
     """Return scores mixed as `fit_mixture` says for the other half of the rows; halves are those of the keys.
 
-    Where a half lacks a class, scores are left as they are.
+    None where a half lacks a class.
     """
-    half, mixed = (keys & np.uint64(1)).astype(bool), scores.copy()
-    for part in (half, ~half):
-        learned = ~part
-        if len(np.unique(labels[learned])) == scores.shape[1]:
-            M = fit_mixture(scores[learned], labels[learned], weight[learned])
-            mixed[part] = scores[part] @ M[:-1] + M[-1]
+    half, mixed = (keys & np.uint64(1)).astype(bool), np.empty_like(scores)
+    if any(len(np.unique(labels[part])) < scores.shape[1] for part in (half, ~half)):
+        return None
+    for part, other in ((half, ~half), (~half, half)):
+        M = fit_mixture(scores[other], labels[other], weight[other])
+        mixed[part] = scores[part] @ M[:-1] + M[-1]
     return mixed
 
 
@@ -202,10 +217,12 @@ def class_losses(scores: Array, labels: Array, weights: Array, keys: Array | Non
     >>> bool(np.all(class_losses(scores, labels, np.ones(1000)) < 1e-4))
     True
     """
-    if keys is not None and scores.shape[1] > 1:
-        scores = mixed_left_out(scores, labels, weights, keys)
-    moved = scores - best_threshold(scores, labels, weights)
-    wrong = fit_calibration(moved, labels, weights).probabilities(moved)
+    mixed = None if keys is None or scores.shape[1] == 1 else mixed_left_out(scores, labels, weights, keys)
+    if mixed is not None:
+        wrong = softmax(mixed, axis=1)  # these are log-odds already
+    else:
+        moved = scores - best_threshold(scores, labels, weights)
+        wrong = fit_calibration(moved, labels, weights).probabilities(moved)
     is_wrong = np.argmax(wrong, axis=1) != labels
     wrong[np.arange(len(labels)), labels] -= 1.0
     return np.stack([np.sum(wrong**2, axis=1), is_wrong], axis=1)

@@ -118,12 +118,6 @@ def _put_ahead(values: Array, scores: Array) -> Array:
     return values
 
 
-def best_slope(scores: Array, labels: Array, weight: Array, size: float) -> float:
-    """Return the slope of least log loss, all scores times one number; `size` is about how large they are."""
-    (slope,) = _Pieces(_class_scores(scores), labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
-    return float(slope)
-
-
 def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     """Return the curve of least log loss on scores that rows would have had without having been learned from.
 
@@ -144,7 +138,8 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     size = float(np.sqrt(np.average(np.mean(scores**2, axis=1), weights=weight))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
-    columns, slope = _class_scores(scores), best_slope(scores, labels, weight, size)
+    columns = _class_scores(scores)
+    (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
     expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())
