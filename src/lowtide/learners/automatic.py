@@ -291,8 +291,11 @@ class _Judged:
             return self.judge(scores, self.rows, self.keys)
 
 
-def warn_when_columns_differ(owner: str, X: Any) -> None:
-    """Warn about rows whose distances are those of a few columns: these have far larger units than the others."""
+def warn_when_columns_differ(owner: str, X: Any, stacklevel: int = 6) -> None:
+    """Warn about rows whose distances are those of a few columns: these have far larger units than the others.
+
+    `stacklevel` leads from here to the line of the user: that of a fit, unless another is given.
+    """
     some = dense_rows(some_rows(X, _JUDGES))
     variance = np.sort(some.var(axis=0))[::-1]
     varying = int(np.count_nonzero(variance))
@@ -304,7 +307,7 @@ def warn_when_columns_differ(owner: str, X: Any) -> None:
             f"{owner}: {needed} of {varying} columns have {_MOST_VARIANCE:.0%} of the variance, so the others hardly "
             "count in the kernel. Put StandardScaler before it, as in make_pipeline(StandardScaler(), model).",
             ScaleWarning,
-            stacklevel=6,  # the caller of fit
+            stacklevel=stacklevel,
         )
 
 
@@ -337,6 +340,8 @@ def choose_loss(
         Whether a loss may have another C than this.
     """
     first, share = (keys & np.uint64(1)).astype(bool), _share(rows)
+    if first.all() or not first.any():
+        return ChosenLoss("squared", C, [])  # too few different rows to part
     halves = [_in_span(rows, np.flatnonzero(part), np.flatnonzero(~part)) for part in (first, ~first)]
     best, name, strength, trials = None, "squared", C, []
     for other in ("squared", "squared_hinge", "logistic"):
