@@ -319,7 +319,9 @@ class _Trials:
         """Yield what was tried: the rows as they are first, which also choose gamma."""
         own = self._learner(bits=None, n_components=self.read_by, budget=self.others or None)
         fitted = clone(own).fit(*self.sample.learned)
-        gamma = next(float(t.value) for t in fitted.choice_.trials if t.setting == "gamma" and t.chosen)
+        # That of the plain rows, before a metric moved it; there are no trials of very few rows.
+        trials = [trial.value for trial in fitted.choice_.trials if trial.setting == "gamma" and trial.chosen]
+        gamma: Any = (trials or [fitted.choice_.settings["gamma"]])[0]
         yield from self._as_rows(own, fitted)
         for size in sizes:
             budget: Any = {"item": size, **self.others} if self.others else size
