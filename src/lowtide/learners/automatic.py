@@ -49,8 +49,8 @@ _MOST_VARIANCE, _FEW_SCALES = 0.99, 0.1
 _FIRST_GAMMA, _GAMMA_FACTOR = 0.5, 2.0
 # Standard errors by which a candidate must be better: a gamma, a metric or a choice of frequencies; and a loss.
 _CERTAINTY, _LOSS_CERTAINTY = 1.0, 2.0
-# Components to choose gamma with, and the fewest and the most that are chosen.
-_FEWEST, MOST_COMPONENTS = 1024, 8192
+# Components to choose gamma and a metric with, and the fewest and the most that are chosen.
+_SEARCHED, _FEWEST, MOST_COMPONENTS = 8192, 1024, 16_384
 # Components stop growing when twice as many make the left-out loss less than so much smaller.
 _WORTH = 0.01
 # How many times as many frequencies are drawn when the best are kept.
@@ -113,6 +113,10 @@ class Chooser:
         Takes left-out scores, the rows, and their keys where scores may be mixed; returns losses (n, q), see `Walk`.
     first : float
         The penalty alpha to start from.
+    farthest : int
+        Quarters of a decade that the penalty may be away from it.
+    power : float or None
+        Of the steps that a metric is learned by, see `learn_metric`.
     """
 
     def __init__(
@@ -123,7 +127,10 @@ class Chooser:
         problem: Callable[[Any, Problem], Problem],
         judge: Callable[[Array, Problem, Array | None], Array],
         first: float,
+        farthest: int,
+        power: float | None,
     ) -> None:
+        self._farthest, self._power = farthest, power
         self.sample, self._encoder, self._problem, self._judge = rows, encoder, problem, judge
         n = len(rows.keys)
         n_judges = _MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES
@@ -131,6 +138,7 @@ class Chooser:
         n_judges = min(n_judges, n // 2) if n >= _FEWEST_ROWS else min(n_judges, n)
         self.judges, self._teachers = rows.first(n_judges), rows.rest(n_judges)
         self.trials: list[Trial] = []
+        self._known: dict[tuple[Any, ...], tuple[Candidate, Array]] = {}
         size = rows.rows.total_weight / max(1.0, float(rows.counts.sum()))
         # Weights near 1 may count rows; the scale of others is that of the penalty too.
         self.alpha = first * (1.0 if is_usual_weight(size) else size)
@@ -142,7 +150,9 @@ class Chooser:
         components that may be chosen.
         """
         free = asked.n_components == "auto"
-        found = replace(asked, metric=None, drawn=None, n_components=most if free else asked.n_components)
+        found = replace(
+            asked, metric=None, drawn=None, n_components=min(most, _SEARCHED) if free else asked.n_components
+        )
         if asked.gamma == "auto":
             found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
         if asked.metric is not None:
@@ -154,9 +164,18 @@ class Chooser:
     def strength(self, found: Candidate) -> float:
         """Return the penalty alpha of features, by rows that did not teach them."""
         judged = self._judged(found, self.judges)
-        walk = choose_strength(judged.left_out, judged.judged_mixed, _share(self.judges.rows), self.alpha)
+        share = _share(self.judges.rows)
+        walk = choose_strength(judged.left_out, judged.judged_mixed, share, self.alpha, self._farthest)
         self.trials += trials_of("alpha", walk)
         return walk.chosen
+
+    def _losses(self, candidate: Candidate) -> Array:
+        """Return the left-out losses of the judges; of a candidate that was tried before, those of then."""
+        key = (candidate.gamma, candidate.n_components, id(candidate.metric), id(candidate.kept))
+        if key not in self._known:
+            # The candidate is kept, so that no other is found under its identities.
+            self._known[key] = candidate, self._judged(candidate, self.judges).losses(self.alpha)
+        return self._known[key][1]
 
     def _judged(self, candidate: Candidate, judges: CalibrationRows) -> _Judged:
         problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
@@ -166,7 +185,7 @@ class Chooser:
         """Return the candidate with the gamma of clearly least loss."""
 
         def losses(gamma: float) -> Array:
-            return self._judged(replace(start, gamma=gamma), self.judges).losses(self.alpha)
+            return self._losses(replace(start, gamma=gamma))
 
         walk = Walk(losses, _share(self.judges.rows), start.gamma, _GAMMA_FACTOR, _CERTAINTY, farthest)
         self.trials += trials_of("gamma" if start.metric is None else "gamma, metric", walk)
@@ -180,12 +199,12 @@ class Chooser:
         if asked.metric == "auto":
             if n_columns < 2 or len(self.sample.keys) < _FEWEST_ROWS:
                 return found
-            losses = self._judged(found, self.judges).losses(self.alpha)
+            losses = self._losses(found)
             self._try("metric", None, losses, None)
         chosen: str | None = None
         for kind in kinds:
             learned = replace(found, metric=self._metric(found, self._teachers, kind))
-            tried = self._judged(learned, self.judges).losses(self.alpha)
+            tried = self._losses(learned)
             self._try("metric", kind, tried, losses)
             if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
                 best, losses, chosen = learned, tried, kind
@@ -211,22 +230,31 @@ class Chooser:
             gamma=1.0 if found.gamma is None else found.gamma,
             alpha=self.alpha,
             seed=_SEED,
+            power=self._power,
         )
 
     def _with_components(self, found: Candidate, most: int) -> Candidate:
-        """Return the candidate with the fewest components that twice as many would not make clearly better."""
-        m = min(most, _FEWEST)
-        losses = self._judged(replace(found, n_components=m), self.judges).losses(self.alpha)
-        self._try("n_components", m, losses, None)
-        while m < most:
-            more = min(most, 2 * m)
-            tried = self._judged(replace(found, n_components=more), self.judges).losses(self.alpha)
-            self._try("n_components", more, tried, losses)
-            share = _share(self.judges.rows)
-            gain, _ = paired_gain(losses[:, 0], tried[:, 0], share)
-            if gain <= _WORTH * _mean(losses, share):
-                break
-            m, losses = more, tried
+        """Return the candidate with as many components as are worth it: twice as many would gain no hundredth."""
+
+        def losses(m: int) -> Array:
+            tried = self._losses(replace(found, n_components=m))
+            self._try("n_components", m, tried, None if m == found.n_components else losses_of[found.n_components])
+            losses_of[m] = tried
+            return tried
+
+        def is_worth(few: int, many: int) -> bool:
+            less, more = (losses_of[m] if m in losses_of else losses(m) for m in (few, many))
+            gain, _ = paired_gain(less[:, 0], more[:, 0], share)
+            return gain > _WORTH * _mean(less, share)
+
+        losses_of: dict[int, Array] = {}
+        m, share = found.n_components, _share(self.judges.rows)
+        losses(m)
+        while m < most and is_worth(m, min(most, 2 * m)):
+            m = min(most, 2 * m)
+        if m == found.n_components:
+            while m > _FEWEST and not is_worth(max(_FEWEST, m // 2), m):
+                m = max(_FEWEST, m // 2)
         self._mark("n_components", m)
         return replace(found, n_components=m)
 
@@ -238,10 +266,10 @@ class Chooser:
         if drawn == "auto" and len(self.sample.keys) < _FEWEST_ROWS:
             return found
         times = _DRAWN if drawn == "auto" else int(drawn)
-        losses = self._judged(found, self.judges).losses(self.alpha)
+        losses = self._losses(found)
         self._try("prune", None, losses, None)
         kept = self._kept(found, times)
-        tried = self._judged(kept, self.judges).losses(self.alpha)
+        tried = self._losses(kept)
         self._try("prune", times, tried, losses)
         is_taken = drawn != "auto" or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY)
         self._mark("prune", times if is_taken else None)

@@ -11,7 +11,6 @@ from scipy.special import expit, log_softmax, softmax
 
 from lowtide.learners.calibration import Calibration, Machine, fit_calibration
 from lowtide.learners.ridge import suitable_threads
-from lowtide.learners.strength import paired_gain
 
 __all__ = ["best_threshold", "class_losses", "fit_mixture", "settled"]
 
@@ -24,8 +23,8 @@ _LONGEST_STEP = 5.0
 _MIXTURE_PRIOR, _MIXED = 3.0, 1e-3
 # Steps to the multiple of the identity that it starts from.
 _SLOPE_STEPS = 8
-# Rows that a mixture is fitted on.
-_MOST_MIXED = 4096
+# Rows that a mixture is fitted on, at the most, and how many a class there must be.
+_MOST_MIXED, _ROWS_A_CLASS = 4096, 10
 
 
 def settled(machine: Machine, *, moves: bool, mixes: bool | None) -> tuple[Array, Array, Calibration]:
@@ -38,7 +37,8 @@ def settled(machine: Machine, *, moves: bool, mixes: bool | None) -> tuple[Array
     moves : bool
         Whether the border of two classes may move: it does where clearly fewer rows are wrong.
     mixes : bool or None
-        Whether scores of three classes or more are mixed, see `fit_mixture`; None where left-out rows are better off.
+        Whether scores of three classes or more are mixed, see `fit_mixture`; None where there are rows enough, ten a
+        class.
 
     Notes
     -----
@@ -49,29 +49,13 @@ def settled(machine: Machine, *, moves: bool, mixes: bool | None) -> tuple[Array
         return coef, intercept, Calibration()
     labels, weights = rows.labels, rows.weights
     with suitable_threads(1):
-        if scores.shape[1] > 1 and mixes is not False:
-            M = _mixture(
-                scores[:_MOST_MIXED],
-                labels[:_MOST_MIXED],
-                weights[:_MOST_MIXED],
-                rows.keys()[:_MOST_MIXED],
-                always=mixes is True,
-            )
-            if M is not None:
-                coef, intercept, scores = coef @ M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
+        few, k = slice(_MOST_MIXED), scores.shape[1]
+        is_enough = mixes or (mixes is None and len(labels) >= _ROWS_A_CLASS * k)
+        if k > 1 and is_enough and len(np.unique(labels[few])) == k:
+            M = fit_mixture(scores[few], labels[few], weights[few])
+            coef, intercept, scores = coef @ M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
         border = best_threshold(scores, labels, weights) if moves else 0.0
         return coef, intercept - border, fit_calibration(scores - border, labels, weights)
-
-
-def _mixture(scores: Array, labels: Array, weights: Array, keys: Array, always: bool) -> Array | None:
-    """Return how to mix scores; None where rows that did not choose it are no better off."""
-    if not always:
-        plain, mixed = (class_losses(scores, labels, weights, given)[:, 0] for given in (None, keys))
-        gain, error = paired_gain(plain, mixed, weights)
-        if not gain > error:
-            return None
-    present = np.unique(labels)
-    return fit_mixture(scores, labels, weights) if len(present) == scores.shape[1] else None
 
 
 def best_threshold(scores: Array, labels: Array, weight: Array) -> float:

@@ -45,6 +45,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Step = Callable[..., bool]
 # Components where nothing tells how many are worth it.
 _COMPONENTS = 1024
+# Power of the steps to a metric where nothing limits the components.
+_MILD = 0.5
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -163,8 +165,9 @@ class KernelMachine(CallbackSupport, Learner):
     metric: Any
     prune: Any
     budget: Any
-    # The penalty that a choice starts from.
+    # The penalty that a choice starts from, and how many quarters of a decade it may come away from that.
     _first_alpha: ClassVar[float]
+    _farthest_alpha: ClassVar[int]
     choice_: Choice
     train_on: Side | None = None
     predict_on: Side | None = None
@@ -268,8 +271,10 @@ class KernelMachine(CallbackSupport, Learner):
             asked = asked if gamma == "auto" else replace(asked, gamma=scale)
         else:
             scale = 1.0
-        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha)
-        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging)
+        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha, self._farthest_alpha)
+        # Few components need a stronger metric than many, which can do without.
+        power = _MILD if most is None else None
+        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging, power)
         found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
         settings = found.settings() | ({} if alpha is None else {"alpha": alpha})

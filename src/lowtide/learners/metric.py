@@ -20,15 +20,18 @@ __all__ = ["average_outer_product", "best_frequencies", "learn_metric"]
 Array = NDArray[Any]
 MetricKind = Literal["diagonal", "full"]
 
-# The least share of the steepest direction that is kept of another in a round, before the root.
+# The least share of the steepest direction that is kept of another in a round.
 _FLOOR = 1e-4
+# How far a round goes. Whole steps of scales gain more where bits are few and are even where they are many; of a matrix
+# they lose on some tasks.
+_POWERS = {"diagonal": 1.0, "full": 0.5}
 # Steps up to a scale, or to the largest entry of a matrix, that they are rounded to: the order of a sum over rows must
 # not move a frequency, and no kernel feels a ten-thousandth of a scale.
 _STEPS = 1 << 14
 # Rows whose slopes are worked on together: they stay in the second-level cache.
 _ROWS_AT_ONCE = 256
-# Above so many targets random sums of them stand for all. One a target is as cheap up to here.
-_MOST_TARGETS = 16
+# Above so many targets random sums of them stand for all. Half as many sums move scales more than other frequencies do.
+_MOST_TARGETS = 32
 
 
 def learn_metric(
@@ -43,14 +46,15 @@ def learn_metric(
     seed: int = 0,
     projection: str | Projection = "hadamard",
     rounds: int = 2,
-    n_components: int = 1024,
+    power: float | None = None,
+    n_components: int = 768,
 ) -> NDArray[np.float64]:
-    """Return a scaling of the columns, or a matrix, under which a kernel machine needs less: it stretches steep ones.
+    """Learn how much each column, or each direction, matters to the targets: what to multiply rows with.
 
     A round fits random features of the rows to the targets by least squares, f_c(x) = sum_j w_jc phi_j(x) + b_c, and
     takes the average outer product of its gradients, M = sum_i s_i sum_c grad f_c(x_i) grad f_c(x_i)' / sum_i s_i.
-    With q = (diag M)^(1/2), the scales are multiplied by (q / max q + 10^-4)^(1/2); the matrix, by the same function of
-    the eigenvalues of M^(1/2). The next round starts from rows so scaled.
+    With q = (diag M)^(1/2), the scales are multiplied by (q / max q + 10^-4)^power; the matrix, by the same function of
+    M^(1/2). The next round starts from rows so scaled.
 
     Parameters
     ----------
@@ -70,8 +74,11 @@ def learn_metric(
     seed : int, default=0
     projection : str or Projection, default="hadamard"
     rounds : int, default=2
-    n_components : int, default=1024
-        Features of the fits.
+    power : float or None, default=None
+        How far a round goes, above 0: 1 makes the scales of columns what the slopes along them are, 1/2 goes halfway.
+        None is 1 for scales and 1/2 for a matrix, which has more freedom to follow noise.
+    n_components : int, default=768
+        Features of the fits, an even number.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def learn_metric(
     Notes
     -----
     A round costs n m^2 multiplications for the fit, m features, and O(n k m log d) additions for the gradients, by the
-    transposed transform of the Hadamard layout; "full" n k d^2 more. Above 16 targets their sums with random signs
+    transposed transform of the Hadamard layout; "full" n k d^2 more. Above 32 targets their sums with random signs
     stand for them: the mean of their outer products is M.
 
     All sums are float64 and scales are rounded to 14 bits, a matrix to 14 bits of its largest entry, so the order of
@@ -103,38 +110,32 @@ def learn_metric(
     owner = "learn_metric"
     check_option(owner, "kind", kind, ("diagonal", "full"))
     check_positive(owner, "alpha", alpha)
+    step = check_positive(owner, "power", _POWERS[kind] if power is None else power)
     check_integer(owner, "rounds", rounds, 0)
     if check_integer(owner, "n_components", n_components, 2) % 2:
         raise fail(owner, "n_components must be even: pairs of a cosine and a sine", n_components)
     X, T, s = _checked(owner, rows, targets, weight)
     spread = _spread(X, s)
-    varies = spread > 0.0
-    # A row alone does not vary.
-    is_idle = not varies.any() or not _spread(T, s).any()
-    scales, matrix = np.ones(X.shape[1]), np.eye(X.shape[1])[:, varies]
-    if is_idle:
-        return scales if kind == "diagonal" else np.eye(X.shape[1])
+    varies, total = spread > 0.0, spread.sum()
+    if not varies.any() or not _spread(T, s).any():
+        return np.ones(X.shape[1]) if kind == "diagonal" else np.eye(X.shape[1])
+    metric = np.ones(X.shape[1]) if kind == "diagonal" else np.eye(X.shape[1])[:, varies]
+    features = RandomFeatures(kernel, gamma=gamma, n_components=n_components, projection=projection, bits=None)
     for number in range(rounds):
-        scaled = (X * scales if kind == "diagonal" else X @ matrix).astype(np.float32)
-        features = RandomFeatures(
-            kernel,
-            gamma=gamma,
-            n_components=n_components,
-            projection=projection,
-            bits=None,
-            random_state=seed + number,
-        ).fit(scaled)
-        Z = features.transform(scaled)
+        features.set_params(random_state=seed + number)
+        scaled = (X * metric if kind == "diagonal" else X @ metric).astype(np.float32)
+        Z = features.fit_transform(scaled)
         coef = NormalEquations.of_rows(dense_design(Z), T, s).solve(alpha).coef
         outer = average_outer_product(features.drawn_.projection, Z, coef, s, diagonal=kind == "diagonal")
         if kind == "diagonal":
-            scales = scales * _roots(np.where(varies, outer, 0.0))
-            scales = _rounded(scales * np.sqrt(spread.sum() / (scales**2 @ spread)))
+            metric = metric * _factors(np.where(varies, outer, 0.0), step)
+            variance = metric**2 @ spread
         else:
             values, vectors = np.linalg.eigh(outer)
-            matrix = matrix @ ((vectors * _roots(np.maximum(values, 0.0))) @ vectors.T)
-            matrix = _rounded(matrix * np.sqrt(spread.sum() / _spread(X @ matrix, s).sum()))
-    return scales if kind == "diagonal" else matrix
+            metric = metric @ ((vectors * _factors(np.maximum(values, 0.0), step)) @ vectors.T)
+            variance = _spread(X @ metric, s).sum()
+        metric = _rounded(metric * np.sqrt(total / variance))
+    return metric
 
 
 def average_outer_product(
@@ -163,6 +164,16 @@ def average_outer_product(
     Notes
     -----
     Costs n k pulls, O(p log d) each on the Hadamard layout, and n k d or n k d^2 products.
+
+    Examples
+    --------
+    Of f(x) = cos(w . x + xi) the gradient is along w:
+
+    >>> features = RandomFeatures(n_components=2, bits=None, random_state=0).fit([[0.0, 0.0], [1.0, 2.0]])
+    >>> Z, w = features.transform([[1.0, 1.0]]), features.random_weights_[:, 0]
+    >>> M = average_outer_product(features.drawn_.projection, Z, np.array([[1.0], [0.0]]), np.ones(1), diagonal=False)
+    >>> bool(np.allclose(M, Z[0, 1] ** 2 * np.outer(w, w)))
+    True
     """
     d, n_targets = projection.n_features, coef.shape[1]
     if n_targets > _MOST_TARGETS:
@@ -240,11 +251,11 @@ def _spread(columns: Array, weight: Array) -> NDArray[np.float64]:
     return np.where(spread > (np.finfo(np.float32).eps * np.abs(mean)) ** 2, spread, 0.0)
 
 
-def _roots(outer: Array) -> NDArray[np.float64]:
-    """Return (q / max q + floor)^(1/2), q the square roots; ones where all are 0."""
+def _factors(outer: Array, power: float) -> NDArray[np.float64]:
+    """Return (q / max q + floor)^power, q the square roots; ones where all are 0."""
     slopes = np.sqrt(outer)
     largest = float(slopes.max())
-    return np.sqrt(slopes / largest + _FLOOR) if largest > 0.0 else np.ones_like(slopes)
+    return np.asarray((slopes / largest + _FLOOR) ** power) if largest > 0.0 else np.ones_like(slopes)
 
 
 def _rounded(metric: Array) -> NDArray[np.float64]:

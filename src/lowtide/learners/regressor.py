@@ -134,6 +134,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     parts: ClassVar[dict[str, Registry[Any]]] = {"kernel": KERNELS.of(Kernel)}
     fitted_numbers = ("alpha_", "n_iter_", "solver_")
     _first_alpha = 1.0
+    _farthest_alpha = 16
     features: Encoder | None = None
     _: KW_ONLY
     alpha: float | Literal["auto"] = "auto"

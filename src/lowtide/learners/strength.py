@@ -169,7 +169,11 @@ def is_better(losses: Array, others: Array, weights: Array, certainty: float = _
 
 
 def choose_strength(
-    left_out: Callable[[float], Array], judge: Callable[[Array], Array], weights: Array, first: float
+    left_out: Callable[[float], Array],
+    judge: Callable[[Array], Array],
+    weights: Array,
+    first: float,
+    farthest: int = _FARTHEST,
 ) -> Walk:
     """Return the walk to a penalty whose left-out losses are clearly less than those of the first, if there is one.
 
@@ -185,8 +189,10 @@ def choose_strength(
         How many rows each one stands for.
     first : float, above 0
         The penalty to start from, which noise alone does not move.
+    farthest : int
+        Quarters of a decade from the first, at the most.
     """
-    return Walk(lambda alpha: judge(left_out(alpha)), weights, first, _FACTOR)
+    return Walk(lambda alpha: judge(left_out(alpha)), weights, first, _FACTOR, farthest=farthest)
 
 
 def is_usual_weight(mean: float) -> bool:
