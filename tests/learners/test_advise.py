@@ -183,6 +183,15 @@ def test_error_of_accuracy_is_binomial():
     assert sample.score(sample.losses(y, y))[1] > 0.0
 
 
+def test_one_wrong_answer_more_is_as_good_and_many_are_not():
+    sample = _Sample((None, None), (None, None), "classification")
+    least = np.zeros(100)
+    assert sample.is_as_good(np.r_[1.0, np.zeros(99)], least)
+    assert not sample.is_as_good(np.r_[np.ones(4), np.zeros(96)], least)
+    # Twenty answers differ, eleven of them for the worse: two more where the error is the root of twenty.
+    assert sample.is_as_good(np.r_[np.ones(11), np.zeros(89)], np.r_[np.zeros(11), np.ones(9), np.zeros(80)])
+
+
 @pytest.mark.parametrize(
     ("values", "task"),
     [

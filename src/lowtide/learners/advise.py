@@ -291,6 +291,13 @@ class _Sample:
         deviation = (columns - columns.mean(axis=0)) ** 2 / _variance(columns)
         return score, float((losses - (1.0 - score) * deviation.mean(axis=1)).std() / np.sqrt(n))
 
+    def is_as_good(self, losses: Array, least: Array) -> bool:
+        """Whether losses of held-out rows are not clearly above the least: by less than a standard error."""
+        more = losses - least
+        # A wrong answer more, of rows that agree in all others, is no clear difference.
+        spread = float(((more - more.mean()) ** 2).sum()) + (self.task == "classification")
+        return bool(more.sum() <= np.sqrt(spread))
+
 
 @dataclass(frozen=True)
 class _Tried:
@@ -414,13 +421,9 @@ def _advice(tried: list[_Tried], sample: _Sample, limits: Budget) -> Advice:
         raise fail(_OWNER, f"budget must leave the model {least} bytes at least", limits.model)
     top = min(within, key=lambda each: float(each.losses.mean()))
 
-    def is_as_good(each: _Tried) -> bool:
-        loss = each.losses - top.losses
-        return bool(loss.mean() <= loss.std() / np.sqrt(len(loss)))
-
     # Of equal size, rows as they are need no encoder.
     best = min(
-        filter(is_as_good, within),
+        (each for each in within if sample.is_as_good(each.losses, top.losses)),
         key=lambda each: (each.code.item_bytes, each.code.encoder != "rows", each.code.model_bytes, each.code.cost),
     )
     codes = [each.code for each in tried]
