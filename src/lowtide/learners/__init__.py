@@ -1,6 +1,6 @@
 """Estimators on one side of an encoder: what replaces a kernel machine, and the frozen decision that it learns."""
 
-from lowtide.learners.advise import Advice, AdvisedCode, advise
+from lowtide.learners.advice import Advice, AdvisedCode, advise
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.calibration import Calibration
 from lowtide.learners.classifier import KernelClassifier

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 import lowtide as lt
 from lowtide.errors import ParameterError, ScaleWarning
 from lowtide.learners import AdvisedCode
-from lowtide.learners.advise import _guessed, _Sample
+from lowtide.learners.advice import _guessed, _Sample
 
 RNG = np.random.default_rng
 
