@@ -40,7 +40,7 @@ _MOST_CLASSES = 20
 _READ_BY = 4096
 _READ_BITS, _SKETCH_BITS, _TERNARY_BITS = 4, 4, 2
 # Rows of a sketch have norm 1: gammas to try, over the one of rows as they are times their mean square.
-_SKETCH_GAMMAS = (0.25, 0.5, 1.0)
+_SKETCH_GAMMAS = (0.0625, 0.125, 0.25, 0.5)
 # A sparse row keeps a float32 and an index of 4 bytes an entry.
 _ENTRY_BYTES = 8
 _STEPS = 255
@@ -365,7 +365,7 @@ class _Trials:
         X, y = self.sample.learned
         n = len(y) // _SHARE
         if len(np.unique(y[n:], axis=0)) < 2:
-            return 1.0
+            return _SKETCH_GAMMAS[-1]
 
         def loss(factor: float) -> float:
             model = self._learner(self._sketch(size, factor * gamma)).fit(X[n:], y[n:])
