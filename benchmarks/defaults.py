@@ -101,7 +101,8 @@ class Cell:
         peers = ", ".join(f"{100 * scores.mean():.2f}" for scores in self.peers.values())
         times = f"{self.seconds:.2f} | {self.peer_seconds:.2f}"
         met = "yes" if self.is_met else "NO"
-        return f"| {self.name} | {100 * self.ours.mean():.2f} | {peers} | {differences} | {times} | {met} | {self.chosen} |"
+        cells = (self.name, f"{100 * self.ours.mean():.2f}", peers, differences, times, met, self.chosen)
+        return f"| {' | '.join(cells)} |"
 
 
 def _rows(name: str) -> tuple[Array, Array]:
@@ -229,7 +230,9 @@ def main(arguments: list[str] | None = None) -> int:
             peers = {"RBFSampler, tuned": _tuned}
             cell = compare(name, X, y, lambda seed: lt.KernelClassifier(random_state=seed), peers, 0.0, **how)
         else:
-            cell = compare(name, X, y, lambda seed: lt.KernelClassifier(random_state=seed), {"SVC": SVC}, _ALLOWED, **how)
+            cell = compare(
+                name, X, y, lambda seed: lt.KernelClassifier(random_state=seed), {"SVC": SVC}, _ALLOWED, **how
+            )
         cells["values" if name in _VALUES else "classes"].append(cell)
         print(cell, flush=True)
     holds = True

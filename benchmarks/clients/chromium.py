@@ -30,10 +30,10 @@ QUIET = [
 ]
 
 _ENCODE = """async ([page, rows]) => {
-  const { Encoder } = await import(`${page}/encoder.js`);
+  const { encoderOf } = await import(`${page}/encoder.js`);
   const { packCodes } = await import(`${page}/wire.js`);
   const description = await (await fetch(`${page}/v1/encoder`)).json();
-  const encoder = new Encoder(description);
+  const encoder = encoderOf(description);
   const bytes = Uint8Array.from(atob(rows), (character) => character.charCodeAt(0));
   const numbers = new Float32Array(bytes.buffer);
   const codes = [];

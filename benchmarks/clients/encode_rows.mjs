@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const page = process.argv[2];
-const { Encoder } = await import(pathToFileURL(`${page}/encoder.js`));
+const { encoderOf } = await import(pathToFileURL(`${page}/encoder.js`));
 const { packCodes } = await import(pathToFileURL(`${page}/wire.js`));
 
 const sent = readFileSync(0);
 const length = sent.readUInt32LE(0);
-const encoder = new Encoder(JSON.parse(sent.toString("utf8", 4, 4 + length)));
+const encoder = encoderOf(JSON.parse(sent.toString("utf8", 4, 4 + length)));
 const bytes = new Uint8Array(sent.subarray(4 + length));
 const rows = new Float32Array(bytes.buffer);
 const codes = [];

@@ -62,7 +62,7 @@ void project(const Input& X, const Layout& layout, const Floats& scale, const Ma
   });
 }
 
-void pull_back_rows(const Input& values, const LayoutArray& blocks, const Floats& scale, const Matrix<float>& out) {
+void pull_back_rows(const Input& values, const Blocks& blocks, const Floats& scale, const Matrix<float>& out) {
   const std::size_t n = values.shape(0), p = scale.shape(0), dim = blocks.shape(2), d = out.shape(1);
   require(values.shape(1) == p, "values must have as many columns as scale");
   require(n == 0 || p <= 1 || values.stride(1) == 1,

@@ -21,9 +21,9 @@ using Floats = Vector<const float>;
 using Bytes = Vector<const std::uint8_t>;
 using Places = Vector<const std::uint32_t>;
 // Blocks or panels alone; or blocks with factors of the columns, places of the outputs, or both; or nothing.
-using LayoutArray = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using PartedLayout = std::tuple<LayoutArray, std::optional<Floats>, std::optional<Places>>;
-using Layout = std::optional<std::variant<LayoutArray, PartedLayout>>;
+using Blocks = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using PartedLayout = std::tuple<Blocks, std::optional<Floats>, std::optional<Places>>;
+using Layout = std::optional<std::variant<Blocks, PartedLayout>>;
 
 inline bool is_block_size(std::size_t dim) { return dim >= 64 && (dim & (dim - 1)) == 0; }
 
@@ -42,7 +42,7 @@ inline void take_places(Rows& rows, const Places& places) {
   rows.places = places.data();
 }
 
-inline void take_blocks(Rows& rows, const LayoutArray& blocks, const Floats* factors, const Places* places) {
+inline void take_blocks(Rows& rows, const Blocks& blocks, const Floats* factors, const Places* places) {
   rows.blocks = blocks.data();
   rows.n_blocks = blocks.shape(0);
   rows.dim = blocks.shape(2);
@@ -54,7 +54,7 @@ inline void take_blocks(Rows& rows, const LayoutArray& blocks, const Floats* fac
   if (places != nullptr) take_places(rows, *places);
 }
 
-inline void take_panels(Rows& rows, const LayoutArray& panels) {
+inline void take_panels(Rows& rows, const Blocks& panels) {
   rows.panels = panels.data();
   require(panels.shape(1) == rows.n_features, "panels must have the shape (n_panels, columns of X, 16)");
   require(panels.shape(0) == (rows.n_frequencies + panel_width - 1) / panel_width,
@@ -74,7 +74,7 @@ inline Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
     return rows;
   }
   const auto* parted = std::get_if<PartedLayout>(&*layout);
-  const LayoutArray& array = parted ? std::get<0>(*parted) : std::get<LayoutArray>(*layout);
+  const Blocks& array = parted ? std::get<0>(*parted) : std::get<Blocks>(*layout);
   check_aligned(array, "layout must be aligned to its items: pass a copy");
   if (parted != nullptr) {
     const auto& [_, factors, places] = *parted;

@@ -32,9 +32,10 @@ std::size_t slice_length(const Rows& rows) {
   return std::max(rows.dim, slice_target / rows.dim * rows.dim);
 }
 
+// Rows of a tile: with places as many as their gathered values leave room for, and no room for rows that there are not.
 std::size_t tile_rows(const Rows& rows) {
   if (rows.places == nullptr) return rows_a_tile;
-  return std::clamp<std::size_t>(gathered_target / rows.n_frequencies, 1, rows_a_tile);
+  return std::clamp<std::size_t>(gathered_target / rows.n_frequencies, 1, std::min(rows.n, rows_a_tile));
 }
 
 class Walk {

@@ -290,6 +290,8 @@ def plain_parameter(owner: str, name: str, value: Any) -> Any:
         return None
     if isinstance(value, (tuple, list, np.ndarray)):
         return [plain_parameter(owner, name, each) for each in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: plain_parameter(owner, name, each) for key, each in value.items()}
     value = value.item() if isinstance(value, np.generic) else value
     if value is not None and not isinstance(value, (bool, int, float, str)):
         raise fail(owner, f"{name} must be a number, a text, a part of lowtide or None to be saved", value)

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from lowtide.cli.main import main
 
-FAST = ("--components", 64, "--C", 1)
+# Settings of a model that is only needed to be there: nothing is chosen.
+FAST = ("--gamma", "scale", "--components", 64, "--metric", "none", "--C", 1, "--loss", "squared")
 
 
 def lowtide(*arguments: object) -> Result:

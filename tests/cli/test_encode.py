@@ -90,6 +90,7 @@ def test_encode_of_a_header_alone_with_a_model_gives_no_rows(inside):
     [
         (("-o", "c.csv"), "must end in .lowtide"),
         (("-o", "c.lowtide", "--bits", "none"), "1 to 8 for codes"),
+        (("-o", "c.lowtide", "--kernel", "laplacian", "--projection", "hadamard", "--drop", "species"), "must be iid"),
         (("-o", "c.lowtide", "--model", "m.lowtide", "--bits", "2"), "without --bits"),
         (("-o", "c.lowtide", "--model", "m.lowtide", "--drop", "a", "--gamma", "1"), "without --gamma and --drop"),
         (("-o", "m.lowtide"), "--force"),

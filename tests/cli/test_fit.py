@@ -4,6 +4,7 @@ import os
 import numpy as np
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
+from given import given_classifier
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
@@ -40,7 +41,7 @@ def test_fit_gives_the_model_that_the_library_gives_on_standardized_columns(insi
     X, y = flowers()
     Z = StandardScaler().fit_transform(X)
     encoder = lt.RandomFeatures("rbf", n_components=64, bits=1, random_state=5)
-    expected = lt.KernelClassifier(encoder, C=1.0, random_state=5).fit(Z, y)
+    expected = given_classifier(encoder, C=1.0, random_state=5).fit(Z, y)
     model = lt.load("m.lowtide")
     assert model.features_.fingerprint_ == expected.features_.fingerprint_
     # Weights are kept as float32.
@@ -101,8 +102,8 @@ def test_fit_scores_rows_that_had_no_part_in_scale_or_model(inside):
 def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside):
     rent_csv(inside / "rents.csv")
     columns = ("--one-hot", "city", "--drop", "since")
-    arguments = ("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--json", *columns, "--components", 256)
-    content = json.loads(lowtide(*arguments, "--validate", 0.25).stdout)
+    arguments = ("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--json", *columns, *FAST)
+    content = json.loads(lowtide(*arguments, "--components", 256, "--C", "auto", "--validate", 0.25).stdout)
     assert content["task"] == "regression"
     assert content["data"]["numeric"] == ["area", "balcony"]
     assert content["data"]["one_hot"] == {"city": 2}
@@ -112,27 +113,62 @@ def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside)
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
 def test_fit_passes_its_options_on(inside, loss):
     flower_csv(inside / "flowers.csv")
-    options = (
-        "--loss",
-        loss,
-        "--bits",
-        2,
-        "--kernel",
-        "matern",
-        "--gamma",
-        0.3,
-        "--projection",
-        "orthogonal",
-        "--no-scale",
-    )
-    result = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options, *FAST)
+    options = ("--loss", loss, "--bits", 2, "--kernel", "matern", "--gamma", 0.3, "--no-scale", "--budget", "32B")
+    options += ("--budget", "model:0.1MB", "--budget", "2.5s", "--prune", "none")
+    result = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST, *options)
     assert result.exit_code == 0
     model = lt.load("m.lowtide")
-    features = model.features
     assert (model.loss, model.C_, model.verbose) == (loss, 1.0, 0)
-    assert (features.kernel, features.gamma, features.projection, features.bits) == ("matern", 0.3, "orthogonal", 2)
-    expected = lt.RandomFeatures("matern", gamma=0.3, n_components=64, projection="orthogonal", bits=2, random_state=0)
+    assert (model.kernel, model.gamma, model.bits, model.metric, model.prune) == ("matern", 0.3, 2, None, None)
+    assert model.budget == {"item": 32, "model": 100_000, "seconds": 2.5}
+    expected = lt.RandomFeatures("matern", gamma=0.3, n_components=64, bits=2, random_state=0)
     assert model.features_.fingerprint_ == expected.fit(flowers()[0]).fingerprint_
+
+
+def test_fit_has_the_defaults_of_the_library(inside):
+    names = {"components": "n_components"}
+    own = {
+        names.get(each.name, each.name): None if each.multiple or each.default == "none" else each.default
+        for each in fit.fit.params
+        if each.name in ("loss", "C", "kernel", "gamma", "components", "bits", "metric", "prune", "budget")
+    }
+    library = lt.KernelClassifier().get_params()
+    assert {name: int(value) if name == "bits" else value for name, value in own.items()} == {
+        name: library[name] for name in own
+    }
+    assert len(own) == 9
+
+
+def test_fit_with_nothing_said_chooses_what_the_library_chooses_and_shows_it(inside):
+    X, y = flowers(60)
+    flower_csv(inside / "flowers.csv", n=60)
+    arguments = ("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide")
+    said = lowtide(*arguments).stdout
+    expected = lt.KernelClassifier(random_state=0).fit(StandardScaler().fit_transform(X), y)
+    model = lt.load("m.lowtide")
+    assert model.features_.fingerprint_ == expected.features_.fingerprint_
+    assert model.choice_ == expected.choice_
+    table = said[said.index("Chosen by the left-out loss of 60 rows:") :].splitlines()[2:]
+    assert [line.split()[0] for line in table] == [each.setting for each in expected.choice_.outcomes()]
+    assert {"gamma", "n_components", "C"} <= {line.split()[0] for line in table}
+    assert "Chosen by the left-out loss of 60 rows:" in lowtide("inspect", "m.lowtide").stdout
+    as_json = json.loads(lowtide(*arguments, "--force", "--json").stdout)["choice"]
+    assert as_json == {**expected.choice_.to_config(), "settings": expected.choice_.settings}
+    assert json.loads(lowtide("inspect", "m.lowtide", "--json").stdout)["choice"] == as_json
+
+
+def test_fit_with_all_settings_given_shows_no_choice(inside):
+    flower_csv(inside / "flowers.csv")
+    said = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *FAST).stdout
+    assert "Chosen" not in said
+    assert "Chosen" not in lowtide("inspect", "m.lowtide").stdout
+
+
+def test_fit_keeps_within_bytes_an_item(inside):
+    flower_csv(inside / "flowers.csv")
+    arguments = ("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--gamma", "scale", "--metric", "none")
+    said = lowtide(*arguments, "--C", 1, "--budget", "16B", "--prune", "none").stdout
+    assert "128 components of 1 bit: 16 bytes a row" in said
 
 
 def test_fit_takes_arrays_with_the_target_in_a_file_or_in_a_column(inside):
@@ -149,11 +185,10 @@ def test_fit_takes_arrays_with_the_target_in_a_file_or_in_a_column(inside):
         assert model.n_features_in_ == 4
 
 
-def test_fit_chooses_components_by_rows_and_projection_by_kernel(inside):
+def test_fit_takes_a_projection_that_the_kernel_has(inside):
     flower_csv(inside / "flowers.csv")
-    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--kernel", "laplacian", "--C", 1)
-    features = lt.load("m.lowtide").features_
-    assert (features.n_components, features.projection) == (1024, "iid")
+    lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--kernel", "laplacian", *FAST)
+    assert lt.load("m.lowtide").features_.projection == "iid"
 
 
 def test_fit_makes_the_same_bytes_again_and_replaces_a_file_only_when_told(inside):
@@ -212,7 +247,13 @@ def test_a_table_that_will_not_do_is_one_line_and_no_file(inside, content, messa
         (("-o", "no/m.lowtide"), "folder that exists"),
         (("-o", "m.csv"), "'m.lowtide' say"),
         (("-o", "."), "regular file"),
-        (("-o", "m.lowtide", "--gamma", "wide"), "'scale' or 'median'"),
+        (("-o", "m.lowtide", "--gamma", "wide"), "'auto' or 'scale' or 'median'"),
+        (("-o", "m.lowtide", "--budget", "64"), "as in 64B"),
+        (("-o", "m.lowtide", "--budget", "4B"), "8 or more"),
+        (("-o", "m.lowtide", "--budget", "model:2s"), "seconds, as in 2s"),
+        (("-o", "m.lowtide", "--budget", "0s"), "more than 0 seconds"),
+        (("-o", "m.lowtide", "--prune", "1"), "from 2 to 64"),
+        (("-o", "m.lowtide", "--metric", "round"), "'diagonal'"),
         (("-o", "m.lowtide", "--bits", "9"), "from 1 to 8"),
         (("-o", "m.lowtide", "--C", "0"), "above 0"),
         (("-o", "m.lowtide", "--validate", "1"), "--validate"),
@@ -224,16 +265,10 @@ def test_wrong_options_are_refused_before_any_work(inside, no_work, options, hin
     assert hint in refused("fit", "flowers.csv", "--target", "species", *options)
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        (("--kernel", "laplacian", "--projection", "hadamard"), "must be iid"),
-        (("--validate", "0.99"), "two rows or more"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(inside, options, hint):
+def test_a_share_that_leaves_no_rows_is_refused(inside):
     flower_csv(inside / "flowers.csv")
-    assert hint in refused("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options)
+    said = refused("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--validate", "0.99")
+    assert "two rows or more" in said
 
 
 def test_a_loss_of_classes_is_refused_for_numbers(inside):

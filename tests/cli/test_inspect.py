@@ -4,6 +4,7 @@ import os
 import numpy as np
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv
+from given import given_classifier
 
 import lowtide as lt
 from lowtide.cli.inspect import expected_errors, sizes_by_part
@@ -72,7 +73,7 @@ def test_inspect_says_what_is_in_a_regressor(inside):
 
 def test_inspect_of_a_model_from_python_counts_its_columns():
     X, y = flowers()
-    lt.save(lt.KernelClassifier(n_components=64, random_state=0).fit(X, y), "plain.lowtide")
+    lt.save(given_classifier(n_components=64, random_state=0).fit(X, y), "plain.lowtide")
     said = lowtide("inspect", "plain.lowtide").stdout
     assert "4 columns, as they are" in said
 

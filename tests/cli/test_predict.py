@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv, rent_csv, write_csv
+from given import given_classifier
 
 import lowtide as lt
 from lowtide.cli.predict import check_output, write_table
@@ -113,9 +114,9 @@ def test_predict_notes_columns_and_categories_it_does_not_know(made, inside):
 
 def test_predict_takes_a_model_that_was_saved_from_python(inside):
     X, y = flowers()
-    lt.save(lt.KernelClassifier(n_components=64, random_state=0).fit(X, y), "plain.lowtide")
+    lt.save(given_classifier(n_components=64, random_state=0).fit(X, y), "plain.lowtide")
     frame = pd.DataFrame(X, columns=list("abcd"))
-    lt.save(lt.KernelClassifier(n_components=64, random_state=0).fit(frame, y), "named.lowtide")
+    lt.save(given_classifier(n_components=64, random_state=0).fit(frame, y), "named.lowtide")
     frame[["b", "a", "d", "c"]].to_csv("t.csv", index=False)
     np.save("X.npy", X)
     predicted = lt.load("plain.lowtide").predict(X).tolist()

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from cli.samples import lowtide
+from given import given_classifier
 
 import lowtide as lt
 
@@ -17,7 +18,7 @@ pytest.importorskip("starlette")
 @pytest.fixture
 def model(tmp_path):
     X = np.random.default_rng(0).standard_normal((30, 3))
-    lt.save(lt.KernelClassifier(n_components=32, random_state=0).fit(X, np.arange(30) % 2), tmp_path / "m.lowtide")
+    lt.save(given_classifier(n_components=32, random_state=0).fit(X, np.arange(30) % 2), tmp_path / "m.lowtide")
     return str(tmp_path / "m.lowtide")
 
 

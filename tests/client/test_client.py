@@ -14,13 +14,14 @@ import pytest
 from sklearn.datasets import load_digits
 
 pytest.importorskip("starlette")
+from given import given_classifier
 
 import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError, RequestError
 from lowtide.wire import describe_encoder, pack
 
 X = load_digits().data[:60]
-MODEL = lt.KernelClassifier(n_components=100, random_state=0).fit(X, np.arange(60) % 3)
+MODEL = given_classifier(n_components=100, random_state=0).fit(X, np.arange(60) % 3)
 
 
 class Script(BaseHTTPRequestHandler):

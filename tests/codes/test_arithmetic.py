@@ -76,7 +76,7 @@ def test_weighted_gram_equals_repeated_rows():
 
 
 def test_gram_over_several_blocks(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 100)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 100)
     C, rng = draw_codes(23, 41, 2), np.random.default_rng(1)
     D = np.asarray(C, dtype=np.float64)
     assert_product(C.gram(dtype=np.float64), D.T, D)
@@ -220,13 +220,13 @@ SIDES = {
 @pytest.mark.parametrize("left", SIDES)
 @pytest.mark.parametrize("right", SIDES)
 def test_dot_of_two_sides_of_the_same_frequencies(left, right, dtype, monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 300)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 300)
     C, other = SIDES[left], SIDES[right]
     assert_product(C.dot(other, dtype=dtype), np.asarray(C, dtype=dtype), np.asarray(other, dtype=dtype).T)
 
 
 def test_dot_of_two_sides_never_holds_a_decoded_matrix(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 1 << 12)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 12)
     C, other = draw_codes(4000, 100, 1), draw_codes(3, 100, 4)
     for left, right in ((C, other), (other, C)):
         tracemalloc.start()
@@ -246,7 +246,7 @@ def test_dot_refuses_other_widths_and_arrays():
 
 
 def test_products_never_hold_the_decoded_matrix(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 1 << 12)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 12)
     for bits in (1, 2, 8):
         C = draw_codes(4000, 100, bits)
         W, R = np.ones((100, 1)), np.ones((4000, 1))

@@ -57,8 +57,8 @@ def test_rows_are_packed_the_same_in_parts(monkeypatch):
 @pytest.mark.parametrize("n", [0, 1, 37])
 @pytest.mark.parametrize("bits", LAYOUTS, ids=spell_bits)
 def test_arithmetic_is_that_of_the_decoded(bits, n, dtype, monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 500)  # several blocks
-    monkeypatch.setattr("lowtide.codes.fields._DECODED", 100)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 500)  # several blocks
+    monkeypatch.setattr("lowtide.codes.arithmetic._DECODED", 100)
     rng, C = np.random.default_rng(3), draw(bits, n)
     starts = np.cumsum([0, *(1 << b for b in bits)])
     D = np.array([[C.codebook[s + q] for s, q in zip(starts, row)] for row in C.levels()], dtype=np.float64)

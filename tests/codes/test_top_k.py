@@ -73,7 +73,7 @@ SIDES = {
 @pytest.mark.parametrize("store", SIDES)
 @pytest.mark.parametrize("query", SIDES)
 def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 300)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 300)
     C, other = SIDES[store], SIDES[query][:11]
     products = np.asarray(C, dtype=float) @ np.asarray(other, dtype=float).T
     assert_best(C.top_k(other, 7, largest=largest), products, 7, largest)
@@ -96,7 +96,7 @@ def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatc
 
 
 def test_queries_of_another_side_are_never_decoded_together(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.rows._BLOCK_VALUES", 1 << 15)
+    monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 15)
     monkeypatch.setattr("lowtide.codes.top_k._PAIR_VALUES", 1 << 11)
     monkeypatch.setattr("lowtide.codes.top_k._TOP_SUMS", 1 << 14)
     C, queries = exact_codes(50, 100, 4), exact_codes(4000, 100, 1)

@@ -23,7 +23,7 @@ class Parted(NamedTuple):
 
 # (n, d, D, n_blocks, p): odd sizes, one row, zero rows, partial blocks, several slices; panels of a matrix (D = 16),
 # which are shared out by rows or by slices; projected values (D = 0). Parted ones: places in all blocks and in few,
-# slices that start in the middle of a block, tiles of fewer rows.
+# slices that start in the middle of a block.
 SHAPES = [
     (5, 50, 64, 3, 130),
     (1, 64, 64, 1, 1),
@@ -46,11 +46,9 @@ SHAPES = [
     Parted(5, 50, 64, 3, 192),
     Parted(1, 64, 64, 1, 1),
     Parted(0, 30, 64, 9, 65),
-    Parted(37, 33, 64, 70, 1100),
-    Parted(3, 1024, 1024, 5, 2049),
+    Parted(3, 33, 64, 70, 1100),
+    Parted(1, 1024, 1024, 3, 1100),
     Parted(2, 1500, 2048, 3, 40),
-    Parted(21, 100, 128, 40, 4500),
-    Parted(1, 4095, 4096, 2, 3),
 ]
 
 
@@ -211,7 +209,7 @@ def all_outputs():
     for s, shape in enumerate(SHAPES):
         inputs, p = draw(shape, seed=s), shape[-1]
         found[f"project/{s}"] = project(inputs)
-        if shape[2] >= 64:
+        if shape[2] >= 64 and not isinstance(shape, Parted):
             found[f"pull_back/{s}"] = pull_back(inputs)
         found[f"turns/{s}"] = turns(inputs)
         found[f"norms/{s}"] = norms(inputs[0])

@@ -139,3 +139,34 @@ def test_pull_back_refuses_what_does_not_fit(change, message):
     fitting = {"values": np.zeros((4, 100), F), "blocks": np.zeros((2, 3, 64), F), "scale": np.ones(100, F)}
     with pytest.raises(ValueError, match=message):
         _core.pull_back(**{**fitting, "out": np.zeros((4, 60), F), **change})
+
+
+@pytest.mark.parametrize(("n", "n_blocks", "p"), [(40, 9, 200), (33, 60, 3000), (3, 1100, 70000)])
+def test_places_are_gathered_in_tiles_of_any_number_of_rows(n, n_blocks, p):
+    X, blocks = draw(n, 50, 64, n_blocks)
+    places = np.sort(np.random.default_rng(1).choice(n_blocks * 64, p, replace=False)).astype(np.uint32)
+    truth = project(X, blocks, n_blocks * 64)[:, places]
+    for threads in (1, 3):
+        before = _core.thread_count()
+        try:
+            _core.set_thread_count(threads)
+            assert same_bits(project(X, (blocks, None, places), p), truth)
+        finally:
+            _core.set_thread_count(before)
+
+
+def test_places_and_factors_take_strided_and_reversed_rows():
+    X, blocks = draw(30, 64, 64, 4)
+    layout = (blocks, np.linspace(0, 2, 64).astype(F), np.array([0, 5, 200], np.uint32))
+    whole = project(X, layout, 3)
+    assert same_bits(whole[::7], project(X[::7], layout, 3))
+    assert same_bits(whole[::-1], project(X[::-1], layout, 3))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
+def test_rows_that_are_not_finite_are_refused_with_factors_and_places(value):
+    X, blocks = draw(2, 64, 64, 4)
+    X[1, 3] = value
+    factors = np.zeros(64, F) if not np.isfinite(value) else np.full(64, 10, F)  # 0 does not hide what is not finite
+    with pytest.raises(OverflowError):
+        project(X, (blocks, factors, np.array([130], np.uint32)), 1)

@@ -22,6 +22,7 @@ from device.harness import (
     run_on_host,
 )
 from device.samples import trits
+from given import given_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
@@ -73,7 +74,7 @@ def shop_pipeline():
             ("kinds", OneHotEncoder(handle_unknown="ignore"), ["city", "floor"]),
         ]
     )
-    model = lt.KernelClassifier(n_components=1024, C=1.0, random_state=0)
+    model = given_classifier(n_components=1024, C=1.0, random_state=0)
     return make_pipeline(columns, model).fit(table, answer)
 
 
@@ -101,7 +102,7 @@ def test_a_pipeline_of_scaled_numbers_and_categories_gives_python_s_classes(tmp_
 def model_of(recipe, n_components=300):
     """Return a classifier that takes rows through a recipe."""
     X = np.random.default_rng(0).standard_normal((60, recipe.n_features))
-    model = lt.KernelClassifier(n_components=n_components, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    model = given_classifier(n_components=n_components, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
     model.decision_ = model.decision_.with_recipe(recipe)
     return model
 
@@ -190,7 +191,7 @@ def test_every_source_and_step_has_the_bits_of_python_on_a_cortex_m4(tmp_path):
 @pytest.mark.parametrize("input", ["float32", "int16", "uint8"])
 def test_columns_may_be_of_a_narrower_type(tmp_path, input):
     rows = np.random.default_rng(0).integers(0, 200, (80, 12)).astype(input)
-    model = make_pipeline(MinMaxScaler(), lt.KernelClassifier(n_components=200, C=1.0, random_state=0))
+    model = make_pipeline(MinMaxScaler(), given_classifier(n_components=200, C=1.0, random_state=0))
     model.fit(rows, rows[:, 0] > rows[:, 1])
     (answer,) = run_on_host(tmp_path, [(export_c(model, input=input), rows)])
     codes = model[-1].features_.encode(model[0].transform(rows))
@@ -200,7 +201,7 @@ def test_columns_may_be_of_a_narrower_type(tmp_path, input):
 @needs_host
 def test_a_sketch_of_a_table_has_the_bits_of_python(tmp_path):
     rows = np.random.default_rng(0).standard_normal((90, 10)) * 7 + 3
-    model = make_pipeline(StandardScaler(), lt.KernelClassifier(lt.Sketch(n_components=128, random_state=0), C=1.0))
+    model = make_pipeline(StandardScaler(), given_classifier(lt.Sketch(n_components=128, random_state=0), C=1.0))
     model.fit(rows, rows[:, 0] > 3)
     (answer,) = run_on_host(tmp_path, [(export_c(model), rows)])
     assert np.array_equal(answer.codes, model[-1].features_.encode(model[0].transform(rows)).packed)
@@ -293,7 +294,7 @@ def test_the_header_says_what_the_columns_are():
 
 
 def test_columns_without_names_are_counted():
-    model = make_pipeline(StandardScaler(), lt.KernelClassifier(n_components=50, C=1.0))
+    model = make_pipeline(StandardScaler(), given_classifier(n_components=50, C=1.0))
     X = np.random.default_rng(0).standard_normal((30, 7))
     made = export_c(model.fit(X, X[:, 0] > 0))
     assert "row[0] to row[6]: a number." in made.header
@@ -312,7 +313,7 @@ def test_names_cannot_end_the_comment_they_stand_in(tmp_path):
 
 def test_names_alone_leave_the_row_as_it_is():
     X = np.random.default_rng(0).standard_normal((30, 2))
-    model = lt.KernelClassifier(n_components=50, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    model = given_classifier(n_components=50, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
     plain = export_c(model)
     model.decision_ = model.decision_.with_recipe(Recipe.plain(["height", "weight"]))
     named = export_c(model)
@@ -373,7 +374,7 @@ def test_tables_that_a_device_cannot_hold_are_refused(sources, categories, words
 def test_ternary_features_take_no_table():
     features = trits(3, 20)
     X = np.random.default_rng(0).integers(-99, 99, (40, 3)).astype(np.int16)
-    model = lt.KernelClassifier(features, C=1.0).fit(X, X[:, 0] > 0)
+    model = given_classifier(features, C=1.0).fit(X, X[:, 0] > 0)
     model.decision_ = model.decision_.with_recipe(Recipe.scaled(3, [0.5, 1.0, 2.0]))
     with pytest.raises(lt.errors.ParameterError, match="integers"):
         export_c(model)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from device.harness import HOST_C, needs_host, needs_qemu, run_on_arm, run_on_host
 from device.samples import classifier, integer_rows, phases, trits
+from given import given_classifier, given_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -39,8 +40,8 @@ def every_model():
         (classifier(phases(20, 64, bits=1, quantizer="phase"), 3, X), X),
         (classifier(phases(20, 64, bits=3, quantizer="phase"), 2, X), X),
         (classifier(trits(20, 150, "uint8"), 6, pixels), pixels),
-        (lt.KernelRegressor(phases(20, 200)).fit(X, X[:, :2]), X),
-        (lt.KernelRegressor(phases(20, 200, bits=2)).fit(X, X[:, 0]), X),
+        (given_regressor(phases(20, 200)).fit(X, X[:, :2]), X),
+        (given_regressor(phases(20, 200, bits=2)).fit(X, X[:, 0]), X),
     ]
 
 
@@ -143,7 +144,7 @@ def test_without_weights_there_is_no_decision():
 def test_labels_are_written_as_texts_that_cannot_break_the_source(tmp_path):
     X = rows_of()
     labels = np.where(X[:, 0] > 0, 'a"\\\n?', "é*/")
-    model = lt.KernelClassifier(phases(20, 50), C=1.0).fit(X, labels)
+    model = given_classifier(phases(20, 50), C=1.0).fit(X, labels)
     made = export_c(model, name="labels")
     assert r'"a\042\134\012\077"' in made.source
     assert r'"\303\251*/"' in made.source
@@ -151,7 +152,7 @@ def test_labels_are_written_as_texts_that_cannot_break_the_source(tmp_path):
 
 def test_all_weights_zero_give_scores_of_zero():
     X = rows_of()
-    model = lt.KernelRegressor(phases(20, 50)).fit(X, np.zeros(len(X)))
+    model = given_regressor(phases(20, 50)).fit(X, np.zeros(len(X)))
     assert not ScoreTables.of(model.decision_, "int8").scores(model.features_.encode(X)).any()
 
 
@@ -168,8 +169,8 @@ def test_a_model_of_codes_needs_their_encoder():
     encoder = phases(20, 50)
     codes, y = encoder.encode(X), X[:, 0] > 0
     with pytest.raises(lt.errors.ParameterError, match="encoder"):
-        export_c(lt.KernelClassifier(C=1.0).fit(codes, y))
-    made = export_c(lt.KernelClassifier(FrozenEstimator(encoder), C=1.0).fit(codes, y))
+        export_c(given_classifier(C=1.0).fit(codes, y))
+    made = export_c(given_classifier(FrozenEstimator(encoder), C=1.0).fit(codes, y))
     assert made.tables["weights"] == 50
 
 

@@ -78,7 +78,8 @@ def store(tmp_path_factory):
 
 
 def classifier(**settings):
-    return lt.KernelClassifier(gamma=0.1, n_components=48, random_state=0, **settings)
+    given = {"gamma": 0.1, "n_components": 48, "metric": None, "C": 1.0, "loss": "squared", "random_state": 0}
+    return lt.KernelClassifier(**{**given, **settings})
 
 
 def same_weights(model, memory, tolerance=1e-9):
@@ -106,6 +107,17 @@ def test_codes_are_bit_equal_to_those_of_one_process(rows, client):
 def test_codes_of_a_metric_and_of_kept_frequencies_are_those_of_one_process(settings):
     encoder = lt.RandomFeatures(gamma=0.1, n_components=48, random_state=0, **settings).fit(X)
     assert encode(encoder, ROWS).compute(scheduler="synchronous") == encoder.encode(X)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_learned_codes_are_expanded_where_they_are(loss, client):
+    encoder = lt.LearnedFeatures(n_bytes=8, n_components=48, random_state=0).fit(X, Y)
+    codes = encode(encoder, ROWS)
+    assert codes.compute(scheduler="synchronous") == encoder.encode(X)
+    memory = lt.KernelClassifier(FrozenEstimator(encoder), loss=loss).fit(X, Y)
+    model = fit(lt.KernelClassifier(encoder, loss=loss), codes, LABELS, client=client)
+    same_weights(model, memory, 1e-9 if loss == "squared" else 1e-5)
+    np.testing.assert_array_equal(model.predict(X), memory.predict(X))
 
 
 def test_encoder_travels_as_its_specification():
@@ -169,19 +181,75 @@ def test_probabilities_do_not_depend_on_partitions_or_the_order_of_rows(most, cl
 def test_regressor_takes_labels_that_are_here(client):
     R, T = curve(n=120)
     targets = np.column_stack([T, -T])
-    memory = lt.KernelRegressor(gamma=0.1, n_components=32, alpha="auto", random_state=0).fit(R, targets)
-    model = lt.KernelRegressor(gamma=0.1, n_components=32, alpha="auto", random_state=0)
+    settings = {"gamma": 0.1, "n_components": 32, "metric": None, "alpha": "auto", "random_state": 0}
+    memory, model = lt.KernelRegressor(**settings).fit(R, targets), lt.KernelRegressor(**settings)
     fit(model, da.from_array(R, chunks=(50, 3)), targets, client=client)
     same_weights(model, memory)
     assert predict(model, da.from_array(R, chunks=(50, 3))).shape == (120, 2)
 
 
+@pytest.mark.parametrize("rows", [ROWS, dd.from_pandas(FRAME, npartitions=5)], ids=["array", "frame"])
+def test_settings_left_to_the_data_are_chosen_by_rows_and_labels_of_a_sample(rows, client):
+    # The sample is all of so few rows, so the choice is that of one process.
+    memory = lt.KernelClassifier(n_components=48, random_state=0).fit(X, Y)
+    labels = LABELS if isinstance(rows, da.Array) else dd.from_pandas(pd.Series(Y), npartitions=5)
+    model = fit(lt.KernelClassifier(n_components=48, random_state=0), rows, labels, client=client)
+    assert model.choice_.source == "rows of a sample"
+    assert model.choice_.settings == pytest.approx(memory.choice_.settings)
+    tried = [(each.setting, each.chosen) for each in memory.choice_.trials]
+    assert [(each.setting, each.chosen) for each in model.choice_.trials] == tried
+    assert {name for name, _ in tried} >= {"gamma", "metric", "C"}
+    assert model.features_.fingerprint_ == memory.features_.fingerprint_
+    found = model.predict(X if isinstance(rows, da.Array) else FRAME)
+    np.testing.assert_array_equal(found, memory.predict(X))
+
+
+def test_weights_of_a_sample_have_a_say_in_the_choice(client):
+    # Rows of no weight are as good as not there: labels that mean nothing do not move the choice.
+    noise = np.random.default_rng(0).integers(0, 3, len(Y))
+    labels, share = np.concatenate([Y, noise]), np.repeat([1.0, 0.0], len(Y))
+    twice = da.from_array(np.vstack([X, X]), chunks=(115, 5))
+    memory = classifier(gamma="auto").fit(X, Y)
+    model = fit(classifier(gamma="auto"), twice, labels, share, client=client)
+    assert model.choice_.settings["gamma"] == pytest.approx(memory.choice_.settings["gamma"])
+    assert model.choice_.judged_by == memory.choice_.judged_by
+
+
+def test_a_sample_of_one_class_chooses_nothing_and_the_fit_goes_on(client):
+    # Of 18 partitions every second one is looked at.
+    labels = np.zeros(len(X), dtype=int)
+    labels[13:26] = 1
+    rows = da.from_array(X, chunks=(13, 5))
+    model = fit(lt.KernelClassifier(random_state=0), rows, labels, client=client)
+    assert {**model.choice_.settings, "C": 0, "loss": ""} == {
+        "gamma": "scale",
+        "n_components": 1024,
+        "metric": None,
+        "prune": None,
+        "loss": "",
+        "C": 0,
+    }
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_codes_choose_regularization_and_loss_alone(client, store):
+    two = Y > 0
+    for codes in (store, encode(ENCODER, ROWS)):
+        model = fit(lt.KernelClassifier(random_state=0), codes, two, client=client)
+        assert set(model.choice_.settings) == {"C", "loss"}
+        assert {each.setting for each in model.choice_.trials} == {"C", "loss"}
+        assert model.choice_.source == "codes"
+    regressor = fit(lt.KernelRegressor(), store, Y.astype(float), client=client)
+    assert set(regressor.choice_.settings) == {"alpha"}
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_store_is_fitted_where_it_lies(loss, client, store):
-    memory = lt.KernelClassifier(ENCODER, loss=loss).fit(CODES, Y, S)
-    model = fit(lt.KernelClassifier(loss=loss), store, sample_weight="s", client=client)
+    settings = {"loss": loss, "C": 1.0}
+    memory = lt.KernelClassifier(ENCODER, **settings).fit(CODES, Y, S)
+    model = fit(lt.KernelClassifier(**settings), store, sample_weight="s", client=client)
     same_weights(model, memory, 1e-9 if loss == "squared" else 1e-6)
-    same_weights(fit(lt.KernelClassifier(loss=loss), store, Y, S, client=client), model, 1e-12)
+    same_weights(fit(lt.KernelClassifier(**settings), store, Y, S, client=client), model, 1e-12)
     np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), rtol=0, atol=1e-6)
     found = predict(model, store, method="predict_proba")
     np.testing.assert_array_equal(client.compute(found).result(), model.predict_proba(store))
@@ -310,9 +378,13 @@ def test_a_cluster_is_started_and_closed_when_there_is_none():
         (lambda c: fit(classifier(), ROWS, Y[:-1], client=c), "y: must have a value a row, 230, got 229"),
         (lambda c: fit(classifier(), ROWS, LABELS[:-1], client=c), "y: must have a value a row, 230, got 229"),
         (lambda c: fit(classifier(), ROWS, np.zeros(230), client=c), "y must have at least two classes"),
-        (lambda c: fit(lt.KernelClassifier(bits=None), ROWS, LABELS, client=c), "encoder must have a coded side"),
+        (lambda c: fit(classifier(bits=None), ROWS, LABELS, client=c), "encoder must have a coded side"),
         (lambda c: fit(classifier(), ROWS.map_blocks(half_missing), LABELS, client=c), "NaN"),
         (lambda c: fit(classifier(), ROWS, LABELS, da.from_array(-S, chunks=50), client=c), "[Nn]egative"),
+        (
+            lambda c: fit(classifier(gamma="auto"), ROWS, LABELS, 0 * S, client=c),
+            "must have a value above 0",
+        ),
         (lambda c: fit(classifier(), ROWS, LABELS, client=3), "client must be a distributed.Client"),
         (lambda c: fit(classifier(), ROWS, "label", client=c), "y: must have a value a row, 230, got 'label'"),
         (lambda c: fit(classifier(), ROWS[:, 0], LABELS, client=c), "X: must be 2-D, rows by columns, got '1-D'"),

@@ -168,7 +168,7 @@ def test_no_coded_side_without_bits():
 
 
 def test_devices_say_what_they_can_run():
-    with pytest.raises(ParameterError, match="Use RandomFeatures, Sketch or TernaryFeatures"):
+    with pytest.raises(ParameterError, match="Use RandomFeatures, Sketch, TernaryFeatures, or LearnedFeatures"):
         lt.export_c(fitted())
 
 

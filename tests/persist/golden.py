@@ -41,7 +41,7 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
     regressor = lt.KernelRegressor(lt.RandomFeatures(**phase), alpha=0.5).fit(ROWS, ROWS[:, :2] ** 2)
     sketch = lt.Sketch(40, bits=3, store_norms=True, random_state=6).fit(ROWS)
     stored = sketch.encode(ROWS)
-    tuned = lt.KernelClassifier(sketch, C=10.0).fit(sketch.fourier(stored, 0.5), names)
+    tuned = lt.KernelClassifier(sketch, loss="squared", C=10.0).fit(sketch.fourier(stored, 0.5), names)
     return {
         "encoder_hadamard": (one_bit, {}),
         "encoder_scaled_kept": (
@@ -65,6 +65,11 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             lt.TernaryFeatures(gamma=0.05, n_components=70, sparsity=0.0, random_state=4).fit(ROWS),
             {},
         ),
+        "encoder_learned": (lt.LearnedFeatures(n_bytes=8, n_components=70, random_state=7).fit(ROWS, names), {}),
+        "classifier_learned": (
+            lt.KernelClassifier(lt.LearnedFeatures(n_bytes=8, n_components=70, random_state=7)).fit(ROWS, names),
+            {},
+        ),
         "encoder_asymmetric": (lt.AsymmetricFeatures("sinh", n_components=130, random_state=3).fit(ROWS), {}),
         "encoder_asymmetric_phase": (lt.AsymmetricFeatures(form="phase", bits=2, **asymmetric).fit(ROWS), {}),
         "encoder_asymmetric_fitted": (
@@ -82,11 +87,11 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def _pipeline() -> Any:
-    """Return a pipeline of columns that are scaled and told apart, and a classifier of them."""
+    """Return a pipeline of columns that are scaled and told apart, and a classifier whose settings they choose."""
     import pandas as pd
 
     columns = make_column_transformer((StandardScaler(), ["depth"]), (OneHotEncoder(), ["tide"]))
-    model = make_pipeline(columns, lt.KernelClassifier(n_components=64, random_state=5))
+    model = make_pipeline(columns, lt.KernelClassifier(n_components=64, budget={"item": 8}, random_state=5))
     return model.fit(pd.DataFrame(TABLE), np.arange(30) % 2)
 
 
@@ -112,6 +117,8 @@ def seen(thing: Any) -> dict[str, Any]:
         found |= {"fingerprint": thing.fingerprint_.hex(), "side": thing.side_.hex()}
         found["packed"] = thing.encode(ROWS).packed.tobytes().hex()
         return found | {"features": thing.transform(ROWS[:3]).tolist()}
+    if isinstance(thing, (lt.KernelClassifier, lt.KernelRegressor)):
+        found["choice"] = thing.choice_.to_config()
     if isinstance(thing, (lt.KernelClassifier, lt.AsymmetricLSSVC)):
         X = table_or_rows(thing)
         found |= {"classes": thing.classes_.tolist(), "scores": thing.decision_function(X).tolist()}

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from given import given_classifier, given_regressor
 from persist.samples import classifier, encoder, rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -62,7 +63,7 @@ def test_loaded_classifier_scores_to_float32_rounding_of_its_weights(loss, n_cla
 @pytest.mark.parametrize("multi", [False, True])
 def test_loaded_regressor_predicts_to_float32_rounding_of_its_weights(multi, tmp_path):
     y = rows()[:, :2] if multi else rows()[:, 0]
-    saved = lt.KernelRegressor(n_components=64, alpha="auto", random_state=0).fit(rows(), y)
+    saved = given_regressor(n_components=64, alpha="auto", random_state=0).fit(rows(), y)
     loaded = _round_trip(saved, tmp_path)
     bound = (_absolute_features(saved) @ np.abs(saved.decision_.weights)).reshape(y.shape) * 2.0**-24
     assert loaded.predict(rows()).shape == y.shape
@@ -151,6 +152,9 @@ def test_sides_come_back(train_on, predict_on, tmp_path):
         {"class_weight": "balanced", "C": "auto", "fit_intercept": False},
         {"loss": "logistic", "max_iter": np.int64(500), "tol": 1e-3, "warm_start": True},
         {"bits": None},
+        {"budget": 64, "prune": 2, "metric": "diagonal"},
+        {"budget": {"item": 64, "model": np.int64(100_000), "seconds": 1.5}, "n_components": "auto"},
+        {"kernel": lt.kernels.Matern(length_scale=2.0, nu=2.5), "gamma": "auto"},
         {"features": lt.RandomFeatures("laplacian", projection="iid", n_components=32, random_state=1)},
     ],
 )
@@ -169,12 +173,72 @@ def test_parameters_and_attributes_come_back(params, tmp_path):
     assert np.array_equal(again.predict(rows()), saved.predict(rows()))
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [
+        lt.KernelClassifier(n_components=64, budget=8, random_state=0),
+        lt.KernelRegressor(n_components=64, metric="full", random_state=0),
+        lt.KernelClassifier(encoder(), random_state=0),
+    ],
+    ids=["classifier", "regressor", "given features"],
+)
+def test_choice_comes_back_with_all_that_was_tried(learner, tmp_path):
+    saved = clone(learner).fit(rows(), np.arange(40) % 2)
+    assert saved.choice_.trials
+    loaded = _round_trip(saved, tmp_path)
+    assert loaded.choice_ == saved.choice_
+    assert str(loaded.choice_) == str(saved.choice_)
+
+
+def test_choice_of_one_row_has_errors_that_nobody_knows_and_comes_back(tmp_path):
+    saved = lt.KernelRegressor(n_components=64, random_state=0).partial_fit(rows()[:1], [1.0])
+    assert any(np.isinf(trial.error) for trial in saved.choice_.trials)
+    assert _round_trip(saved, tmp_path).choice_ == saved.choice_
+
+
+STRANGE = [
+    {"settings": {}},
+    {"settings": [["C"]]},
+    {"settings": [["C", [1.0]]]},
+    {"settings": [["C", True]]},
+    {"settings": [["\x1b[2J", 1.0]]},
+    {"trials": {}},
+    {"trials": [["C", 1.0, 0.5, 0.0]]},
+    {"trials": [["C", 1.0, 0.5, 0.0, 1]]},
+    {"trials": [["C", 1.0, "0.5", 0.0, True]]},
+    {"trials": [["C", 1.0, True, 0.0, True]]},
+    {"trials": [["C", {}, 0.5, 0.0, True]]},
+    {"trials": [[3, 1.0, 0.5, 0.0, True]]},
+    {"judged_by": -1},
+    {"judged_by": 0.5},
+    {"source": "rows\n"},
+    {"source": "r" * 201},
+    {"more": 1},
+]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=str)
+def test_choice_that_nobody_made_is_refused(strange):
+    state = classifier().to_state()
+    part = state["choice"]
+    lt.KernelClassifier.from_state(state)
+    with pytest.raises(ParameterError, match="Choice: "):
+        lt.KernelClassifier.from_state({**state, "choice": replace(part, spec={**part.spec, **strange})})
+
+
+@pytest.mark.parametrize("budget", ["64", [64], {"item": "64"}, {"item": 0}, {"bytes": 64}, {"seconds": -1.0}], ids=str)
+def test_budget_that_nobody_could_give_is_refused(budget):
+    state = classifier().to_state()
+    own = state["estimator"]
+    spec = {**own.spec, "params": {**own.spec["params"], "budget": budget}}
+    with pytest.raises(ParameterError, match="budget"):
+        lt.KernelClassifier.from_state({**state, "estimator": replace(own, spec=spec)})
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_encoder_that_was_given_fitted_is_shared_again(frozen, tmp_path):
     given = encoder()
-    saved = lt.KernelClassifier(FrozenEstimator(given) if frozen else given).fit(
-        given.encode(rows()), np.arange(40) % 2
-    )
+    saved = given_classifier(FrozenEstimator(given) if frozen else given).fit(given.encode(rows()), np.arange(40) % 2)
     loaded = _round_trip(saved, tmp_path, weights="float64")
     kept = loaded.features.estimator if frozen else loaded.features
     assert kept is loaded.features_
@@ -184,7 +248,7 @@ def test_encoder_that_was_given_fitted_is_shared_again(frozen, tmp_path):
 
 def test_model_fitted_on_codes_alone_still_wants_codes_of_its_encoder(tmp_path):
     codes = encoder().encode(rows())
-    saved = lt.KernelClassifier().fit(codes, np.arange(40) % 2)
+    saved = given_classifier().fit(codes, np.arange(40) % 2)
     loaded = _round_trip(saved, tmp_path, weights="float64")
     assert np.array_equal(loaded.decision_function(codes), saved.decision_function(codes))
     with pytest.raises(FingerprintMismatchError):
@@ -195,7 +259,7 @@ def test_model_fitted_on_codes_alone_still_wants_codes_of_its_encoder(tmp_path):
 
 def test_columns_keep_their_names(tmp_path):
     frame = pd.DataFrame(rows(), columns=list("abcde"))
-    saved = lt.KernelRegressor(n_components=64, random_state=0).fit(frame, rows()[:, 0])
+    saved = given_regressor(n_components=64, random_state=0).fit(frame, rows()[:, 0])
     loaded = _round_trip(saved, tmp_path, weights="float64")
     assert np.array_equal(loaded.predict(frame), saved.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
@@ -231,7 +295,7 @@ def test_learner_with_an_encoder_of_a_user_is_refused(tmp_path):
     class Own(lt.RandomFeatures):
         pass
 
-    model = lt.KernelClassifier(Own(n_components=64)).fit(rows(), np.arange(40) % 2)
+    model = given_classifier(Own(n_components=64)).fit(rows(), np.arange(40) % 2)
     with pytest.raises(ParameterError, match="features must be one of RandomFeatures"):
         lt.save(model, tmp_path / "m.lowtide")
 

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from given import given_classifier, given_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -44,7 +45,7 @@ def mixed() -> ColumnTransformer:
 
 
 def model(**parameters) -> lt.KernelClassifier:
-    return lt.KernelClassifier(**{"n_components": 256, "random_state": 0, **parameters})
+    return given_classifier(**{"n_components": 256, "random_state": 0, **parameters})
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
@@ -65,7 +66,7 @@ def test_pipeline_of_scaled_and_named_columns_comes_back_as_a_learner_with_a_rec
 def test_scaled_numbers_are_predicted_as_the_pipeline_does(scaler, named, tmp_path):
     frame = table()[["width", "pier"]]
     X = frame if named else frame.to_numpy(dtype=np.float64)
-    pipeline = make_pipeline(scaler, lt.KernelRegressor(n_components=128, random_state=0)).fit(X, frame["width"])
+    pipeline = make_pipeline(scaler, given_regressor(n_components=128, random_state=0)).fit(X, frame["width"])
     loaded = from_bytes(to_bytes(pipeline, weights="float64"))
     np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
 

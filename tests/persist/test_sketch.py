@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from given import given_classifier, given_regressor
 from persist.golden import DATA, EXPECTED
 from persist.samples import rows
 
@@ -87,7 +88,7 @@ def test_a_golden_file_of_codes_gives_new_bandwidths():
 def test_model_of_fourier_codes_comes_back_with_its_codebook(given, tmp_path):
     fitted = sketch("orthogonal")
     S, y = fitted.encode(rows()), np.arange(40) % 3
-    model = lt.KernelClassifier(fitted if given else None).fit(fitted.fourier(S, 0.5), y)
+    model = given_classifier(fitted if given else None).fit(fitted.fourier(S, 0.5), y)
     lt.save(model, tmp_path / "m.lowtide", weights="float64")
     loaded = lt.load(tmp_path / "m.lowtide")
     for codes in (S, fitted.fourier(S, 0.5), fitted.fourier(S, 2.0), fitted.linear(S)):
@@ -99,7 +100,7 @@ def test_model_of_fourier_codes_comes_back_with_its_codebook(given, tmp_path):
 def test_model_of_scaled_codes_comes_back(tmp_path):
     fitted = sketch("orthogonal")
     S, y = fitted.encode(rows()), rows()[:, 0]
-    model = lt.KernelRegressor(fitted).fit(fitted.linear(S), y)
+    model = given_regressor(fitted).fit(fitted.linear(S), y)
     lt.save(model, tmp_path / "m.lowtide", weights="float64")
     loaded = lt.load(tmp_path / "m.lowtide")
     np.testing.assert_array_equal(loaded.predict(S), model.predict(fitted.linear(S)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from given import given_classifier
 
 import lowtide as lt
 from lowtide.errors import FileFormatError, ParameterError
@@ -58,7 +59,7 @@ def test_file_keeps_no_w(tmp_path):
 
 
 def test_learner_on_trits_comes_back_with_its_encoder(tmp_path):
-    model = lt.KernelClassifier(lt.TernaryFeatures("relu", n_components=64, sparsity=0.5, random_state=0))
+    model = given_classifier(lt.TernaryFeatures("relu", n_components=64, sparsity=0.5, random_state=0))
     model.fit(ROWS, np.arange(40) % 3)
     lt.save(model, tmp_path / "x.lowtide", weights="float64")
     loaded = lt.load(tmp_path / "x.lowtide")

@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
+from given import given_classifier
 
 import lowtide as lt
 
@@ -26,7 +27,7 @@ def digits(tmp_path_factory):
     """Return a model, its files and rows that it was not fitted on."""
     folder = tmp_path_factory.mktemp("served")
     X, y = load_digits(return_X_y=True)
-    model = lt.KernelClassifier(gamma=0.001, n_components=500, random_state=0).fit(X[:600], y[:600])
+    model = given_classifier(gamma=0.001, n_components=500, random_state=0).fit(X[:600], y[:600])
     lt.save(model, folder / "digits.lowtide", weights="float64")
     lt.save(model.features_.encode(X[:200]), folder / "known.lowtide")
     return SimpleNamespace(

@@ -6,6 +6,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from given import given_classifier
 from serve.serving import CODES, JSON, ROWS, ask, connect, everything, serving, until
 
 import lowtide as lt
@@ -114,7 +115,7 @@ def test_features_whose_products_are_not_finite_are_refused(address, digits):
 def test_store_is_searched_like_codes_in_memory(tmp_path, digits, served):
     with lt.CodeStore.create(tmp_path / "known.zarr", digits.encoder, chunk_rows=16) as store:
         store.append(digits.codes)
-    other = lt.KernelClassifier(n_components=64, random_state=1).fit(digits.X, np.arange(100) % 3)
+    other = given_classifier(n_components=64, random_state=1).fit(digits.X, np.arange(100) % 3)
     lt.save(other, tmp_path / "other.lowtide")
     model = digits.path if served else tmp_path / "other.lowtide"
     expected = digits.codes.top_k(digits.encoder.encode(digits.X), 5)

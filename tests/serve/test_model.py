@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from given import given_classifier, given_regressor
 from serve.serving import CODES, JSON, ROWS, ask, serving
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
@@ -85,7 +86,7 @@ def served_answer(tmp_path, model, body, kind, path="/v1/predict", **saved):
 
 def test_two_classes_have_one_score_and_texts_for_labels(tmp_path, digits):
     labels = np.where(np.arange(100) % 2, "odd", "even")
-    model = lt.KernelClassifier(n_components=64, random_state=0).fit(digits.X, labels)
+    model = given_classifier(n_components=64, random_state=0).fit(digits.X, labels)
     body, kind = bodies(model.features_, digits.X[:4])["codes"]
     answer = served_answer(tmp_path, model, body, kind, "/v1/predict?return=scores,probabilities").json
     assert answer["predictions"] == model.predict(digits.X[:4]).tolist()
@@ -96,13 +97,13 @@ def test_two_classes_have_one_score_and_texts_for_labels(tmp_path, digits):
 @pytest.mark.parametrize("targets", [1, 2])
 def test_regressor_gives_values(tmp_path, digits, targets):
     y = digits.X[:, :targets] if targets > 1 else digits.X.sum(axis=1)
-    model = lt.KernelRegressor(n_components=64, random_state=0).fit(digits.X, y)
+    model = given_regressor(n_components=64, random_state=0).fit(digits.X, y)
     answer = served_answer(tmp_path, model, *bodies(model.features_, digits.X[:20])["codes"])
     np.testing.assert_allclose(answer.json["predictions"], model.predict(digits.X[:20]), rtol=1e-4, atol=1e-4)
 
 
 def test_regressor_has_no_probabilities(tmp_path, digits):
-    model = lt.KernelRegressor(n_components=64, random_state=0).fit(digits.X, digits.X[:, 2])
+    model = given_regressor(n_components=64, random_state=0).fit(digits.X, digits.X[:, 2])
     body, kind = bodies(model.features_, digits.X[:2])["codes"]
     answer = served_answer(tmp_path, model, body, kind, "/v1/predict?return=probabilities")
     assert answer.status == 400
@@ -110,7 +111,7 @@ def test_regressor_has_no_probabilities(tmp_path, digits):
 
 
 def test_model_that_reads_the_full_side_refuses_codes(tmp_path, digits):
-    model = lt.KernelClassifier(n_components=64, predict_on="full", random_state=0).fit(digits.X, np.arange(100) % 3)
+    model = given_classifier(n_components=64, predict_on="full", random_state=0).fit(digits.X, np.arange(100) % 3)
     sent = bodies(model.features_, digits.X[:5])
     lt.save(model, tmp_path / "m.lowtide")
     with serving([tmp_path / "m.lowtide"]) as (address, _):
@@ -120,7 +121,7 @@ def test_model_that_reads_the_full_side_refuses_codes(tmp_path, digits):
 
 
 def test_model_fitted_on_codes_alone_takes_codes_alone(tmp_path, digits):
-    model = lt.KernelClassifier().fit(digits.codes, np.arange(200) % 3)
+    model = given_classifier().fit(digits.codes, np.arange(200) % 3)
     lt.save(model, tmp_path / "m.lowtide")
     with serving([tmp_path / "m.lowtide"]) as (address, _):
         answer = ask(address, "/v1/predict", pack(digits.codes[:4]))
@@ -137,10 +138,17 @@ def test_encoder_alone_is_served_but_predicts_nothing(tmp_path, digits):
 
 
 @pytest.mark.parametrize(
-    "encoder", [lt.Sketch(n_components=64, gamma=0.5, bits=4), lt.TernaryFeatures(n_components=64, sparsity="auto")]
+    "encoder",
+    [
+        lt.Sketch(n_components=64, gamma=0.5, bits=4),
+        lt.TernaryFeatures(n_components=64, sparsity="auto"),
+        lt.LearnedFeatures(n_components=64),
+        lt.LearnedFeatures(measure="kernel", n_bytes=8),
+    ],
+    ids=["sketch", "ternary", "learned", "learned kernel"],
 )
 def test_models_of_other_encoders_are_served(tmp_path, digits, encoder):
-    model = lt.KernelClassifier(encoder.set_params(random_state=0)).fit(digits.X, np.arange(100) % 3)
+    model = given_classifier(encoder.set_params(random_state=0)).fit(digits.X, np.arange(100) % 3)
     expected = model.predict(digits.X[:7]).tolist()
     assert (
         served_answer(tmp_path, model, *bodies(model.features_, digits.X[:7])["codes"]).json["predictions"] == expected
@@ -152,7 +160,7 @@ def test_models_of_other_encoders_are_served(tmp_path, digits, encoder):
 
 def test_features_are_not_taken_where_transform_gives_others_than_the_weights_are_for(tmp_path, digits):
     encoder = lt.AsymmetricFeatures(n_components=64, bits=None, random_state=0)
-    model = lt.KernelClassifier(encoder).fit(digits.X, np.arange(100) % 3)
+    model = given_classifier(encoder).fit(digits.X, np.arange(100) % 3)
     lt.save(model, tmp_path / "m.lowtide")
     with serving([tmp_path / "m.lowtide"]) as (address, _):
         assert ask(address, "/v1/models").json["models"][0]["accepts"] == ["rows"]
@@ -177,7 +185,7 @@ TOWNS = Recipe.of_features(
 def fitted(n_features, **options):
     """Return a small classifier of so many columns."""
     X = np.random.default_rng(0).standard_normal((60, n_features))
-    return lt.KernelClassifier(n_components=64, C=1.0, random_state=0, **options).fit(X, np.arange(60) % 3)
+    return given_classifier(n_components=64, C=1.0, random_state=0, **options).fit(X, np.arange(60) % 3)
 
 
 def test_columns_are_scaled_filled_and_spread_as_the_recipe_says(tmp_path):
@@ -235,7 +243,7 @@ def test_pipeline_is_served_from_a_file_and_in_process(tmp_path):
     steps = ColumnTransformer(
         [("numbers", StandardScaler(), ["x", "z"]), ("city", OneHotEncoder(handle_unknown="ignore"), ["city"])]
     )
-    pipeline = make_pipeline(steps, lt.KernelClassifier(n_components=128, random_state=0))
+    pipeline = make_pipeline(steps, given_classifier(n_components=128, random_state=0))
     pipeline.fit(frame, (frame["x"] > 50) ^ (frame["city"] == "Oslo"))
     expected = pipeline.predict(frame).tolist()
     lt.save(pipeline, tmp_path / "towns.lowtide")
@@ -254,7 +262,7 @@ def test_pipeline_is_served_from_a_file_and_in_process(tmp_path):
 
 def test_pipeline_of_unknown_steps_is_refused_by_their_name():
     X = np.random.default_rng(0).standard_normal((60, 4))
-    pipeline = make_pipeline(PCA(3), lt.KernelClassifier(n_components=64)).fit(X, np.arange(60) % 3)
+    pipeline = make_pipeline(PCA(3), given_classifier(n_components=64)).fit(X, np.arange(60) % 3)
     with pytest.raises(LowtideError, match="PCA"):
         Catalog.of({"m": pipeline})
 
@@ -272,7 +280,7 @@ def test_pipeline_of_unknown_steps_is_refused_by_their_name():
 )
 def test_rows_that_run_on_the_event_loop_are_bounded_by_their_cost(encoder):
     X = np.random.default_rng(0).standard_normal((20, 1500))
-    model = lt.KernelClassifier(encoder.set_params(n_components=1024, random_state=0), C=1.0).fit(X, np.arange(20) % 2)
+    model = given_classifier(encoder.set_params(n_components=1024, random_state=0), C=1.0).fit(X, np.arange(20) % 2)
     served, cost = ServedModel.of("m", model), model.features_.drawn_.row_cost
     weights = model.coef_.size
     assert served.small_rows("codes") == (1 << 22) // weights
@@ -300,7 +308,7 @@ def test_codes_of_another_quantizer_are_refused_with_both_sides(address, digits)
 
 def test_columns_by_name_are_put_in_order(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = lt.KernelClassifier(n_components=64, random_state=0).fit(X, y)
+    model = given_classifier(n_components=64, random_state=0).fit(X, y)
     lt.save(model, tmp_path / "m.lowtide")
     rows = X.iloc[[0, 70, 120]]
     with serving([tmp_path / "m.lowtide"]) as (address, _), lt.Client(address) as client:

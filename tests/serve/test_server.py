@@ -15,6 +15,7 @@ import threading
 
 import numpy as np
 import pytest
+from given import given_classifier
 from serve.serving import CODES, ask, connect, everything, serving, until
 from starlette.staticfiles import StaticFiles
 
@@ -26,7 +27,7 @@ from lowtide.wire import pack
 
 
 def fitted(X, shift):
-    return lt.KernelClassifier(n_components=64, random_state=0).fit(X, np.arange(len(X)) % 3 + shift)
+    return given_classifier(n_components=64, random_state=0).fit(X, np.arange(len(X)) % 3 + shift)
 
 
 def test_reload_changes_the_model_and_loses_no_request(tmp_path, digits):
@@ -110,7 +111,7 @@ def test_client_fetches_an_encoder_that_has_changed(tmp_path, digits):
     lt.save(fitted(digits.X, 0), path)
     with serving([path]) as (address, service), lt.Client(address) as client:
         client.predict(digits.X)
-        other = lt.KernelClassifier(n_components=128, random_state=7).fit(digits.X, np.arange(100) % 3)
+        other = given_classifier(n_components=128, random_state=7).fit(digits.X, np.arange(100) % 3)
         lt.save(other, path)
         asyncio.run(service.reload())
         np.testing.assert_array_equal(client.predict(digits.X), other.predict(digits.X))

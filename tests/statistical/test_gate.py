@@ -63,7 +63,6 @@ THREE_BIT_PHASES = features(GAUSSIAN, projection="orthogonal", quantizer=Phase(3
 COSINES = features(GAUSSIAN, feature_map="cosine", bits=2)
 STOCHASTIC = features(GAUSSIAN, quantizer=Stochastic(2))
 BESSEL = features(Bessel(1.0), projection="haar", bits=3, n_components=64)
-# The rows of the cases are what these metrics make of others: they are divided by them.
 FACTORS, MATRIX = np.linspace(0.2, 3.0, 30), np.random.default_rng(7).standard_normal((30, 12))
 SCALED = features(GAUSSIAN, metric=FACTORS)
 TURNED = features(GAUSSIAN, metric=MATRIX, bits=2)
@@ -125,7 +124,6 @@ CASES = [
     ("step features of near rows", ActivationFeatures("step", n_components=256), NEAR, FULL),
     ("ternary windows", WINDOWS, rows("typical", 150), CODES),
     ("ternary windows, Codes", WINDOWS, rows("typical", 150), CODES),
-    ("learned features, decoded on one side", LEARNED, rows("typical", 2), MIXED),
     ("learned features, Codes", LEARNED, rows("typical", 2), CODES),
     ("offset of a thousand", features(GAUSSIAN, quantizer=LloydMax(4)), rows(shifted(1e3), 30), MIXED),
     ("a metric of factors", SCALED, before(FACTORS, ANY), MIXED),
@@ -181,7 +179,6 @@ DISTANCES = [
     ("in full", ONE_BIT, TYPICAL, FULL),
     ("near, in full", ONE_BIT, NEAR, FULL),
     ("one bit, Codes", ONE_BIT, TYPICAL, CODES),
-    ("a metric of factors", SCALED, before(FACTORS, TYPICAL), MIXED),
     ("far, one bit, Codes", features(Matern(1.0)), rows("far", 30), MIXED),
     ("sketch, Codes", SKETCH, at_correlations(0.95, 0.7, 0.0), CODES),
     ("1 bit against 4 bits, Codes", ONE_BIT, TYPICAL, (LloydMax(1), LloydMax(4))),

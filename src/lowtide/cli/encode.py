@@ -117,7 +117,7 @@ def _learned(source: Source, options: EncoderOptions, table: TableOptions, voice
         rows = lt.tables.gather(source, choice, report)
     recipe = lt.tables.learn_recipe(choice, rows.numbers, rows.texts, standardize=table.scale)
     with voice.hearing():
-        encoder = models.make_encoder(options, len(rows.numbers)).fit(rows.matrix(recipe))
+        encoder = models.make_encoder(options).fit(rows.matrix(recipe))
     return encoder, FittedTable(recipe, choice)
 
 
@@ -221,9 +221,9 @@ def _for_store(
         choice = models.choose_columns(source, target, table, voice)
         with voice.working(f"reading {source.file}") as report:
             survey = lt.tables.survey(source, choice, standardize=table.scale, seed=options.seed, report=report)
-        n_rows, recipe, sample, kind = survey
+        _, recipe, sample, kind = survey
         with voice.hearing():
-            encoder = models.make_encoder(options, n_rows).fit(sample)
+            encoder = models.make_encoder(options).fit(sample)
         return encoder, FittedTable(recipe, choice), kind
     encoder, fitted = models.load_encoder(model)
     if target is None:

@@ -14,7 +14,7 @@ import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
 from lowtide.cli.models import FittedTable, score_in_words
-from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, WordOrNumber, counted, refuse
+from lowtide.cli.terminal import LearnerOptions, TableOptions, Voice, counted, refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,18 +50,6 @@ Examples:
 )
 @click.option("--regression", "task", flag_value="regression", help="Learn numbers.  [default: for other numbers]")
 @click.option(
-    "--loss",
-    type=click.Choice(["squared", "logistic", "squared_hinge", "hinge"]),
-    help="Loss of a classifier.  [default: squared]",
-)
-@click.option(
-    "--C",
-    "C",
-    type=WordOrNumber("auto"),
-    default="auto",
-    help="Inverse regularization; auto chooses it on rows left out.",
-)
-@click.option(
     "--validate",
     "share",
     type=click.FloatRange(0.0, 1.0, max_open=True),
@@ -70,7 +58,7 @@ Examples:
     metavar="SHARE",
     help="Hold out this share of the rows, 0.1 say, and report the score on them.",
 )
-@term.encoder_options
+@term.learner_options
 @term.table_options
 @term.voice_options
 def fit(
@@ -79,17 +67,16 @@ def fit(
     output: Path,
     force: bool,
     task: Task | None,
-    loss: str | None,
-    C: Any,
     share: float,
-    encoder: EncoderOptions,
+    learner: LearnerOptions,
     table: TableOptions,
     voice: Voice,
 ) -> None:
     """Learn from the table DATA (.csv, .tsv, .npy, .parquet), or from a store of codes, and write a model file.
 
     Every column but the target is a feature. The model file keeps the columns, their scale and their categories, so
-    that 'lowtide predict' takes tables as they are. A store (.zarr) is read block by block, in memory that does not
+    that 'lowtide predict' takes tables as they are. What is "auto" is chosen by rows left out, within the budget, and
+    said. A store (.zarr) is read block by block, in memory that does not
     grow with its rows; its features are those it was encoded with.
     """
     place = term.check_new(output, "--output", force=force)
@@ -106,21 +93,14 @@ def fit(
     else:
         lesson = read_table(data, target, table, task, voice)
     seconds = {"read": time.perf_counter() - start}
-    train, held = split(lesson.target, share, encoder.seed)
-    learner = models.make_learner(
-        models.make_encoder(encoder, len(train)) if lesson.encoder is None else lesson.encoder,
-        lesson.target.task,
-        loss=loss,
-        C=C,
-        seed=encoder.seed,
-        verbose=voice.shows_progress,
-    )
-    fitted, score, seconds["fit"] = _learn(learner, lesson, train, held, voice)
+    train, held = split(lesson.target, share, learner.seed)
+    model = models.make_learner(learner, lesson.target.task, lesson.encoder, verbose=voice.shows_progress)
+    fitted, score, seconds["fit"] = _learn(model, lesson, train, held, voice)
     in_words = score_in_words(score, "held out") if score else ""
     metadata = {**fitted.to_metadata(with_recipe=False), "score": in_words}
-    lt.save(learner.with_recipe(fitted.recipe), place, metadata=metadata)
-    content = _content(lesson, learner, fitted, len(train), output)
-    voice.say(_summary(content, learner, fitted, in_words, seconds["fit"]))
+    lt.save(model.with_recipe(fitted.recipe), place, metadata=metadata)
+    content = _content(lesson, model, fitted, len(train), output)
+    voice.say(_summary(content, model, fitted, in_words, seconds["fit"]))
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     voice.result("fit", {**content, "score": score, "seconds": rounded})
 
@@ -260,8 +240,9 @@ def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, out
         "bits": getattr(encoder, "bits", None),
         "projection": getattr(encoder, "projection", None),
         "fingerprint": encoder.fingerprint_.hex(),
-        "loss": getattr(learner, "loss", "squared"),
+        "loss": models.chosen_loss(learner),
         "C": learner.C_ if hasattr(learner, "C_") else 0.5 / learner.alpha_,
+        "choice": models.choice_content(learner),
     }
 
 
@@ -283,7 +264,7 @@ def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: s
     chosen = ", chosen on rows left out" if getattr(learner, name) == "auto" else ""
     rows = counted(data["train_rows"], "row")
     unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
-    return term.sheet(
+    sheet = term.sheet(
         [
             ("table", ", ".join(parts)),
             ("task", task),
@@ -293,3 +274,5 @@ def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: s
             ("model", f"{content['model']}, {term.bytes_in_words(content['bytes'])}"),
         ]
     )
+    table_of_choice = models.choice_table(learner)
+    return f"{sheet}\n\n{table_of_choice}" if table_of_choice else sheet

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, encoder_of, encoder_summary
+from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
 from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, counted, sheet, voice_options
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -103,10 +103,12 @@ def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
         "classes": classes,
         "gamma": getattr(encoder, "gamma_", None),
         "bytes_by_part": sizes,
+        "choice": choice_content(thing),
         "kernel_error": errors or None,
         "content": content,
     }
-    return f"{text}\n\n{error_table(errors)}" if errors else text, own
+    tables = [text, choice_table(thing), error_table(errors) if errors else ""]
+    return "\n\n".join(each for each in tables if each), own
 
 
 def _projection(encoder: lt.RandomFeatures) -> str:
@@ -128,7 +130,7 @@ def _kind(thing: Any, name: str) -> str:
         levels = f"{thing.n_levels:,} levels of {_bits(thing.bits)}"
         return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
     if hasattr(thing, "C_"):
-        how = f"{thing.loss} loss" if hasattr(thing, "loss") else f"system {thing.system}"
+        how = f"{chosen_loss(thing)} loss" if hasattr(thing, "choice_") else f"system {thing.system}"
         return f"{name}, {how}, C = {amount(thing.C_)}"
     return f"{name}, alpha = {amount(thing.alpha_)}" if hasattr(thing, "alpha_") else name
 

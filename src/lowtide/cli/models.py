@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import lowtide as lt
-from lowtide.cli.terminal import EncoderOptions, TableOptions, Voice, amount, counted, refuse
+from lowtide.cli.terminal import EncoderOptions, LearnerOptions, TableOptions, Voice, amount, counted, refuse
 from lowtide.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from lowtide.tables import Block, Choice, Recipe, Source, Task
 
-_MOST_COMPONENTS = 4096
 # What a file's metadata call the recipe, where there is no decision to keep it, and the columns at fit.
 _RECIPE, _COLUMNS = "table", "fitted_on"
 
@@ -76,11 +75,8 @@ def choose_columns(source: Source, target: str | None, options: TableOptions, vo
     return choice
 
 
-def make_encoder(options: EncoderOptions, n_rows: int) -> lt.RandomFeatures:
-    """Return the encoder that options ask for; few rows need few components, and are then learned from at once."""
-    components = options.components
-    if components is None:
-        components = next((m for m in (1024, 2048) if n_rows <= m), _MOST_COMPONENTS)
+def make_encoder(options: EncoderOptions) -> lt.RandomFeatures:
+    """Return the encoder that options ask for."""
     # Frequencies of the laplacian kernel are drawn coordinate by coordinate; no other layout carries them.
     if options.kernel == "laplacian" and options.projection not in (None, "iid"):
         refuse("--projection", f"must be iid for the laplacian kernel, got {options.projection!r}. Leave it out.")
@@ -88,21 +84,58 @@ def make_encoder(options: EncoderOptions, n_rows: int) -> lt.RandomFeatures:
     return lt.RandomFeatures(
         options.kernel,
         gamma=options.gamma,
-        n_components=components,
+        n_components=options.components,
         projection=projection,
         bits=options.bits,
         random_state=options.seed,
     )
 
 
-def make_learner(encoder: lt.RandomFeatures, task: Task, *, loss: str | None, C: Any, seed: int, verbose: bool) -> Any:
-    """Return a classifier or a regressor; C is 1/(2 alpha) of ridge regression."""
-    shared: dict[str, Any] = {"random_state": seed, "verbose": int(verbose)}
+def make_learner(options: LearnerOptions, task: Task, encoder: Any, *, verbose: bool) -> Any:
+    """Return a classifier or a regressor, on an encoder that is settled or on the features that options ask for.
+
+    C is 1/(2 alpha) of ridge regression.
+    """
+    given: dict[str, Any] = {"random_state": options.seed, "verbose": int(verbose)}
+    if encoder is not None:
+        given["features"] = encoder
+    else:
+        names = ("kernel", "gamma", "bits", "metric", "prune")
+        given |= {name: getattr(options, name) for name in names}
+        given |= {"n_components": options.components, "budget": dict(options.budget) or None}
     if task == "classification":
-        return lt.KernelClassifier(encoder, loss=loss or "squared", C=C, **shared)
-    if loss not in (None, "squared"):
-        refuse("--loss", f"must be squared for regression, got {loss!r}. Add --classification to learn classes.")
-    return lt.KernelRegressor(encoder, alpha="auto" if C == "auto" else 0.5 / C, **shared)
+        return lt.KernelClassifier(loss=options.loss, C=options.C, **given)
+    if options.loss not in ("auto", "squared"):
+        problem = f"must be squared for regression, got {options.loss!r}. Add --classification to learn classes."
+        refuse("--loss", problem)
+    return lt.KernelRegressor(alpha="auto" if options.C == "auto" else 0.5 / options.C, **given)
+
+
+def chosen_loss(learner: Any) -> str:
+    """Return the name of the loss that a learner has, whether it was given or chosen."""
+    return str(learner.choice_.settings.get("loss", "squared"))
+
+
+def choice_content(learner: Any) -> dict[str, Any] | None:
+    """Return what was chosen and tried as plain values; None where nothing chooses."""
+    choice = getattr(learner, "choice_", None)
+    return None if choice is None else {**choice.to_config(), "settings": dict(choice.settings)}
+
+
+def choice_table(learner: Any) -> str:
+    """Return a line a setting that was chosen, with its left-out loss and how many candidates were tried; "" for none.
+
+    `print(model.choice_)` in Python shows each of them.
+    """
+    choice = getattr(learner, "choice_", None)
+    if choice is None or not choice.trials:
+        return ""
+    lines = [f"Chosen by the left-out loss of {choice.judged_by:,} {choice.source}:"]
+    lines.append(f"{'setting':16}{'value':>24}{'loss':>10}{'tried':>8}")
+    for setting, value, loss, n_tried in choice.outcomes():
+        shown = amount(value) if isinstance(value, float) else "none" if value is None else str(value)
+        lines.append(f"{setting:16}{shown:>24}{loss:>10.5f}{n_tried:>8}")
+    return "\n".join(lines)
 
 
 def stored_target(store: lt.CodeStore, target: str) -> str:

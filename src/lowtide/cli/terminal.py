@@ -7,13 +7,14 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
@@ -27,6 +28,8 @@ Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OR_STORE = click.Path(exists=True, path_type=Path)
 NEW_FILE = click.Path(path_type=Path)
+_MOST_COMPONENTS = 1 << 20
+_LEAST_BYTES = 8  # a code is stored in words of as many
 _FORMAT = 1  # of the JSON results; grows when a field changes its meaning
 
 
@@ -112,8 +115,10 @@ class Voice:
 
 if TYPE_CHECKING:
     _Value = click.ParamType[Any]
-else:
-    _Value = click.ParamType  # became generic in a later version than the oldest one that will do
+    _Choice = click.Choice[str]
+else:  # they became generic in a later version than the oldest one that will do
+    _Value = click.ParamType
+    _Choice = click.Choice
 
 
 class WordOrNumber(_Value):
@@ -146,15 +151,72 @@ class WordOrNumber(_Value):
         return number
 
 
+class OneOf(_Choice):
+    """Accept one of some words, "none" for None."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word of a text."""
+        word = super().convert(value, param, ctx)
+        return None if word == "none" else word
+
+
+class Limit(_Value):
+    """Accept a part of a budget: 64B an item, model:100kB, or 2s of a fit; it becomes a name and a number."""
+
+    name = "limit"
+    _FORM = re.compile(r"(?:(item|model):)?(\d+(?:\.\d+)?)(B|kB|MB|GB|s)")
+    _UNITS: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows for a value."""
+        return "[64B|model:100kB|2s]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name and the number of a text."""
+        if not isinstance(value, str):
+            return value
+        found = self._FORM.fullmatch(value)
+        of, number, unit = found.groups() if found else (None, "0", "")
+        size = float(number) * self._UNITS.get(unit, 1)
+        is_time = unit == "s" and of is None
+        if not is_time and (unit not in self._UNITS or not size.is_integer() or size < _LEAST_BYTES):
+            need = (
+                f"must be bytes an item, {_LEAST_BYTES} or more, as in 64B, those of the model, as in model:100kB, or"
+            )
+            self.fail(f"{need} seconds, as in 2s, got {value!r}.", param, ctx)
+        if is_time and size == 0.0:
+            self.fail(f"must be more than 0 seconds, got {value!r}.", param, ctx)
+        return ("seconds", size) if is_time else (of or "item", int(size))
+
+
 @dataclass(frozen=True)
 class EncoderOptions:
-    """Say which features are wanted; components None goes by the number of rows, projection None by the kernel."""
+    """Say which features are wanted; projection None goes by the kernel."""
 
     kernel: str
     gamma: Any
-    components: int | None
+    components: int
     projection: str | None
     bits: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class LearnerOptions:
+    """Say how a model learns, and on which features; "auto" is left to the data, as in the library."""
+
+    loss: str
+    C: Any
+    kernel: str
+    gamma: Any
+    components: Any
+    bits: int | None
+    metric: str | None
+    prune: Any
+    budget: tuple[tuple[str, float], ...]
     seed: int
 
 
@@ -174,23 +236,69 @@ def header_option(help: str) -> Callable[[Command], Command]:
     return click.option("--no-header", "header", help=help, **flag)
 
 
-_KERNELS, _LAYOUTS = click.Choice(["rbf", "laplacian", "matern"]), click.Choice(["hadamard", "orthogonal", "iid"])
-_GAMMA, _BITS = WordOrNumber("scale", "median"), WordOrNumber("none", whole=(1, 8))
+_KERNEL = click.option(
+    "--kernel", type=click.Choice(["rbf", "laplacian", "matern"]), default="rbf", help="Similarity of two rows."
+)
+_BITS = click.option(
+    "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits a feature, 1 to 8; none for floats."
+)
+_SEED = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+_LOSSES = click.Choice(["auto", "squared", "logistic", "squared_hinge", "hinge"])
+_LAYOUTS = click.Choice(["hadamard", "orthogonal", "iid"])
 _ENCODER = (
-    click.option("--kernel", type=_KERNELS, default="rbf", help="Similarity of two rows."),
-    click.option("--gamma", type=_GAMMA, default="scale", help="Inverse width of the kernel, as in scikit-learn."),
+    _KERNEL,
     click.option(
-        "--components",
-        type=click.IntRange(1, 1 << 20),
-        help="Random features.  [default: 4096; 2048 up to 2048 rows, 1024 up to 1024]",
+        "--gamma",
+        type=WordOrNumber("scale", "median"),
+        default="scale",
+        help="Inverse width of the kernel, as in scikit-learn.",
     ),
-    click.option("--bits", type=_BITS, default="1", help="Bits a feature, 1 to 8; none for float features."),
+    click.option("--components", type=click.IntRange(1, _MOST_COMPONENTS), default=1024, help="Random features."),
+    _BITS,
     click.option(
         "--projection",
         type=_LAYOUTS,
         help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
     ),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random."),
+    _SEED,
+)
+_LEARNER = (
+    click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; numbers have squared."),
+    click.option("--C", "C", type=WordOrNumber("auto"), default="auto", help="Inverse regularization."),
+    _KERNEL,
+    click.option(
+        "--gamma",
+        type=WordOrNumber("auto", "scale", "median"),
+        default="auto",
+        help="Inverse width of the kernel, as in scikit-learn.",
+    ),
+    click.option(
+        "--components",
+        type=WordOrNumber("auto", whole=(1, _MOST_COMPONENTS)),
+        default="auto",
+        help="Random features.",
+    ),
+    _BITS,
+    click.option(
+        "--metric",
+        type=OneOf("auto", "diagonal", "full", "none"),
+        default="auto",
+        help="Stretch the columns that matter, or mix them by a matrix.",
+    ),
+    click.option(
+        "--prune",
+        type=WordOrNumber("auto", "none", whole=(2, 64)),
+        default="auto",
+        help="Draw so many times as many features, and keep the best.",
+    ),
+    click.option(
+        "--budget",
+        type=Limit(),
+        multiple=True,
+        help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
+        "repeated.",
+    ),
+    _SEED,
 )
 _TABLE = (
     click.option("--one-hot", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
@@ -221,6 +329,7 @@ def _bundled(options: tuple[Any, ...], argument: str, kind: Callable[..., Any], 
 
 
 encoder_options = functools.partial(_bundled, _ENCODER, "encoder", EncoderOptions)
+learner_options = functools.partial(_bundled, _LEARNER, "learner", LearnerOptions)
 table_options = functools.partial(_bundled, _TABLE, "table", TableOptions)
 voice_options = functools.partial(_bundled, _VOICE, "voice", Voice)
 

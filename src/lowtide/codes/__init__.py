@@ -1,6 +1,6 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import is_by_rows
+from lowtide.codes.arithmetic import check_padding, empty_result, is_by_rows, unpack_levels
 from lowtide.codes.codes import Codes, TransposedCodes
 from lowtide.codes.layout import (
     Bits,
@@ -10,10 +10,8 @@ from lowtide.codes.layout import (
     row_bytes,
     spell_bits,
     stored_bits,
-    unpack_levels,
     unpack_trits,
 )
-from lowtide.codes.rows import check_padding, empty_result
 from lowtide.codes.source import CodeSource, concatenate
 
 # fmt: off

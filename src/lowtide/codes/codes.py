@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes import rows as checks
-from lowtide.codes.fields import rows_of
-from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits, unpack_levels
-from lowtide.codes.rows import Rows, aligned_rows
+from lowtide.codes import arithmetic
+from lowtide.codes.arithmetic import Rows, aligned_rows, rows_of, unpack_levels
+from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits
 from lowtide.codes.top_k import top_k
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 from lowtide.spec import Part, State, take_parts
@@ -104,7 +103,7 @@ class Codes:
         norms: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        checks.check_padding(rows, row_bits(n_levels, bits))
+        arithmetic.check_padding(rows, row_bits(n_levels, bits))
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
@@ -210,7 +209,7 @@ class Codes:
 
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
-        rows = checks.row_key(key)
+        rows = arithmetic.row_key(key)
         return self.with_rows(self.packed[rows], None if self._norms is None else self._norms[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -224,7 +223,7 @@ class Codes:
 
     def __matmul__(self, W: Any) -> NDArray[Any]:
         """Return D W, W (n_features,) or (n_features, c) float32 or float64, in W's type; integers count as float64."""
-        operand = checks.as_operand("Codes @ W", W, self._rows.shape[1])
+        operand = arithmetic.as_operand("Codes @ W", W, self._rows.shape[1])
         product = self._rows.matmul(operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
@@ -252,10 +251,10 @@ class Codes:
         Otherwise n F^2 / 2 multiply-adds: in float32 of values decoded in cache, in a fixed order; in float64 one BLAS
         rank-k update a decoded block of at most 2^22 values.
         """
-        kind, n = checks.float_dtype("Codes.gram", dtype), self.n_rows
+        kind, n = arithmetic.float_dtype("Codes.gram", dtype), self.n_rows
         if sample_weight is not None:
             need = f"sample_weight must be {n} finite numbers, one a row"
-            sample_weight = checks.checked_floats(need, sample_weight, (n,), kind=float)
+            sample_weight = arithmetic.checked_floats(need, sample_weight, (n,), kind=float)
         return self._rows.gram(sample_weight, kind)
 
     def dot(self, other: Codes, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
@@ -285,7 +284,7 @@ class Codes:
         if not isinstance(other, Codes):
             raise CodeLayoutError(f"Codes.dot: other must be Codes, got {type(other).__name__}. Use C @ W for arrays.")
         check_same_frequencies("Codes.dot", self, other)
-        return self._rows.dot(other._rows, checks.float_dtype("Codes.dot", dtype))
+        return self._rows.dot(other._rows, arithmetic.float_dtype("Codes.dot", dtype))
 
     def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
@@ -365,10 +364,10 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and checks.same_array(self.scale, other.scale)
+            and arithmetic.same_array(self.scale, other.scale)
             and np.array_equal(self.packed, other.packed)
             and self.is_times_norms == other.is_times_norms
-            and checks.same_array(self._norms, other._norms)
+            and arithmetic.same_array(self._norms, other._norms)
         )
 
     def to_state(self) -> State:
@@ -467,7 +466,7 @@ class TransposedCodes:
 
     def __matmul__(self, R: Any) -> NDArray[Any]:
         """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
-        operand = checks.as_operand("Codes.T @ R", R, self.shape[1])
+        operand = arithmetic.as_operand("Codes.T @ R", R, self.shape[1])
         product = self.T._rows.rmatmul(operand if operand.ndim == 2 else operand[:, None])
         return product if operand.ndim == 2 else product[:, 0]
 
@@ -483,7 +482,7 @@ def _kept_bits(spec: dict[str, Any]) -> Bits:
 
 def _checked_norms(norms: ArrayLike, n: int) -> NDArray[np.float32]:
     """Return read-only float32 norms, one a row; shared when they are float32 already."""
-    return checks.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
+    return arithmetic.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
 
 
 def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide.codes.rows import aligned_rows
 from lowtide.errors import CodeLayoutError
 
 # Of every level, or of each level of a row.
@@ -66,6 +65,7 @@ def row_bits(n_levels: int, bits: Bits) -> int:
     return n_levels * stored_bits(bits)
 
 
+@lru_cache(maxsize=1024)
 def row_bytes(n_levels: int, bits: Bits) -> int:
     """Return the bytes of a packed row of n_levels levels: 8 ceil(row_bits(n_levels, bits) / 64).
 
@@ -205,24 +205,6 @@ def _checked_levels(owner: str, levels: Any, top: Any) -> NDArray[Any]:
             "Quantize to fewer levels, or pack them with more bits."
         )
     return given
-
-
-def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
-    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
-    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
-    array([[3, 0, 2]], dtype=uint8)
-    """
-    rows = aligned_rows(packed, row_bytes(n_levels, bits))
-    if isinstance(bits, tuple):
-        return field_places(bits).levels(rows).astype(np.uint8)
-    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
-    _core.unpack(rows, stored_bits(bits), out)
-    return out
 
 
 def pack_trits(levels: Any) -> NDArray[np.uint8]:

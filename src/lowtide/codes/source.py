@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from lowtide.codes.arithmetic import same_array
 from lowtide.codes.codes import Codes, check_same_frequencies
-from lowtide.codes.rows import same_array
 from lowtide.errors import CodeLayoutError
 
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import PackedRows, is_summed
-from lowtide.codes.rows import Rows
+from lowtide.codes.arithmetic import PackedRows, Rows, is_summed
 from lowtide.errors import CodeLayoutError
 
 _TOP_K = "Codes.top_k"
@@ -102,7 +101,7 @@ def _fill_by_sums(
     for begin in range(0, n, size):
         block = codes.take(slice(begin, begin + size))
         sums = np.empty((n_queries, len(block.rows)), np.float32)
-        _core.bit_dot(query.rows, query.book, *block[:4], False, sums)
+        _core.bit_dot(query.rows, query.book, *block.operands, False, sums)
         sums *= sign
         worst = values[k - 1 :: k] if begin else np.partition(sums, -k, axis=1)[:, -k]
         late = np.nonzero(sums >= (worst - slack).astype(np.float32)[:, None])

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.device.text import Part, Table, c_number, filled, narrowed, put_source
-from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnTernary, Trits
+from lowtide.encoders import (
+    DrawnEncoder,
+    DrawnFeatures,
+    DrawnLearned,
+    DrawnSketch,
+    DrawnTernary,
+    FourierReading,
+    RowMeasures,
+    Trits,
+)
 from lowtide.projections import HadamardProjection, SparseTernaryProjection
 from lowtide.quantizers import PhaseSteps
 
@@ -32,7 +41,9 @@ def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Pa
         return _line_part(encoder, names)
     if isinstance(encoder, DrawnTernary):
         return _ternary_part(encoder, names, favor)
-    remedy = "Use RandomFeatures, Sketch or TernaryFeatures."
+    if isinstance(encoder, DrawnLearned) and isinstance(encoder.measures, RowMeasures):
+        return _field_part(encoder, encoder.measures, names)
+    remedy = "Use RandomFeatures, Sketch, TernaryFeatures, or LearnedFeatures of measure='rows'."
     raise fail("export_c", "an encoder must need no more than sums and comparisons on a device", encoder.kind, remedy)
 
 
@@ -163,6 +174,41 @@ def _scales(scale: NDArray[np.float32]) -> tuple[Table, str]:
         table = Table("scales", steps.astype(np.uint16), "Lengths of the frequencies, as the bits of floats.")
         return table, filled("scale_of.c", least=least)
     return Table("scales", scale, "Lengths of the frequencies."), filled("scale_as_is.c")
+
+
+def _field_part(encoder: DrawnLearned, measures: RowMeasures, names: dict[str, Any]) -> Part:
+    """Return what encodes a row by sums of products, each rounded once, and comparisons."""
+    steps = encoder.steps
+    tables = (
+        Table("directions", np.ascontiguousarray(measures.projection.matrix.T), "Directions, one after the other."),
+        Table("center", measures.center, "What is subtracted from each sum."),
+        Table("field_bits", np.array(steps.bits, dtype=np.uint8), "Bits of each level of a code."),
+        Table("field_borders", steps.borders, "Borders of the levels of each field."),
+    )
+    encode = filled("field_encode.c", **names, n_fields=measures.n_fields)
+    return Part(tables, filled("fused.c") + encode, code_bytes=500, work_bytes=128)
+
+
+def reading_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part | None:
+    """Return what makes features of a code before it is scored; None where the code is what is scored."""
+    if not isinstance(encoder, DrawnLearned) or not isinstance(encoder.reading, FourierReading):
+        return None
+    reader, mix, P = encoder.reading.drawn, encoder.reading.mix, f"{names['P']}_READ"
+    n_levels, stored, n_bytes = reader.required_template.packing
+    own = {"P": P, "input_type": "float", "stored_bits": stored}
+    own["head"] = "static int encode_features_read(const float *x, uint8_t *code)"
+    sizes = {"FEATURES": reader.n_features, "LEVELS": n_levels, "CODE_BYTES": n_bytes}
+    defined = "\n" + "".join(f"#define {P}_{name} {size}\n" for name, size in sizes.items())
+    values = Table("field_values", encoder.steps.values, "What the levels of each field decode to.")
+    tables: tuple[Table, ...] = (values,)
+    if mix is not None:
+        tables += (Table("mix", mix.matrix, "What makes coordinates those of rows."),)
+    mixed = "    decode_fields(packed, z);\n" if mix is None else filled("field_mix.c")
+    read = filled("field_decode.c"), filled("field_read.c", mixed=mixed)
+    start = Part((), defined)
+    features = _phase_part(reader, {**names, **own}, favor)
+    work = n_bytes + 8 * reader.n_features + 128
+    return start + features + Part(tables, "".join(read), code_bytes=500, work_bytes=work)
 
 
 def _ternary_part(encoder: DrawnTernary, names: dict[str, Any], favor: str) -> Part:

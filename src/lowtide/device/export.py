@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import lowtide
 from lowtide._checks import check_option, fail
-from lowtide.codes import row_bytes, stored_bits
-from lowtide.device.encoding import encoder_part
+from lowtide.codes import spell_bits
+from lowtide.device.encoding import encoder_part, reading_part
 from lowtide.device.recipe import RecipeSource
 from lowtide.device.scores import ScoreTables
 from lowtide.device.text import Part, check_name, filled
 from lowtide.device.weights import WEIGHTS
-from lowtide.encoders import DrawnEncoder, DrawnSketch, DrawnTernary, Encoder
+from lowtide.encoders import DrawnEncoder, DrawnLearned, DrawnSketch, DrawnTernary, Encoder
 from lowtide.learners import Decision, as_model
 from lowtide.persist import write_whole
 from lowtide.tables import Recipe
@@ -110,13 +110,14 @@ def export_c(
     """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
 
     Codes are equal bit by bit to those of `encode`: `RandomFeatures` and `Sketch` on the Hadamard layout in float32, by
-    the same operations in the same order; `TernaryFeatures` in integers. Where the model takes rows of a table (a
-    pipeline of scalers and encoders of categories, or a recipe), so does the C: it computes the features in double, by
-    the same operations in the same order.
+    the same operations in the same order, and so `LearnedFeatures`, whose codes are read by their random features when
+    they are scored; `TernaryFeatures` in integers. Where the model takes rows of a table (a pipeline of scalers and
+    encoders of categories, or a recipe), so does the C: it computes the features in double, by the same operations in
+    the same order.
 
     Parameters
     ----------
-    model : RandomFeatures, Sketch, TernaryFeatures, a learner, or a scikit-learn Pipeline that ends in one
+    model : RandomFeatures, Sketch, TernaryFeatures, LearnedFeatures, a learner, or a Pipeline that ends in one
         Fitted. Of a learner its encoder and its decision are exported, and what its rows go through before.
     name : str, default="model"
         Prefix of every function, and the name of the files.
@@ -169,9 +170,11 @@ def export_c(
     parts = [encoding] if what.recipe is None else [encoding, what.recipe.part(names)]
     stack = sum(part.work_bytes for part in parts)
     if scores is not None:
-        parts.append(scores.part(names, favor))
+        reading = reading_part(what.encoder, names, favor)
+        scoring = [part for part in (reading, scores.part(names, favor)) if part is not None]
+        parts += scoring
         # Encoding is done before scoring: their stacks are never there at once.
-        stack = max(stack, parts[-1].work_bytes)
+        stack = max(stack, sum(part.work_bytes for part in scoring))
     made = DeviceCode(
         name=name,
         header="",
@@ -225,6 +228,10 @@ def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
         need = "an encoder must need no more than sums and comparisons on a device"
         raise fail("export_c", need, "a continuous coded side", "Use a quantizer of levels.")
     template = encoder.required_template
+    n_levels, stored, n_bytes = template.packing
+    placed = f"level j takes bits [jB, (j + 1)B), B = {stored}"
+    if not stored:
+        placed = f"its levels, of {spell_bits(template.bits)} bits, follow one another without gaps"
     row, size = ("x", "FEATURES") if recipe is None else ("row", "COLUMNS")
     code = f"uint8_t code[{name.upper()}_CODE_BYTES]"
     plain = f"int {name}_encode(const {_ROWS[input]} x[{name.upper()}_FEATURES], {code})"
@@ -237,10 +244,12 @@ def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
         "row": row,
         "row_size": size,
         "n_features": encoder.n_features,
-        "bits": template.bits,
-        "stored_bits": stored_bits(template.bits),
-        "n_levels": template.n_levels,
-        "code_bytes": row_bytes(template.n_levels, template.bits),
+        "bits": 0 if stored == 0 else template.bits,
+        "stored_bits": stored,
+        "n_levels": n_levels,
+        "code_bytes": n_bytes,
+        "placed": placed,
+        "expands": encoder.expands,
     }
 
 
@@ -251,7 +260,8 @@ def _agreement(what: _Exported, rows: Any) -> float | None:
     codes = what.decision.encode(rows)
     if len(codes) == 0:
         raise fail("export_c", "rows to compare decisions on must be at least one", 0)
-    return float(np.mean(what.scores.decide(codes) == what.decision.predict(codes)))  # type: ignore[arg-type]
+    read = what.decision.read(codes)  # type: ignore[arg-type]
+    return float(np.mean(what.scores.decide(read) == what.decision.predict(codes)))
 
 
 def _source(parts: list[Part], names: dict[str, Any], encoder: DrawnEncoder) -> str:
@@ -289,6 +299,7 @@ def _comment(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
     build = filled("build_integers.txt" if isinstance(encoder, DrawnTernary) else "build_floats.txt")
     in_double = ["features are computed"] * (recipe is not None)
     in_double += ["the length of a row is summed"] * isinstance(encoder, DrawnSketch)
+    in_double += ["products are added"] * isinstance(encoder, DrawnLearned)
     if in_double:
         build += filled("build_double.txt", done=" and ".join(in_double).capitalize())
     text = filled(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide.codes import Codes, stored_bits
+from lowtide.codes import Codes, spell_bits
 from lowtide.device.text import Part, Table, c_number, c_string, filled, get_source
 from lowtide.device.weights import RoundedWeights, round_weights, weight_code
 from lowtide.learners import ArgMax, Decision, Rule, Sign, Values, Votes
@@ -41,7 +41,7 @@ class ScoreTables:
     classes : ndarray or None
         Labels; None where nothing is classified.
     bits, n_levels : int
-        Of the codes.
+        Bits that a level takes, and levels, of the codes that are scored.
     """
 
     kind: str
@@ -56,6 +56,8 @@ class ScoreTables:
     def of(cls, decision: Decision, kind: str) -> Self:
         """Return the tables of a decision on codes, with weights of one kind."""
         template, rule, classes = decision.template, decision.rule, decision.classes
+        if template is not None:
+            template = decision.read(template)
         if decision.side != "codes" or template is None:
             remedy = "Fit with predict_on='codes', or export the encoder alone with weights=None."
             raise fail("export_c", "a device decides on codes: predict_on must be 'codes'", decision.side, remedy)
@@ -72,7 +74,13 @@ class ScoreTables:
             W = (W - W[:, [reference]])[:, order]
             intercept = (intercept - intercept[reference])[order]
         rounded = round_weights(W, intercept, template.codebook, kind)
-        return cls(kind, rounded, reference, rule, classes, template.bits, template.n_levels)
+        n_levels, stored, _ = template.packing
+        if not stored:
+            need = "codes that a device scores must have levels of equally many bits, or be read by random features"
+            raise fail(
+                "export_c", need, f"bits of {spell_bits(template.bits)}", "Export the encoder with weights=None."
+            )
+        return cls(kind, rounded, reference, rule, classes, stored, n_levels)
 
     @property
     def n_scores(self) -> int:
@@ -80,7 +88,10 @@ class ScoreTables:
         return len(self.rounded.bias) + (self.reference is not None)
 
     def scores(self, codes: Codes) -> NDArray[Any]:
-        """Return what the C function writes for Codes, (n, n_scores): int32, for float16 to rounding."""
+        """Return what the C function writes for Codes, (n, n_scores): int32, for float16 to rounding.
+
+        They are those that `Decision.read` gives, expanded where the encoder does so.
+        """
         rounded = self.rounded
         wide = np.float64 if self.kind == "float16" else np.int64
         values = rounded.values.astype(wide)[codes.levels()].reshape(len(codes), -1)
@@ -106,18 +117,29 @@ class ScoreTables:
             get, visit = "", "visit_set_bit.c" if may_skip else "visit_bit.c"
         else:
             tables += (Table("values", self.rounded.values, "Values of the levels."),)
-            get, visit = get_source(stored_bits(self.bits)), f"visit_{self.rounded.values.ndim}.c"
+            get, visit = get_source(self.bits), f"visit_{self.rounded.values.ndim}.c"
         columns, last = len(self.rounded.bias), ""
         if self.reference is not None:
             last = filled("last.c" if self.reference == columns else "reference.c", reference=self.reference)
         words = {"columns": columns, "score_type": self._score_type, "next_weight": next_weight}
-        source = get + filled("scores.c", **names, **words, visit=filled(visit), last=last)
+        source = get + filled("scores.c", **names, **self._given(names), **words, visit=filled(visit), last=last)
         # Each label is a pointer and its text.
         labels = [] if self.classes is None else [len(str(label).encode()) + 5 for label in self.classes.tolist()]
         voting = isinstance(self.rule, Votes)
         code_bytes = 260 + 100 * voting + sum(labels)
         work_bytes = 4 * self.n_scores + 96 + 4 * len(labels) * voting
         return Part(tables, source + self._decide_source(names), code_bytes, work_bytes)
+
+    def _given(self, names: dict[str, Any]) -> dict[str, str]:
+        """Return how a score comes by the levels that it sums over: those of the code, or of what it is read by."""
+        if not names["expands"]:
+            return {"given": "code", "expand": "", "read": names["P"]}
+        P = f"{names['P']}_READ"
+        return {
+            "given": "packed",
+            "expand": f"\n    uint8_t code[{P}_CODE_BYTES];\n    read_fields(packed, code);",
+            "read": P,
+        }
 
     def header(self, names: dict[str, Any]) -> str:
         """Return the declarations in C, for `names` that every template knows."""

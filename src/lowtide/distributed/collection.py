@@ -99,10 +99,15 @@ def split_like(owner: str, values: Any, X: Any) -> Sequence[Any]:
 def joined(name: str, codes: list[Codes], parts: list[Any], cuts: Iterable[slice] = repeat(slice(None))) -> Array:
     """Return the values of partitions, which have one a row of their codes, or of cuts of them, in one piece."""
     for block, values in zip(codes, parts):
-        if len(block) != len(values):
-            must = f"{name} must have a value a row of each partition, {len(block)}"
-            raise fail("distributed", must, len(values), "Repartition one of them.")
+        check_partition(name, values, len(block))
     return np.concatenate([np.asarray(values)[cut] for values, cut in zip(parts, cuts)])
+
+
+def check_partition(name: str, values: Any, n_rows: int) -> None:
+    """Refuse a partition of values that has not one a row."""
+    if len(values) != n_rows:
+        must = f"{name} must have a value a row of each partition, {n_rows}"
+        raise fail("distributed", must, len(values), "Repartition one of them.")
 
 
 def values_a_row(owner: str, values: Any, n_rows: int) -> Array:

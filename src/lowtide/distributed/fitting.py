@@ -12,7 +12,9 @@ import dask
 import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from lowtide._checks import fail
@@ -21,6 +23,7 @@ from lowtide.distributed.cluster import connected, merged
 from lowtide.distributed.collection import (
     CodeCollection,
     RowRange,
+    check_partition,
     encode,
     joined,
     ranges_of,
@@ -28,7 +31,7 @@ from lowtide.distributed.collection import (
     split_like,
     values_a_row,
 )
-from lowtide.learners import KernelClassifier, KernelRegressor, Problem, SketchSearchCV, source_problem
+from lowtide.learners import Choice, KernelClassifier, KernelRegressor, Problem, SketchSearchCV, source_problem
 
 Array = NDArray[Any]
 Model = TypeVar("Model", bound=Any)
@@ -40,6 +43,8 @@ Future = Any
 
 # Enough for a scale or a median, from partitions all over the data and not from all of them.
 _SAMPLE_ROWS, _SAMPLE_PARTITIONS = 16_384, 16
+# What the rows are that chose settings of features.
+_SAMPLED = "rows of a sample"
 # Bytes above which one more hop through the cluster costs less than sending or adding them all in one place.
 _LARGE = 1 << 21
 # Where each kind of model keeps its encoder.
@@ -54,7 +59,8 @@ def fit(model: Model, X: Any, y: Any = None, sample_weight: Any = None, *, clien
     model : KernelClassifier, KernelRegressor or SketchSearchCV
     X : dask array (n, n_features) or data frame, CodeCollection, or CodeStore
         Rows of a Dask collection are encoded by the workers, which keep the codes; the encoder is fitted on some
-        16,000 rows from all over them. A store is opened by each worker under the path it has here.
+        16,000 rows from all over them, which also choose its "auto" settings. A store is opened by each worker under
+        the path it has here.
     y : dask array or series, or array (n,) or (n, n_targets)
         In the partitions of X. Of a store also the name of a column; None is its column "y".
     sample_weight : as y, optional
@@ -110,32 +116,51 @@ def _rows(client: Any, model: Any, X: Any, y: Any, sample_weight: Any) -> Remote
     if isinstance(X, CodeCollection):
         return RemoteRows.of_collection(client, X, y, sample_weight)
     if dask.is_dask_collection(X):
-        sample = _sample(client, X)
-        encoder = model.fit_sketch(sample) if isinstance(model, SketchSearchCV) else model.fit_features(sample)
-        return RemoteRows.of_collection(client, encode(encoder, X), y, sample_weight)
+        if y is None:
+            raise fail("fit", "y must be passed, a value a row", y)
+        sample, labels, weight = _sample(client, X, y, sample_weight)
+        if isinstance(model, SketchSearchCV):
+            return RemoteRows.of_collection(client, encode(model.fit_sketch(sample), X), y, sample_weight)
+        check_array(sample, dtype="numeric")
+        if weight is not None and not np.any(weight):  # others may count
+            return RemoteRows.of_collection(client, encode(model.fit_features(sample), X), y, sample_weight)
+        labels = _check_y(labels, **({"multi_output": True, "y_numeric": True} if is_regressor(model) else {}))
+        model.choice_ = Choice({})
+        encoder = model.fit_features(sample, weight, labels=labels)
+        choice = replace(model.choice_, source=_SAMPLED) if model.choice_.settings else None
+        return RemoteRows.of_collection(client, encode(encoder, X), y, sample_weight, choice)
     if isinstance(X, CodeSource) and hasattr(X, "__getitem__"):
         return RemoteRows.of_source(client, X, y, sample_weight)
     need = "X must be a Dask array or data frame, a CodeCollection or a CodeStore"
     raise fail("fit", need, type(X).__name__, "Rows in memory are fitted by model.fit.")
 
 
-def _sample(client: Any, X: Any) -> Any:
-    """Return rows from partitions all over the data, in one piece."""
+def _sample(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    """Return rows from partitions all over the data, in one piece, with their labels and weights."""
     parts = row_partitions("fit: X", X)
-    chosen = parts[:: -(-len(parts) // _SAMPLE_PARTITIONS)]
-    some = delayed(_some, pure=False)
-    found = client.gather(client.compute([some(part, -(-_SAMPLE_ROWS // len(chosen))) for part in chosen]))
-    if hasattr(found[0], "iloc"):
+    labels, weights = split_like("fit: y", y, X), split_like("fit: sample_weight", sample_weight, X)
+    chosen = range(0, len(parts), -(-len(parts) // _SAMPLE_PARTITIONS))
+    some, n_rows = delayed(_some, pure=False), -(-_SAMPLE_ROWS // len(chosen))
+    tasks = [some(n_rows, parts[i], labels[i], weights[i]) for i in chosen]
+    rows, values, shares = zip(*client.gather(client.compute(tasks)))
+    weight = None if shares[0] is None else np.concatenate(shares)
+    if weight is not None and np.any(weight):
+        weight = _check_sample_weight(weight, np.empty((len(weight), 1)), dtype=np.float64, ensure_non_negative=True)
+    if hasattr(rows[0], "iloc"):
         from pandas import concat
 
-        return concat(found)
-    return np.concatenate(found)
+        return concat(rows), np.concatenate(values), weight
+    return np.concatenate(rows), np.concatenate(values), weight
 
 
-def _some(rows: Any, n_rows: int) -> Any:
-    """Return at most n_rows of a partition, evenly spaced."""
-    step = max(1, -(-len(rows) // n_rows))
-    return rows.iloc[::step] if hasattr(rows, "iloc") else rows[::step]
+def _some(n_rows: int, rows: Any, labels: Any, weight: Any) -> tuple[Any, Array, Array | None]:
+    """Return at most n_rows of a partition, evenly spaced, with their labels and weights."""
+    every = slice(None, None, max(1, -(-len(rows) // n_rows)))
+    for name, values in (("y", labels), ("sample_weight", weight)):
+        if values is not None:
+            check_partition(name, values, len(rows))
+    own = rows.iloc[every] if hasattr(rows, "iloc") else rows[every]
+    return own, np.asarray(labels)[every], None if weight is None else np.asarray(weight)[every]
 
 
 @dataclass(frozen=True)
@@ -146,9 +171,12 @@ class RemoteRows:
     parts: tuple[Any, ...]
     template: Codes
     encoder: Any
+    choice: Choice | None = None
 
     @classmethod
-    def of_collection(cls, client: Any, codes: CodeCollection, y: Any, sample_weight: Any) -> RemoteRows:
+    def of_collection(
+        cls, client: Any, codes: CodeCollection, y: Any, sample_weight: Any, choice: Choice | None = None
+    ) -> RemoteRows:
         """Return codes that are made on the workers and stay there, with labels that may be a Dask collection."""
         if y is None:
             raise fail("fit", "y must be passed, a value a row", y)
@@ -158,7 +186,7 @@ class RemoteRows:
         groups = np.array_split(np.arange(n), min(n, _n_parts(client)))
         gather = delayed(_held, pure=False)
         parts = [gather(*([each[i] for i in group] for each in (codes.parts, labels, weights))) for group in groups]
-        return cls(client, tuple(client.compute(parts)), codes.template, codes.encoder)
+        return cls(client, tuple(client.compute(parts)), codes.template, codes.encoder, choice)
 
     @classmethod
     def of_source(cls, client: Any, source: Any, y: Any, sample_weight: Any) -> RemoteRows:
@@ -179,7 +207,10 @@ class RemoteRows:
     def problem(self, fit_intercept: bool, **checks: Any) -> RemoteProblem:
         """Return the rows with labels checked on the workers."""
         parts = self.client.map(_problem, self.parts, fit_intercept=fit_intercept, checks=checks, pure=False)
-        return RemoteProblem(self.client, tuple(parts), fit_intercept)
+        made = RemoteProblem(self.client, tuple(parts), fit_intercept)
+        if not made.total_weight > 0.0:
+            raise fail("fit", "sample_weight must have a value above 0", "0 for every row")
+        return made
 
     def all_labels(self) -> Array:
         """Return the labels of all rows."""
@@ -211,7 +242,8 @@ def _problem(part: Part, fit_intercept: bool, checks: dict[str, Any]) -> Problem
         raise fail("fit", "y must be passed, a value a row of the codes", None)
     if codes.n_rows:
         labels = _check_y(labels, **checks)
-        if weight is not None:
+        # Of a part alone all weights may be zero.
+        if weight is not None and np.any(weight):
             rows = np.empty((codes.n_rows, 1))
             weight = _check_sample_weight(weight, rows, dtype=np.float64, ensure_non_negative=True)
     return source_problem(codes, np.asarray(labels), weight, fit_intercept)

@@ -12,8 +12,10 @@ from lowtide.encoders.codebooks import (
 )
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.learned import DrawnLearned, LearnedFeatures
+from lowtide.encoders.measures import RowMeasures
 from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
+from lowtide.encoders.reading import FourierReading
 from lowtide.encoders.rows import dense_rows, is_plain, row_keys, row_keys_of, some_rows
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
@@ -33,8 +35,10 @@ __all__ = [
     "DrawnSketch",
     "DrawnTernary",
     "Encoder",
+    "FourierReading",
     "LearnedFeatures",
     "RandomFeatures",
+    "RowMeasures",
     "Sketch",
     "Spread",
     "TernaryFeatures",

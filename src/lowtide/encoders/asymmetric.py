@@ -25,12 +25,13 @@ from lowtide.encoders.blocks import (
 )
 from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_sizes, prefixed
 from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair, is_unbiased
+from lowtide.encoders.random_features import DrawnFourier
 from lowtide.encoders.rows import dense_rows, phase_noise, some_rows, warn_when_phases_lose_their_fraction
-from lowtide.encoders.sides import DrawnFourier, FourierEncoder, count_levels, kept_offset, resolve_quantizer
+from lowtide.encoders.sides import FourierEncoder, describe_quantizer, kept_offset, kept_quantizer
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel
 from lowtide.maps import CosSin, FeatureMap
 from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer
+from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, Quantizer, count_levels, resolve_quantizer
 from lowtide.spec import Registry
 from lowtide.theory import measure_blocks
 
@@ -220,11 +221,12 @@ class DrawnAsymmetric(DrawnFourier):
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: the layout of each block, the dither, and the left side's phases."""
+        quantizer, of_quantizer = describe_quantizer(self)
         spec = {
             "kernel": KERNELS.to_config(self.kernel),
             "form": self.form,
             "projection": PROJECTIONS.to_config(self.layout),
-            "quantizer": self.quantizer_config,
+            "quantizer": quantizer,
             "n_frequencies": list(self.n_frequencies),
             "n_components": self.n_components,
             "n_features": self.n_features,
@@ -232,7 +234,7 @@ class DrawnAsymmetric(DrawnFourier):
         arrays = {"offset": self.offset, "left_offset": self.left_offset, **self._mass_arrays}
         for i, projection in enumerate(self.projections):
             arrays |= prefixed(f"block{i}.projection", projection.arrays())
-        return spec, arrays | self.quantizer_arrays
+        return spec, arrays | of_quantizer
 
     @classmethod
     def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
@@ -252,7 +254,7 @@ class DrawnAsymmetric(DrawnFourier):
             block_layout(block, layout).restore(block.frequencies, n_features, count, own)
             for block, count, own in zip(blocks, counts, kept)
         )
-        quantizer, drawn = cls.kept_quantizer(spec, arrays, CosSin(), n_components)
+        quantizer, drawn = kept_quantizer(owner, spec, arrays, CosSin(), n_components)
         return cls(
             kernel=kernel,
             form=form,

@@ -26,8 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 
 # Of the parts "encoder" and "features" that a file keeps.
 _VERSION, _FEATURES_VERSION = 3, 1
-# The identity of a coded side that is not there.
-NO_SIDE = bytes(16)
+NO_SIDE = bytes(16)  # the identity of a coded side that is not there
 
 
 class DrawnEncoder(ABC):

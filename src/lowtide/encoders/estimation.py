@@ -421,7 +421,10 @@ class DistanceLaw:
         """Return the variance that estimates show, of rows that are not there."""
         end = max(self.mean.s_max, self.std.s_max)
         s = np.append(np.linspace(0.0, end**0.25, _N_SEEN) ** 4, 4.0 * end)
-        return plausible_variance(self.mean(s), np.maximum(self.std(s), 0.0))
+        mean, std = self.mean(s), np.maximum(self.std(s), 0.0)
+        if self.shared is not None:  # rows that are equal are a pair like others
+            mean, std = np.append(mean, self.shared[0]), np.append(std, np.sqrt(self.shared[1]))
+        return plausible_variance(mean, std)
 
     def rounding(self, distance: Floats, noise: Floats) -> Floats:
         """Return the square of what phase noise in radians adds: rows that noise moves apart look like distant ones."""

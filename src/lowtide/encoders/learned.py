@@ -17,7 +17,7 @@ from lowtide.encoders.codebooks import check_gamma
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_gamma, prefixed
 from lowtide.encoders.estimation import Pair, product
 from lowtide.encoders.fields import FieldSteps, learned_steps
-from lowtide.encoders.measures import MEASURES, KernelMeasures, Learned, Measures, Sample, dense, mixing
+from lowtide.encoders.measures import MEASURES, Learned, Measures, RowMeasures, Sample, dense, mixing
 from lowtide.encoders.random_features import SYMMETRIC, DrawnFeatures
 from lowtide.encoders.reading import FourierReading, LinearReading, Reading, drawn_reader, row_parts
 from lowtide.encoders.rows import check_weight
@@ -92,6 +92,11 @@ class DrawnLearned(DrawnEncoder):
         return self.reading.n_outputs
 
     @property
+    def is_linear(self) -> bool:
+        """Whether measurements are sums of the row's columns: then they have the same bits on every machine."""
+        return isinstance(self.measures, RowMeasures)
+
+    @property
     def bits(self) -> tuple[int, ...]:
         """Bits of each measurement."""
         return self.steps.bits
@@ -153,16 +158,17 @@ class DrawnLearned(DrawnEncoder):
         kept = arrays_of("measures", arrays)
         measures = measure.restore(owner, kernel, n_features, len(steps.bits), kept)
         reading: Reading = LinearReading(len(steps.bits))
-        if (spec["reader"] is None) is not isinstance(measures, KernelMeasures):
+        mix = arrays_of("mix", arrays)
+        if bool(mix) is not spec["mixed"]:
+            raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
+        if (spec["reader"] is None) is isinstance(measures, RowMeasures):
             raise fail(owner, "random features must be there exactly with measure='rows'", spec["measure"])
         if spec["reader"] is not None:
             drawn = DrawnFeatures.restore(spec["reader"], arrays_of("reader", arrays))
             if drawn.n_features != len(steps.bits):
                 raise fail(owner, f"random features must take {len(steps.bits)} coordinates", drawn.n_features)
             drawn.required_template  # noqa: B018 - codes must be something to expand to
-            mix, n = arrays_of("mix", arrays), len(steps.bits)
-            if bool(mix) is not spec["mixed"]:
-                raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
+            n = len(steps.bits)
             reading = FourierReading(drawn, DenseProjection.kept(owner, mix, n, n) if mix else None)
         if spec["n_components"] != reading.n_outputs:
             raise fail(owner, f"n_components must be {reading.n_outputs}, as it is read", spec["n_components"])
@@ -292,7 +298,7 @@ class LearnedFeatures(Encoder):
         learned = measure.learn(sample, 8 * n_bytes, kernel, n_landmarks)
         measures, Z, steps, mix, error = best_measures(learned, sample.weight, 8 * n_bytes)
         reading: Reading = LinearReading(measures.n_fields)
-        if not isinstance(measures, KernelMeasures):
+        if isinstance(measures, RowMeasures):
             Z = Z if mix is None else Z @ mix.matrix.astype(np.float64)
             kernel, gamma = self._kernel_of(Z, sample.weight, seed)
             reading = FourierReading(drawn_reader(kernel, n_components, bits, seed, Z), mix)

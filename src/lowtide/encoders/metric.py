@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lowtide._checks import fail
+from lowtide.projections import MOST_FREQUENCIES
 
 _COLUMNS = "A column of factor 0 does not matter; leave columns as they are with factors of 1."
 
 
-def check_metric(owner: str, metric: Any, n_features: int) -> NDArray[np.float32] | None:
-    """Return a metric as float32, factors (n_features,) or a matrix (n_features, r), or refuse it; None stays None."""
-    if metric is None:
-        return None
+def check_metric(owner: str, metric: Any, n_features: int) -> NDArray[np.float32]:
+    """Return a metric as float32, factors (n_features,) or a matrix (n_features, r), or refuse it."""
     given = np.asarray(metric)
     if given.dtype.kind not in "fiu" or given.ndim not in (1, 2) or len(given) != n_features or given.size == 0:
         need = f"metric must be numbers of shape ({n_features},) or ({n_features}, r)"
@@ -34,7 +33,9 @@ def check_metric(owner: str, metric: Any, n_features: int) -> NDArray[np.float32
 
 def kept_metric(owner: str, kept: NDArray[Any] | None, n_features: int) -> NDArray[np.float32] | None:
     """Return the metric of a file, which may be anything, or None where there was none."""
-    if kept is not None and kept.dtype != np.float32:
+    if kept is None:
+        return None
+    if kept.dtype != np.float32:
         raise fail(owner, "metric must be float32", str(kept.dtype))
     return check_metric(owner, kept, n_features)
 
@@ -74,3 +75,12 @@ def check_places(owner: str, name: str, places: Any, most: int) -> NDArray[np.in
     if given.min() < 0 or given.max() >= most or np.any(given[1:] <= given[:-1]):
         raise fail(owner, need, f"{given[:8].tolist()} and so on", "Sort them, each once.")
     return given.astype(np.int64)
+
+
+def check_kept(owner: str, kept: Any, n_frequencies: int, n_components: int) -> NDArray[np.int64]:
+    """Return the places of as many frequencies as so many components need, or refuse them."""
+    places = check_places(owner, "kept", kept, MOST_FREQUENCIES)
+    if len(places) != n_frequencies:
+        need = f"kept must have the {n_frequencies} places that n_components={n_components} needs"
+        raise fail(owner, need, len(places))
+    return places

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes
-from lowtide.encoders.encoder import Arrays, arrays_of, fingerprint, kept_gamma, kept_sizes, prefixed
-from lowtide.encoders.estimation import LaidBlock, Pair, feature_pair
-from lowtide.encoders.metric import MultipliedRows, check_metric, check_places, kept_metric, multiplied
+from lowtide.encoders.encoder import (
+    NO_SIDE,
+    Arrays,
+    DrawnEncoder,
+    arrays_of,
+    fingerprint,
+    kept_gamma,
+    kept_sizes,
+    prefixed,
+)
+from lowtide.encoders.estimation import LaidBlock, Pair, Rule, feature_pair
+from lowtide.encoders.metric import MultipliedRows, check_kept, check_metric, check_places, kept_metric, multiplied
 from lowtide.encoders.rows import (
     check_weight,
     dense_rows,
@@ -27,17 +37,94 @@ from lowtide.encoders.rows import (
     turn_rows,
     warn_when_phases_lose_their_fraction,
 )
-from lowtide.encoders.sides import DrawnFourier, FourierEncoder, count_levels, kept_offset, resolve_quantizer
+from lowtide.encoders.sides import FourierEncoder, describe_quantizer, kept_offset, kept_quantizer
+from lowtide.errors import FingerprintMismatchError
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.maps import FEATURE_MAPS, FeatureMap
-from lowtide.projections import MOST_FREQUENCIES, PROJECTIONS, DrawnProjection, Projection
-from lowtide.quantizers import QUANTIZERS, ContinuousQuantizer, DrawnQuantizer, Quantizer
+from lowtide.projections import PROJECTIONS, DrawnProjection, Projection
+from lowtide.quantizers import (
+    QUANTIZERS,
+    ContinuousQuantizer,
+    DrawnQuantizer,
+    Quantizer,
+    count_levels,
+    resolve_quantizer,
+)
 from lowtide.spec import Registry, State
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
 # Phases that are looked at, at the most, for one that float32 cannot hold.
 _LOOKED_AT = 1 << 20
+_HAND_OUT = "an encoder that its method side hands out"
+
+
+class DrawnFourier(DrawnEncoder):
+    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
+
+    kernel: Any
+    quantizer_spec: Quantizer | None
+    quantizer: DrawnQuantizer | None
+    feature_map: FeatureMap
+    n_components: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of either side."""
+        return self.n_components
+
+    @property
+    def n_kernel_features(self) -> int:
+        """Columns of the rows that the kernel is a function of."""
+        return self.n_features
+
+    def check_drawn_by_chance(self) -> None:
+        """Refuse to state means, errors or distances where the frequencies were chosen."""
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there is a coded side."""
+        return self.quantizer is not None
+
+    @property
+    def coded_by(self) -> DrawnQuantizer:
+        """The drawn quantizer, or an error where there is no coded side."""
+        if self.quantizer is None:
+            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
+        return self.quantizer
+
+    def with_side(self, side: Any) -> Self:
+        """Return these frequencies with another rule as the coded side: a quantizer's, or that of another encoder."""
+        if isinstance(side, DrawnFourier):
+            if side.fingerprint != self.fingerprint:
+                need = f"a side must be on the frequencies of this encoder, {self.fingerprint.hex()}"
+                raise FingerprintMismatchError(f"{self.kind}: {need}, got {side.fingerprint.hex()}. Take {_HAND_OUT}.")
+            return cast(Self, side)
+        if not isinstance(side, Quantizer):
+            raise fail(self.kind, f"sides must be 'full', 'codes', a quantizer, or {_HAND_OUT}", side)
+        # What a further side draws follows from the frequencies and from its rule: equal sides round alike, others not.
+        seed = hashlib.sha256(self.fingerprint + side.comparison_key().encode()).digest()
+        drawn = side.draw(self.feature_map, np.random.default_rng(int.from_bytes(seed, "little")))
+        count_levels(self.kind, side, drawn, self.feature_map, self.n_components)
+        return replace(self, quantizer_spec=copy(side), quantizer=drawn)  # type: ignore[type-var]
+
+    def rules_of(self, sides: tuple[Any, Any]) -> tuple[Rule, Rule]:
+        """Return the rules that make two sides of phases."""
+        left, right = (self if side == "codes" else side for side in sides)
+        return self._rule(left), self._rule(right)
+
+    def _rule(self, side: Any) -> Rule:
+        if side == "full":
+            return Rule(self.feature_map)
+        return Rule(self.feature_map, side.quantizer_spec, side.quantizer)
+
+    def identity_of(self, **more: Any) -> bytes:
+        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
+        if self.quantizer is None:
+            return NO_SIDE
+        drawn = self.quantizer
+        arrays = {str(i): np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
+        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,17 +285,18 @@ class DrawnFeatures(DrawnFourier):
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: parts by their configuration, and what was drawn."""
+        quantizer, arrays = describe_quantizer(self)
         spec = {
             "kernel": SYMMETRIC.to_config(self.kernel),
             "gamma": self.gamma,
             "projection": PROJECTIONS.to_config(self.layout),
             "feature_map": FEATURE_MAPS.to_config(self.feature_map),
-            "quantizer": self.quantizer_config,
+            "quantizer": quantizer,
             "n_components": self.n_components,
             "n_features": self.n_features,
             "seed": self.seed,
         }
-        drawn = prefixed("projection", self.projection.arrays()) | self.quantizer_arrays
+        drawn = prefixed("projection", self.projection.arrays()) | arrays
         return spec, {"offset": self.offset, **self._metric_arrays, **drawn}
 
     @classmethod
@@ -216,7 +304,7 @@ class DrawnFeatures(DrawnFourier):
         """Return the features that were described."""
         owner, (n_features, n_components) = cls.kind, kept_sizes(cls.kind, spec)
         kernel, feature_map = SYMMETRIC.from_config(spec["kernel"]), FEATURE_MAPS.from_config(spec["feature_map"])
-        quantizer, drawn = cls.kept_quantizer(spec, arrays, feature_map, n_components)
+        quantizer, drawn = kept_quantizer(owner, spec, arrays, feature_map, n_components)
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset = kept_offset(owner, arrays["offset"], feature_map.n_frequencies(n_components))
         layout, gamma = PROJECTIONS.from_config(spec["projection"]), kept_gamma(owner, spec)
@@ -348,14 +436,16 @@ class RandomFeatures(FourierEncoder):
         rows, n_components, seed = self.start_fit(X)
         weight = check_weight(sample_weight, rows)
         for_gamma, for_projection, for_dither, for_quantizer = map(np.random.Generator, _streams(seed))
-        metric = check_metric("RandomFeatures", self.metric, rows.shape[1])
+        metric = None if self.metric is None else check_metric("RandomFeatures", self.metric, rows.shape[1])
         seen = rows if metric is None else MultipliedRows(rows, metric)
         kernel, gamma = self._resolve_kernel(seen, for_gamma, weight)
         feature_map = FEATURE_MAPS.resolve(self.feature_map)
         quantizer = resolve_quantizer("RandomFeatures", self.bits, self.quantizer)
         drawn = None if quantizer is None else quantizer.draw(feature_map, for_quantizer)
         count_levels("RandomFeatures", quantizer, drawn, feature_map, n_components)
-        places = self._places(feature_map.n_frequencies(n_components))
+        places = np.arange(feature_map.n_frequencies(n_components))
+        if self.kept is not None:
+            places = check_kept("RandomFeatures", self.kept, len(places), n_components)
         layout = PROJECTIONS.resolve(self.projection)
         # Those before a frequency decide nothing of it, but a stream goes through them.
         projection = layout.draw(kernel, seen.shape[1], int(places[-1]) + 1, for_projection)
@@ -393,16 +483,6 @@ class RandomFeatures(FourierEncoder):
         self = super().from_state(state)
         self.metric, self.kept = self.drawn_.metric, self.drawn_.kept
         return self
-
-    def _places(self, n_frequencies: int) -> NDArray[np.int64]:
-        """Return the places of the frequencies among all that are drawn."""
-        if self.kept is None:
-            return np.arange(n_frequencies)
-        places = check_places("RandomFeatures", "kept", self.kept, MOST_FREQUENCIES)
-        if len(places) != n_frequencies:
-            need = f"kept must have the {n_frequencies} places that n_components={self.n_components} needs"
-            raise fail("RandomFeatures", need, len(places))
-        return places
 
     def _resolve_kernel(
         self, rows: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None

@@ -1,116 +1,23 @@
-"""Sides of random Fourier features: rules that make values of the same frequencies and dither."""
+"""Further sides of an encoder of random Fourier features, on the same frequencies and dither; sides in a file."""
 
 from __future__ import annotations
 
-import hashlib
-from copy import copy
-from dataclasses import replace
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, fail
-from lowtide.encoders.encoder import NO_SIDE, Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, prefixed
-from lowtide.encoders.estimation import Rule, two_sides
-from lowtide.errors import FingerprintMismatchError
+from lowtide.encoders.encoder import Arrays, Encoder, arrays_of, prefixed
+from lowtide.encoders.estimation import two_sides
 from lowtide.kernels import Kernel
 from lowtide.maps import N_HARMONICS, FeatureMap
-from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, PeriodicMap, Quantizer, quantizer_by_name
+from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, PeriodicMap, Quantizer, count_levels, quantizer_by_name
 from lowtide.theory import DistanceMap, PairMoments
 
-_HAND_OUT = "an encoder that its method side hands out"
-
-
-class DrawnFourier(DrawnEncoder):
-    """Random Fourier features of drawn frequencies, whose coded side is a quantizer of the full one."""
-
-    kernel: Any
-    quantizer_spec: Quantizer | None
-    quantizer: DrawnQuantizer | None
-    feature_map: FeatureMap
-    n_components: int
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of either side."""
-        return self.n_components
-
-    @property
-    def n_kernel_features(self) -> int:
-        """Columns of the rows that the kernel is a function of."""
-        return self.n_features
-
-    def check_drawn_by_chance(self) -> None:
-        """Refuse to state means, errors or distances where the frequencies were chosen."""
-
-    @property
-    def has_codes(self) -> bool:
-        """Whether there is a coded side."""
-        return self.quantizer is not None
-
-    @property
-    def coded_by(self) -> DrawnQuantizer:
-        """The drawn quantizer, or an error where there is no coded side."""
-        if self.quantizer is None:
-            raise fail(self.kind, "a coded side needs bits from 1 to 8", None, "Fit with bits=1, say.")
-        return self.quantizer
-
-    def with_side(self, side: Any) -> Self:
-        """Return these frequencies with another rule as the coded side: a quantizer's, or that of another encoder."""
-        if isinstance(side, DrawnFourier):
-            if side.fingerprint != self.fingerprint:
-                need = f"a side must be on the frequencies of this encoder, {self.fingerprint.hex()}"
-                raise FingerprintMismatchError(f"{self.kind}: {need}, got {side.fingerprint.hex()}. Take {_HAND_OUT}.")
-            return cast(Self, side)
-        if not isinstance(side, Quantizer):
-            raise fail(self.kind, f"sides must be 'full', 'codes', a quantizer, or {_HAND_OUT}", side)
-        # What a further side draws follows from the frequencies and from its rule: equal sides round alike, others not.
-        seed = hashlib.sha256(self.fingerprint + side.comparison_key().encode()).digest()
-        drawn = side.draw(self.feature_map, np.random.default_rng(int.from_bytes(seed, "little")))
-        count_levels(self.kind, side, drawn, self.feature_map, self.n_components)
-        return replace(self, quantizer_spec=copy(side), quantizer=drawn)  # type: ignore[type-var]
-
-    def rules_of(self, sides: tuple[Any, Any]) -> tuple[Rule, Rule]:
-        """Return the rules that make two sides of phases."""
-        left, right = (self if side == "codes" else side for side in sides)
-        return self._rule(left), self._rule(right)
-
-    def _rule(self, side: Any) -> Rule:
-        if side == "full":
-            return Rule(self.feature_map)
-        return Rule(self.feature_map, side.quantizer_spec, side.quantizer)
-
-    @property
-    def quantizer_config(self) -> dict[str, Any] | None:
-        """The quantizer, ready for JSON."""
-        return None if self.quantizer_spec is None else QUANTIZERS.to_config(self.quantizer_spec)
-
-    @property
-    def quantizer_arrays(self) -> Arrays:
-        """What was drawn for the quantizer, under names of its own."""
-        return {} if self.quantizer is None else prefixed("quantizer", self.quantizer.arrays())
-
-    @classmethod
-    def kept_quantizer(
-        cls, spec: dict[str, Any], arrays: Arrays, feature_map: FeatureMap, n_components: int
-    ) -> tuple[Quantizer | None, DrawnQuantizer | None]:
-        """Return the quantizer that was kept and what was drawn for it, or None and None for no coded side."""
-        if spec["quantizer"] is None:
-            return None, None
-        quantizer = QUANTIZERS.from_config(spec["quantizer"])
-        drawn = quantizer.restore(feature_map, arrays_of("quantizer", arrays))
-        count_levels(cls.kind, quantizer, drawn, feature_map, n_components)
-        return quantizer, drawn
-
-    def identity_of(self, **more: Any) -> bytes:
-        """Return the identity of a coded side: the quantizer and all that decides a level, not the codebook."""
-        if self.quantizer is None:
-            return NO_SIDE
-        drawn = self.quantizer
-        arrays = {str(i): np.asarray(array) for i, array in enumerate((drawn.shifts, *drawn.op_arguments))}
-        return fingerprint({"quantizer": type(self.quantizer_spec).__name__, "bits": drawn.bits, **more}, arrays)
+if TYPE_CHECKING:
+    from lowtide.encoders.random_features import DrawnFourier
 
 
 class FourierEncoder(Encoder):
@@ -260,19 +167,6 @@ class FourierEncoder(Encoder):
         return PairMoments(*(rule.moments() for rule in rules))
 
 
-def count_levels(
-    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
-) -> int:
-    """Return the levels of a row: a level holds one component, or both of a frequency."""
-    if quantizer is None:
-        return 0
-    per_level = feature_map.width // len(quantizer.shifts)
-    if n_components % per_level:
-        need = f"n_components must be a multiple of {per_level} with {spec!r}"
-        raise fail(owner, need, n_components)
-    return n_components // per_level
-
-
 def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
     """Return kept dither as an array of its own, or refuse it."""
     if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
@@ -280,11 +174,20 @@ def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[n
     return np.array(kept)
 
 
-def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
-    """Return the quantizer with its bits, or None when there is no coded side."""
-    if bits is None:
-        return None
-    if isinstance(quantizer, Quantizer):
-        return copy(quantizer)  # a later set_params must not reach what was fitted
-    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
-    return quantizer_by_name(quantizer, bits)
+def describe_quantizer(drawn: DrawnFourier) -> tuple[dict[str, Any] | None, Arrays]:
+    """Return the quantizer ready for JSON, and what was drawn for it under names of its own."""
+    if drawn.quantizer_spec is None or drawn.quantizer is None:
+        return None, {}
+    return QUANTIZERS.to_config(drawn.quantizer_spec), prefixed("quantizer", drawn.quantizer.arrays())
+
+
+def kept_quantizer(
+    owner: str, spec: dict[str, Any], arrays: Arrays, feature_map: FeatureMap, n_components: int
+) -> tuple[Quantizer | None, DrawnQuantizer | None]:
+    """Return the quantizer that was kept and what was drawn for it, or None and None for no coded side."""
+    if spec["quantizer"] is None:
+        return None, None
+    quantizer = QUANTIZERS.from_config(spec["quantizer"])
+    drawn = quantizer.restore(feature_map, arrays_of("quantizer", arrays))
+    count_levels(owner, quantizer, drawn, feature_map, n_components)
+    return quantizer, drawn

@@ -3,6 +3,7 @@
 from lowtide.learners.advice import Advice, AdvisedCode, advise
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.calibration import Calibration
+from lowtide.learners.choice import Choice
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compress import CompressedClassifier, CompressedDetector, CompressedRegressor, compress
@@ -25,6 +26,7 @@ __all__ = [
     "ArgMax",
     "AsymmetricLSSVC",
     "Calibration",
+    "Choice",
     "CodePCA",
     "Components",
     "CompressedClassifier",

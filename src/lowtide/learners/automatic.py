@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
 from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import Trial, Value, trials_of
+from lowtide.learners.design import FullDesign
 from lowtide.learners.dual import DualSystem, dense_design
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.metric import best_frequencies, learn_metric
+from lowtide.learners.metric import MetricKind, best_frequencies, learn_metric
 from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import Factor, suitable_threads
 from lowtide.learners.smooth import Objective, minimize
@@ -34,6 +35,7 @@ __all__ = [
     "Candidate",
     "Chooser",
     "choose_loss",
+    "rows_as_they_came",
     "warn_when_columns_differ",
 ]
 
@@ -86,7 +88,7 @@ class Candidate:
         return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
 
     @property
-    def kind(self) -> str | None:
+    def kind(self) -> MetricKind | None:
         """What the metric is."""
         return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
 
@@ -178,7 +180,7 @@ class Chooser:
         return self._known[key][1]
 
     def _judged(self, candidate: Candidate, judges: CalibrationRows) -> _Judged:
-        problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
+        problem = self._problem(self._encoder(candidate).fit(rows_as_they_came(judges.rows)), judges.rows)
         return _Judged(problem, judges.keys, self._judge)
 
     def _with_gamma(self, start: Candidate, farthest: int) -> Candidate:
@@ -194,7 +196,9 @@ class Chooser:
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
         """Return the candidate with a metric, if one is asked for or clearly better on rows that did not teach it."""
         n_columns = self.sample.rows.train.shape[1]
-        kinds = [asked.metric] if asked.metric != "auto" else ["diagonal", "full"][: 1 + (n_columns <= _FEW_COLUMNS)]
+        kinds: list[MetricKind] = ["diagonal", "full"] if n_columns <= _FEW_COLUMNS else ["diagonal"]
+        if asked.metric != "auto":
+            kinds = [asked.metric]
         best, losses = found, None
         if asked.metric == "auto":
             if n_columns < 2 or len(self.sample.keys) < _FEWEST_ROWS:
@@ -213,20 +217,21 @@ class Chooser:
         return self._with_gamma(best, 1) if chosen is not None and asked.gamma == "auto" else best
 
     def taught(self, found: Candidate) -> Candidate:
-        """Return what was chosen, with a metric and frequencies that all rows teach where they are few."""
-        if len(self._teachers.keys) >= _TAUGHT // 2 or found.metric is None:
+        """Return what was chosen, with a metric that all rows teach where they are few."""
+        if len(self._teachers.keys) >= _TAUGHT // 2 or found.kind is None:
             return found
         return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
 
-    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: str) -> Array:
+    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: MetricKind) -> Array:
         rows = (teachers if len(teachers.keys) else self.sample).first(_TAUGHT).rows
         features = self._encoder(found)
         return learn_metric(
-            dense_rows(rows.train.rows),
+            dense_rows(rows_as_they_came(rows)),
             rows.targets,
             rows.weights,
             kind=kind,
             kernel=features.kernel,
+            projection=features.projection,
             gamma=1.0 if found.gamma is None else found.gamma,
             alpha=self.alpha,
             seed=_SEED,
@@ -400,6 +405,11 @@ def _in_span(rows: Problem, learned: Array, held: Array) -> tuple[Problem, Array
     along = train.train.kernel(rows.take(held).predict, np.float64)
     inner = dense_design(np.ascontiguousarray(factor.lower))
     return replace(train, train=inner, predict=inner), np.ascontiguousarray(factor.lower_solve(along).T), held
+
+
+def rows_as_they_came(rows: Problem) -> Any:
+    """Return the rows of a problem on no side of any features."""
+    return cast(FullDesign, rows.train).rows
 
 
 def _share(rows: Problem) -> Array:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any
+from math import inf, isfinite
+from numbers import Integral
+from typing import Any, NamedTuple
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import available_memory, check_integer, check_positive, fail
 from lowtide.codes import stored_bits
 from lowtide.learners.strength import Walk, paired_gain
 
-__all__ = ["Budget", "Choice", "Trial", "Value", "trials_of"]
+__all__ = ["Budget", "Choice", "Outcome", "Trial", "Value", "memory_components", "trials_of"]
 
 Value = float | int | str | None
 
 # Products a second that the seconds of a budget are counted with: one speed for all machines, so that all choose alike.
 _SPEED = 2e10
+# The part of the memory that is left which codes may take.
+_MEMORY = 0.25
+# Characters of a text in a file.
+_LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,15 @@ class Budget:
         return max(1, min(limits)) if limits else None
 
 
+def memory_components(n_rows: int, bits: int | None) -> int:
+    """Return the most components whose codes of all rows take a quarter of the memory that is left, at least 64."""
+    available = available_memory()
+    if available is None:
+        return 1 << 62
+    width = 32 if bits is None else stored_bits(bits)
+    return max(64, int(_MEMORY * available * 8.0 / width / max(1, n_rows)) // 64 * 64)
+
+
 def _affordable(n: int, k: int, products: float) -> int:
     """Return the most components, a power of two, whose fit to n rows takes so many products."""
     m = 64
@@ -118,6 +132,15 @@ def trials_of(setting: str, walk: Walk, value: Callable[[float], Value] = float)
     return trials
 
 
+class Outcome(NamedTuple):
+    """What a setting came to: its value, the left-out loss of that, and how many candidates were tried."""
+
+    setting: str
+    value: Value
+    loss: float
+    n_tried: int
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was chosen, and what decided: one row a candidate.
@@ -131,7 +154,17 @@ class Choice:
     judged_by : int
         Rows whose left-out losses decided.
     source : str
-        What these were: "rows", "codes", or "rows of the first block".
+        What these were: "rows", "codes", either "of the first block", or "rows of a sample".
+
+    Examples
+    --------
+    >>> trials = (Trial("C", 1.0, 0.25), Trial("C", 10.0, 0.125, 0.01, chosen=True))
+    >>> print(Choice({"C": 10.0}, trials, judged_by=500))
+    Chosen: C=10; by the left-out loss of 500 rows.
+    <BLANKLINE>
+    setting  value  left-out loss
+    C        1      0.25000
+    C        10     0.12500 +- 0.01000  chosen
     """
 
     settings: dict[str, Value]
@@ -155,7 +188,7 @@ class Choice:
         chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.settings.items())
         if not self.trials:
             return f"Given: {chosen}."
-        lines = [f"Chosen: {chosen}; by the left-out loss of {self.judged_by} of {self.source}.", ""]
+        lines = [f"Chosen: {chosen}; by the left-out loss of {self.judged_by} {self.source}.", ""]
         rows = [("setting", "value", "left-out loss", "")]
         for trial in self.trials:
             loss = f"{trial.loss:.5f}" + (f" +- {trial.error:.5f}" if trial.error else "")
@@ -164,28 +197,74 @@ class Choice:
         lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
         return "\n".join(lines)
 
+    def outcomes(self) -> list[Outcome]:
+        """Return what each setting that was chosen came to, in the order of choice."""
+        tried: dict[str, list[Trial]] = {}
+        for trial in self.trials:
+            tried.setdefault(trial.setting, []).append(trial)
+        return [
+            Outcome(setting, trial.value, trial.loss, len(trials))
+            for setting, trials in tried.items()
+            for trial in trials
+            if trial.chosen
+        ]
+
     def to_config(self) -> dict[str, Any]:
-        """Return it ready for JSON."""
-        trials = [[t.setting, t.value, t.loss, t.error, t.chosen] for t in self.trials]
-        return {"settings": self.settings, "trials": trials, "judged_by": self.judged_by, "source": self.source}
+        """Return it ready for JSON, settings as pairs in their order; an error that is infinite is None there."""
+        trials = [
+            [each.setting, each.value, *(x if isfinite(x) else None for x in (each.loss, each.error)), each.chosen]
+            for each in self.trials
+        ]
+        settings = [list(pair) for pair in self.settings.items()]
+        return {"settings": settings, "trials": trials, "judged_by": self.judged_by, "source": self.source}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Choice:
-        """Return the choice of `to_config`; anything else is refused."""
-        trials = tuple(Trial(*row) for row in config["trials"])
-        plain = (str, int, float, bool, type(None))
-        values = [*config["settings"].values(), *(each for trial in trials for each in vars(trial).values())]
-        texts = [*config["settings"], config["source"], *(trial.setting for trial in trials)]
-        numbers = [each for trial in trials for each in (trial.loss, trial.error)]
-        is_sound = all(isinstance(each, plain) for each in values) and all(isinstance(each, str) for each in texts)
-        if not is_sound or not all(isinstance(each, Real) for each in numbers):
-            raise fail("Choice", "settings and trials must be numbers and texts", config)
+        """Return the choice of `to_config`; anything else, which a file may hold, is refused."""
+        if set(config) != {"settings", "trials", "judged_by", "source"}:
+            raise fail("Choice", "must have settings, trials, judged_by and source", sorted(config))
+        trials = []
+        for row in _rows(config["trials"], 5):
+            setting, value, loss, error, chosen = row
+            if not isinstance(chosen, bool):
+                raise fail("Choice", "a trial must have a setting, a value, a loss, an error and a truth value", row)
+            trials.append(Trial(_text(setting), _value(value), _number(loss), _number(error), chosen))
         return cls(
-            dict(config["settings"]),
-            trials,
+            {_text(name): _value(value) for name, value in _rows(config["settings"], 2)},
+            tuple(trials),
             check_integer("Choice", "judged_by", config["judged_by"], 0),
-            config["source"],
+            _text(config["source"]),
         )
+
+
+def _rows(value: Any, width: int) -> list[Any]:
+    """Return a list of a file whose entries are lists of a width."""
+    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == width for row in value):
+        raise fail("Choice", f"settings and trials must be lists of lists of {width}", value)
+    return value
+
+
+def _text(value: Any) -> str:
+    """Return a text of a file that may be printed."""
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
+        raise fail("Choice", f"texts must be printable, of at most {_LONGEST_TEXT} characters", value)
+    return value
+
+
+def _value(value: Any) -> Value:
+    """Return the value of a setting in a file."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)):
+        return value
+    return _text(value)
+
+
+def _number(value: Any) -> float:
+    """Return a loss or an error of a file; None stands for infinity."""
+    if value is None:
+        return inf
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value):
+        raise fail("Choice", "losses and errors must be finite numbers, or None", value)
+    return float(value)
 
 
 def _short(value: Value) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -325,8 +325,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         names = ("loss", "multi_class", "class_weight", "fit_intercept", "solver", "max_iter", "tol")
         choice, C = self.choice_, self.C
         if "alpha" in choice.settings:  # by rows that did not teach the features
-            choice = choice.without("alpha")
-            C = 0.5 / self.choice_.settings["alpha"]
+            C = 0.5 / cast(float, choice.settings["alpha"])
+            as_C = ((t, 0.5 / cast(float, t.value)) for t in choice.trials if t.setting == "alpha")
+            others = [t for t in choice.trials if t.setting != "alpha"]
+            trials = (*others, *(replace(t, setting="C", value=value) for t, value in as_C))
+            choice = replace(choice.without("alpha"), trials=trials)
         return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:
@@ -401,10 +404,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 
-    def _readable(self, problem: Problem) -> Problem:
-        """Return rows with labels that are read as targets of classes."""
+    def _readable(self, problem: Problem) -> Problem | None:
+        """Return rows with labels that are read as targets of classes; None for one class, as a first block may be."""
         found = problem.tally(ClassCounts.of)
-        check_classes("KernelClassifier", found.classes)
+        if len(found.classes) < 2:
+            return None
         factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
         return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
 

@@ -43,6 +43,7 @@ class GivenProblem:
     template: Codes
     given: Any
     encoder: Any = None
+    choice: Any = None
 
     def all_labels(self) -> Array:
         """Return the labels of all rows."""
@@ -89,7 +90,8 @@ def _strengths(model: Any, choices: list[dict[str, Any]]) -> Array | None:
     if type(model) not in (KernelClassifier, KernelRegressor) or any(set(choice) - {name} for choice in choices):
         return None
     if name == "C":
-        is_ridge = LOSSES.resolve(model.loss).has_normal_equations and model.multi_class == "ovr"
+        is_given = model.loss != "auto" and model.multi_class == "ovr"
+        is_ridge = is_given and LOSSES.resolve(model.loss).has_normal_equations
         if model.class_weight is not None or not is_ridge:
             return None
     values = [choice.get(name, getattr(model, name)) for choice in choices]

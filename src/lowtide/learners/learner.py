@@ -167,7 +167,7 @@ class Learner(BaseEstimator):
         named : data frame, optional
             X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
         labels : ndarray (n,) or (n, k), optional
-            What is to be learned, for encoders that look at it and for features whose settings are left to the data.
+            What is to be learned, for encoders that look at it and settings that are left to the data.
         """
         given = self.features
         check_features(type(self).__name__, given)

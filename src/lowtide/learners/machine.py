@@ -6,21 +6,30 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_integer, check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
-from lowtide.learners.automatic import MOST_COMPONENTS, SAMPLED, Candidate, Chooser, warn_when_columns_differ
+from lowtide.learners.automatic import (
+    MOST_COMPONENTS,
+    SAMPLED,
+    Candidate,
+    Chooser,
+    rows_as_they_came,
+    warn_when_columns_differ,
+)
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Budget, Choice
+from lowtide.learners.choice import Budget, Choice, memory_components
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
     Design,
@@ -39,6 +48,7 @@ from lowtide.learners.learner import Learner, check_features
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
 from lowtide.projections import PROJECTIONS
+from lowtide.spec import Part, State
 
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,6 +57,10 @@ Step = Callable[..., bool]
 _COMPONENTS = 1024
 # Power of the steps to a metric where nothing limits the components.
 _MILD = 0.5
+# One more than the largest seed that is drawn where none is given.
+_SEEDS = 2**31 - 1
+# Of the part "choice" of a file.
+_VERSION = 1
 
 try:  # experimental since scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -165,6 +179,7 @@ class KernelMachine(CallbackSupport, Learner):
     metric: Any
     prune: Any
     budget: Any
+    own_parts: ClassVar[dict[str, int]] = {"choice": _VERSION}
     # The penalty that a choice starts from, and how many quarters of a decade it may come away from that.
     _first_alpha: ClassVar[float]
     _farthest_alpha: ClassVar[int]
@@ -174,9 +189,23 @@ class KernelMachine(CallbackSupport, Learner):
     fit_intercept: bool
     random_state: Any
 
+    def to_state(self) -> State:
+        """Return what a file keeps: that of every learner, and a part "choice" of those that choose."""
+        state = super().to_state()
+        return {**state, "choice": Part(_VERSION, self.choice_.to_config())} if "choice" in self.own_parts else state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the learner of what `to_state` gave."""
+        self = super().from_state(state)
+        if "choice" in cls.own_parts:
+            Budget.of(self.budget, cls.__name__)
+            self.choice_ = Choice.from_config(state["choice"].spec)
+        return self
+
     @abstractmethod
-    def _readable(self, problem: Problem) -> Problem:
-        """Return rows with labels that are read as targets."""
+    def _readable(self, problem: Problem) -> Problem | None:
+        """Return rows with labels that are read as targets; None where no candidate could be better than another."""
 
     @property
     @abstractmethod
@@ -191,6 +220,7 @@ class KernelMachine(CallbackSupport, Learner):
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
         if isinstance(X, ProblemSource):
             sides = self._adopt(X.template, X.encoder)
+            self.choice_ = self.choice_ if X.choice is None else X.choice
             problem = X.problem(self.fit_intercept, **checks)
             return problem.recode(sides.read) if sides.encoder is not None and sides.encoder.expands else problem, sides
         rows, labels, weight, sides = self._start(X, y, sample_weight, **checks)
@@ -242,46 +272,63 @@ class KernelMachine(CallbackSupport, Learner):
         remedy = "Lower n_components, or encode into a CodeStore and fit on that: it is read block by block."
         check_memory(type(self).__name__, float(n_rows) * n_components * bits / 8 + 16.0 * n_components, what, remedy)
 
-    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
-        """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
-        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+    def _asked(self, budget: Budget) -> Candidate:
+        """Return the settings of the default features, as they were given; refuse what is none."""
+        owner = type(self).__name__
         for name, words in (("metric", ("auto", "diagonal", "full")), ("prune", ("auto",))):
             value = getattr(self, name)
             if isinstance(value, str) or (name == "metric" and value is not None):
                 check_option(owner, name, value, words)
         if not isinstance(self.prune, (str, type(None))):
             check_integer(owner, "prune", self.prune, 2, remedy="Or prune=None keeps all that are drawn.")
-        gamma = self.gamma if isinstance(self.kernel, str) else None
         # Without a limit on the code there are as many frequencies as are worth it already.
         prune = None if self.prune == "auto" and budget.item is None else self.prune
-        asked = Candidate(gamma, self.n_components, self.metric, prune)
-        if labels is None:
-            plain = {"gamma": "scale" if gamma == "auto" else gamma, "metric": None, "drawn": None}
-            few = _COMPONENTS if self.n_components == "auto" else self.n_components
-            return self._features_of(replace(asked, **plain, n_components=few))
+        return Candidate(self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune)
+
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+        """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
+        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+        asked = self._asked(budget)
         if not asked.is_open:
-            return self._features_of(asked)
+            return self._features_of(asked, self.random_state)
+        # Candidates share a draw: those frequencies that are kept are places in it.
+        is_settled = isinstance(self.random_state, Integral)
+        seed = self.random_state if is_settled else check_random_state(self.random_state).randint(_SEEDS)
+        X = X.to_numpy() if hasattr(X, "iloc") else X
+        came = dense_design(X)
+        both = None if labels is None else Problem(came, came, labels, weight, self.fit_intercept)
+        whole = None if both is None else self._readable(both)
+        if whole is None:
+            few = _COMPONENTS if self.n_components == "auto" else self.n_components
+            plain = Candidate("scale" if asked.gamma == "auto" else asked.gamma, few)
+            self.choice_ = Choice(plain.settings())
+            return self._features_of(plain, seed)
         warn_when_columns_differ(owner, X)
-        whole = self._readable(Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept))
-        most = budget.n_components(bits=self.bits, n_rows=len(labels), n_outputs=whole.n_targets)
-        if isinstance(gamma, str):
-            norm = KERNELS.of(Kernel)[self.kernel]().norm
-            rng, word = np.random.default_rng(0), "scale" if gamma == "auto" else gamma
-            scale = resolve_gamma(word, X, norm, rng, weight, owner)
-            asked = asked if gamma == "auto" else replace(asked, gamma=scale)
-        else:
-            scale = 1.0
-        judging = (self._features_of, self._on_sides, self._judged, self._first_alpha, self._farthest_alpha)
-        # Few components need a stronger metric than many, which can do without.
-        power = _MILD if most is None else None
-        chooser = Chooser(CalibrationRows.of(whole, SAMPLED), len(labels), *judging, power)
-        found = chooser.features(asked, scale, MOST_COMPONENTS if most is None else most)
+        scale = 1.0
+        if isinstance(asked.gamma, str):
+            norm, word = KERNELS.of(Kernel)[self.kernel]().norm, "scale" if asked.gamma == "auto" else asked.gamma
+            scale = resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
+            asked = asked if asked.gamma == "auto" else replace(asked, gamma=scale)
+        limit = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
+        most = min(MOST_COMPONENTS if limit is None else limit, memory_components(whole.shape[0], self.bits))
+        chooser = Chooser(
+            CalibrationRows.of(whole, SAMPLED),
+            whole.shape[0],
+            partial(self._features_of, seed=seed),
+            self._on_sides,
+            self._judged,
+            first=self._first_alpha,
+            farthest=self._farthest_alpha,
+            # Few components need a stronger metric than many, which can do without.
+            power=_MILD if limit is None else None,
+        )
+        found = chooser.features(asked, scale, most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
         settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
         self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
-        return self._features_of(chooser.taught(found))
+        return self._features_of(chooser.taught(found), seed)
 
-    def _features_of(self, found: Candidate) -> RandomFeatures:
+    def _features_of(self, found: Candidate, seed: Any) -> RandomFeatures:
         """Return the features of settled settings, in the fastest layout that their kernel allows."""
         kernel = KERNELS.of(Kernel).resolve(self.kernel)
         layout = next((name for name in PROJECTIONS if kernel.law in PROJECTIONS[name].laws), "iid")
@@ -292,15 +339,13 @@ class KernelMachine(CallbackSupport, Learner):
             n_components=found.n_components,
             projection=layout,
             bits=self.bits,
-            random_state=self.random_state,
+            random_state=seed,
             **{name: value for name, value in learned.items() if value is not None},
         )
 
     def _on_sides(self, features: Encoder, rows: Problem) -> Problem:
         """Return rows as they came on the sides to learn on and to predict from."""
-        made = self._sides_of(features).problem(
-            cast(FullDesign, rows.train).rows, rows.labels, rows.weight, self.fit_intercept
-        )
+        made = self._sides_of(features).problem(rows_as_they_came(rows), rows.labels, rows.weight, self.fit_intercept)
         return replace(made, reading=rows.reading)
 
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> Sides:

@@ -125,6 +125,10 @@ class ProblemSource(Protocol):
     def encoder(self) -> Any:
         """The fitted encoder that made the codes, or None."""
 
+    @property
+    def choice(self) -> Any:
+        """The `Choice` of the encoder's settings, or None where they were given."""
+
     def all_labels(self) -> Array:
         """Return the labels of all rows, brought to this process."""
 

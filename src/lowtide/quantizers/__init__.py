@@ -4,7 +4,7 @@
 # isort: off
 from lowtide.quantizers.base import (
     ContinuousQuantizer, DrawnQuantizer, LloydMax, Phase, PhaseSteps, Quantizer, StepFunction, Uniform, even_steps,
-    quantizer_by_name,
+    count_levels, quantizer_by_name, resolve_quantizer,
 )
 from lowtide.quantizers.line import (
     GivenSteps, LineQuantizer, LineSteps, NormalLloydMax, SignSteps, UniformSteps, line_quantizer_by_name, normal_steps,
@@ -15,7 +15,8 @@ from lowtide.spec import Registry
 
 __all__ = [  # noqa: RUF022
     "QUANTIZERS", "Quantizer", "LloydMax", "Uniform", "Phase", "Stochastic", "Modulo", "PeriodicMap",
-    "quantizer_by_name", "DrawnQuantizer", "ContinuousQuantizer", "DrawnPeriodic", "DrawnStochastic", "PhaseSteps",
+    "quantizer_by_name", "resolve_quantizer", "count_levels",
+    "DrawnQuantizer", "ContinuousQuantizer", "DrawnPeriodic", "DrawnStochastic", "PhaseSteps",
     "StepFunction", "even_steps", "LINE_QUANTIZERS", "LineQuantizer", "NormalLloydMax", "UniformSteps", "SignSteps",
     "GivenSteps", "LineSteps", "line_quantizer_by_name", "normal_steps",
     "lloyd_max", "lloyd_max_arcsine", "lloyd_max_distortion", "lloyd_max_normal",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -94,6 +95,61 @@ def quantizer_by_name(name: str, bits: int) -> Quantizer:
         raise fail("quantizer", need, name, "Pass the quantizer as an object.")
     quantizer: Quantizer = family(bits=bits)
     return quantizer
+
+
+def resolve_quantizer(owner: str, bits: int | None, quantizer: str | Quantizer) -> Quantizer | None:
+    """Return the quantizer with its bits, or None when there is no coded side.
+
+    Parameters
+    ----------
+    owner : str
+        Who refuses bits that cannot be.
+    bits : int or None
+        1 to 8, of a quantizer by name; an object's own bits win. None for no coded side.
+    quantizer : str or Quantizer
+
+    Examples
+    --------
+    >>> resolve_quantizer("RandomFeatures", 2, "uniform"), resolve_quantizer("RandomFeatures", None, "uniform")
+    (Uniform(bits=2), None)
+    """
+    if bits is None:
+        return None
+    if isinstance(quantizer, Quantizer):
+        return copy(quantizer)  # a later set_params must not reach what was fitted
+    check_integer(owner, "bits", bits, 1, 8, "For float features alone: bits=None.")
+    return quantizer_by_name(quantizer, bits)
+
+
+def count_levels(
+    owner: str, spec: Quantizer | None, quantizer: DrawnQuantizer | None, feature_map: FeatureMap, n_components: int
+) -> int:
+    """Return the levels of a row: a level holds one component, or both of a frequency; 0 without a quantizer.
+
+    Parameters
+    ----------
+    owner : str
+        Who refuses a number of components that the levels do not divide.
+    spec : Quantizer or None
+    quantizer : DrawnQuantizer or None
+        What was drawn of it.
+    feature_map : FeatureMap
+    n_components : int
+
+    Examples
+    --------
+    >>> from lowtide.maps import CosSin
+    >>> spec, pairs = Phase(bits=2), CosSin()
+    >>> count_levels("RandomFeatures", spec, spec.draw(pairs, np.random.default_rng(0)), pairs, 64)
+    32
+    """
+    if quantizer is None:
+        return 0
+    per_level = feature_map.width // len(quantizer.shifts)
+    if n_components % per_level:
+        need = f"n_components must be a multiple of {per_level} with {spec!r}"
+        raise fail(owner, need, n_components)
+    return n_components // per_level
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,10 @@ class ServedModel:
 
     def small_rows(self, kind: Kind) -> int:
         """Return how many rows of a kind are answered within about a millisecond, 0 where one takes longer."""
-        encoding = self.encoder.row_cost if kind == "rows" and self.encoder is not None else 0
+        encoder, encoding = self.encoder, 0
+        # Codes that are expanded take about as long as rows.
+        if encoder is not None and (kind == "rows" or (kind == "codes" and encoder.expands)):
+            encoding = encoder.row_cost
         product = 1 if self.decision is None else self.decision.weights.size
         sides = 1 if self.decision is None or self.decision.right is None else 2
         return _SMALL_WORK // (sides * (encoding + product))

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.encoders import DrawnAsymmetric, DrawnEncoder, DrawnFeatures, DrawnSketch, Encoder, drawn_from_state
+from lowtide.encoders import (
+    DrawnAsymmetric,
+    DrawnEncoder,
+    DrawnFeatures,
+    DrawnLearned,
+    DrawnSketch,
+    Encoder,
+    drawn_from_state,
+)
 from lowtide.errors import FingerprintMismatchError, WireFormatError
 from lowtide.projections import DenseProjection, Hadamard
 from lowtide.spec import Part
@@ -38,7 +46,8 @@ def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
         "n_components": drawn.n_outputs,
         "projection": None if layout is None else type(layout).__name__,
         # Sums in one fixed order: a row has the same bits on every machine.
-        "bit_equal": isinstance(layout, Hadamard) and not is_matrix,
+        "bit_equal": (isinstance(layout, Hadamard) and not is_matrix)
+        or (isinstance(drawn, DrawnLearned) and drawn.is_linear),
     }
     template = drawn.template
     if template is not None:

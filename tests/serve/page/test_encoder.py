@@ -34,6 +34,15 @@ def test_page_encodes_bit_by_bit_as_python_does(d, m, options):
 
 
 @needs_node
+@pytest.mark.parametrize(("d", "options"), [(1, {}), (30, {"n_bytes": 8}), (100, {"n_bytes": 64})])
+def test_page_encodes_learned_measurements_bit_by_bit(d, options):
+    rng = np.random.default_rng(d)
+    rows = (rng.standard_normal((200, d)) * np.linspace(3.0, 0.1, d) + 100.0).astype(np.float32)
+    encoder = lt.LearnedFeatures(n_components=16, random_state=0, **options).fit(rows, rows[:, 0] > 100.0)
+    assert codes_by_javascript(encoder, rows) == encoder.encode(rows)
+
+
+@needs_node
 def test_page_rounds_ties_as_python_does():
     encoder = phases(1, 64, feature_map="cosine")
     rows = rows_on_borders(encoder)
@@ -53,6 +62,7 @@ def test_page_packs_no_rows_too():
         (lambda: phases(5, 20, projection="iid"), "Hadamard layout"),
         (lambda: phases(5, 20, metric=np.eye(5)), "Hadamard layout"),
         (lambda: phases(5, 20, quantizer="stochastic"), "steps of the phase"),
+        (lambda: lt.LearnedFeatures(measure="kernel").fit(np.eye(5)), "those of a kernel"),
         (lambda: lt.RandomFeatures(bits=None).fit(np.eye(3)), "no coded side"),
     ],
 )

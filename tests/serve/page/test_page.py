@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.clients.chromium import chromium
+from given import given_classifier, given_regressor
 from serve.page.browser import Visit, needs_chromium, served
 from sklearn.datasets import load_digits
 
@@ -26,26 +27,26 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     X, y = load_digits(return_X_y=True)
     examples = [{"name": str(label), "row": row.tolist()} for label, row in zip(y[:10], X[:10])]
-    digits = lt.KernelClassifier(n_components=1024, C=1.0, random_state=0).fit(X, y)
+    digits = given_classifier(n_components=1024, C=1.0, random_state=0).fit(X, y)
     lt.save(digits, folder / "digits.lowtide", metadata={"page": {"examples": examples}})
     rng = np.random.default_rng(0)
     wide = rng.standard_normal((60, 40)).round(2)
     spectra = [{"name": "<b>first</b>", "row": wide[0].tolist()}]
-    regressor = lt.KernelRegressor(n_components=64, bits=2, random_state=0).fit(wide, wide[:, 0])
+    regressor = given_regressor(n_components=64, bits=2, random_state=0).fit(wide, wide[:, 0])
     lt.save(regressor, folder / "wide.lowtide", metadata={"page": {"examples": spectra}})
     odd = {"image": {"width": 10**9, "height": "x"}, "examples": [{"name": "short", "row": [1]}, None, {"row": "no"}]}
     lt.save(regressor, folder / "odd.lowtide", metadata={"page": odd})
     dense = lt.RandomFeatures(projection="iid", n_components=64, random_state=0)
-    lt.save(lt.KernelClassifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
+    lt.save(given_classifier(dense, C=1.0).fit(wide[:, :3], wide[:, 0] > 0), folder / "dense.lowtide")
     numbers = [(Number(0), (("subtract", 50.0), ("divide", 10.0))), (Number(1), (("fill", 1.0), ("divide", 0.5)))]
-    value = lt.KernelRegressor(dense).fit(wide[:, :2], wide[:, 0])
+    value = given_regressor(dense).fit(wide[:, :2], wide[:, 0])
     scaled = Recipe.of_features(("a", "b"), numbers)
     lt.save(value.with_recipe(scaled), folder / "scaled.lowtide", weights="float64")
     cities = Categories(2, ("Bern", "Oslo"))
     spread = Recipe.of_features(("a", "b", "city"), [*numbers, (Indicator(0, 0), ()), (Indicator(0, 1), ())], [cities])
-    value = lt.KernelRegressor(dense).fit(wide[:, :4], wide[:, 0])
+    value = given_regressor(dense).fit(wide[:, :4], wide[:, 0])
     lt.save(value.with_recipe(spread), folder / "spread.lowtide", weights="float64")
-    coded = lt.KernelRegressor(n_components=64, random_state=0).fit(wide[:, :4], wide[:, 0])
+    coded = given_regressor(n_components=64, random_state=0).fit(wide[:, :4], wide[:, 0])
     lt.save(coded.with_recipe(spread), folder / "coded.lowtide", weights="float64")
     pairs = lt.AsymmetricLSSVC(random_state=0).fit(wide[:, :3], wide[:, 0] > 0)
     lt.save(pairs, folder / "pairs.lowtide")

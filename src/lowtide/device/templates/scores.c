@@ -14,11 +14,11 @@ static void start(volatile ${score_type} *scores)
     for (c = 0; c < COLUMNS; ++c) scores[c] = bias[c];
 }
 
-void ${p}_scores(const uint8_t code[${P}_CODE_BYTES], ${score_type} scores[${P}_SCORES])
+void ${p}_scores(const uint8_t ${given}[${P}_CODE_BYTES], ${score_type} scores[${P}_SCORES])
 {
-    uint32_t j, at = 0;
+    uint32_t j, at = 0;$expand
     start(scores);
-    for (j = 0; j < ${P}_LEVELS; ++j) {
+    for (j = 0; j < ${read}_LEVELS; ++j) {
 $visit
     }$last
 }

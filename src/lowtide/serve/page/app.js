@@ -1,7 +1,7 @@
 // The page: what is loaded, a row to give, its code, and the server's answer to the code.
 import { Refusal, Server } from "./api.js";
 import { bars, bitmap, element, noBits } from "./charts.js";
-import { Encoder, obstacle } from "./encoder.js";
+import { encoderOf, obstacle } from "./encoder.js";
 import { Input } from "./inputs.js";
 import { CODES_TYPE, ROWS_TYPE, packCodes, packRow } from "./wire.js";
 
@@ -85,7 +85,7 @@ async function choose(chosen) {
   if (wanted !== chosen) return; // another was chosen meanwhile
   const reason = chosen.accepts.includes("codes") ? obstacle(description) : "the model does not take codes";
   model = chosen;
-  encoder = reason ? null : new Encoder(description);
+  encoder = reason ? null : encoderOf(description);
   tag = given;
   waiting = undefined; // it was for the one before
   byId("code-note").textContent = encoder
@@ -136,7 +136,7 @@ async function answer(values) {
 
 function coded(row) {
   const code = encoder.encode(row);
-  bitmap(byId("bits"), code, encoder.nLevels * encoder.storedBits);
+  bitmap(byId("bits"), code, encoder.nBits);
   return { body: packCodes(encoder, [code]), type: CODES_TYPE, tag };
 }
 

@@ -1,4 +1,4 @@
-// Rows to codes, as lowtide's RandomFeatures makes them on the Hadamard layout: equal bit by bit.
+// Rows to codes, as lowtide's RandomFeatures (on the Hadamard layout) and LearnedFeatures make them: equal bit by bit.
 //
 // All arithmetic is float32: a sum or product of two float32 numbers, computed as a double and rounded to float32 (by
 // Math.fround, or by storing into a Float32Array), is the float32 result. The order of the operations is that of the
@@ -11,6 +11,8 @@ const ROUNDER = 6755399441055744;
 const WHOLE = 8388608;
 // The part "encoder" in the version that is understood here.
 const ENCODER_VERSION = 3;
+// The kind of encoder whose levels have bits of their own.
+const FIELDS = "LearnedFeatures";
 // cos((k + 1/2) / 256 turns), k = 0 .. 63, as the compiled core has them; read from the end they are the sines.
 // prettier-ignore
 const COSINES = Float32Array.of(
@@ -38,10 +40,19 @@ export function obstacle(description) {
   const isKnown = ([name, { version }]) => name === "encoder" && version === ENCODER_VERSION;
   const unknown = Object.entries(description.parts).find((part) => !isKnown(part));
   if (unknown) return `its part ${unknown[0]} of version ${unknown[1].version} is not known here`;
+  if (description.kind === FIELDS) {
+    const { measure } = description.parts.encoder.spec;
+    return measure === "rows" ? null : "its measurements are those of a kernel";
+  }
   // A metric that is a matrix makes one of any layout.
   if (!description.parts.encoder.arrays["projection.signs"]) return "its frequencies are not on the Hadamard layout";
   if (!description.quantizer || description.quantizer.op !== "encode") return "its levels are not steps of the phase";
   return null;
+}
+
+// What encodes rows as a description says.
+export function encoderOf(description) {
+  return description && description.kind === FIELDS ? new FieldEncoder(description) : new Encoder(description);
 }
 
 export class Encoder {
@@ -55,6 +66,7 @@ export class Encoder {
     this.nLevels = description.n_levels;
     this.nFeatures = description.n_features;
     this.rowBytes = description.row_bytes;
+    this.nBits = this.nLevels * this.storedBits;
     const { arrays } = description.parts.encoder;
     this.minus = arrayOf(arrays["projection.signs"]);
     this.angles = arrayOf(arrays["projection.angles"]);
@@ -116,6 +128,63 @@ function outputsOf(entry, n, dimension) {
     blocks.get(number).push(place % dimension);
   }
   return [...blocks.values()];
+}
+
+// Sums of products in learned directions, rounded by borders of their own to levels with bits of their own.
+export class FieldEncoder {
+  constructor(description) {
+    const reason = obstacle(description);
+    if (reason) throw new Error(`this encoder cannot run here: ${reason}`);
+    this.fingerprint = description.fingerprint;
+    this.side = description.side;
+    this.bits = 0; // that all levels have: none
+    this.nLevels = description.n_levels;
+    this.nFeatures = description.n_features;
+    this.rowBytes = description.row_bytes;
+    const { arrays } = description.parts.encoder;
+    this.matrix = arrayOf(arrays["measures.matrix"]);
+    this.center = arrayOf(arrays["measures.center"]);
+    this.widths = arrayOf(arrays["steps.bits"]);
+    this.borders = arrayOf(arrays["steps.borders"]);
+    this.nBits = this.widths.reduce((sum, width) => sum + width, 0);
+  }
+
+  // The code of a row of numbers, as bytes of a message.
+  encode(row) {
+    if (row.length !== this.nFeatures) throw new Error(`a row must have ${this.nFeatures} numbers, got ${row.length}`);
+    const x = Float32Array.from(row);
+    const code = new Uint8Array(this.rowBytes);
+    let bit = 0;
+    let first = 0;
+    for (let j = 0; j < this.nLevels; ++j) {
+      let sum = 0;
+      for (let i = 0; i < x.length; ++i) sum = fused(x[i], this.matrix[i * this.nLevels + j], sum);
+      const z = Math.fround(sum - this.center[j]);
+      if (!Number.isFinite(z)) throw new Error("a row must hold finite numbers of a moderate size");
+      const count = 2 ** this.widths[j] - 1;
+      let level = 0;
+      while (level < count && this.borders[first + level] <= z) ++level;
+      putBits(code, bit, this.widths[j], level);
+      bit += this.widths[j];
+      first += count;
+    }
+    return code;
+  }
+}
+
+// a b + c rounded once to float32: the product of two float32 numbers is exact as a double, and the sum is rounded to
+// odd there, so that rounding it to float32 is as if nothing had been rounded before.
+const DOUBLE = new Float64Array(1);
+const WORDS = new BigInt64Array(DOUBLE.buffer);
+function fused(a, b, c) {
+  const product = a * b;
+  const sum = product + c;
+  const other = sum - product;
+  const error = product - (sum - other) + (c - other);
+  if (error === 0 || !Number.isFinite(sum)) return Math.fround(sum);
+  DOUBLE[0] = sum;
+  if (!(WORDS[0] & 1n)) WORDS[0] += error > 0 === sum > 0 ? 1n : -1n;
+  return Math.fround(DOUBLE[0]);
 }
 
 // The smallest power of two, at least 64, that holds a row.
@@ -183,7 +252,11 @@ function levelRule(quantizer) {
 
 // Level j takes bits [jB, (j + 1)B) of a row; bit i is bit i % 8 of byte i / 8.
 function put(code, index, bits, level) {
-  const bit = index * bits;
+  putBits(code, index * bits, bits, level);
+}
+
+// Writes a level from a bit of a row on.
+function putBits(code, bit, bits, level) {
   code[bit >> 3] |= level << (bit & 7);
   if ((bit & 7) + bits > 8) code[(bit >> 3) + 1] |= level >> (8 - (bit & 7));
 }
