@@ -32,6 +32,7 @@ _STAGES = {
         "CodePCA",
         "SketchSearchCV",
         "compress",
+        "advise",
     ),
     "lowtide.persist": ("save", "load"),
     "lowtide.store": ("CodeStore",),

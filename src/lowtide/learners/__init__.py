@@ -1,5 +1,6 @@
 """Estimators on one side of an encoder: what replaces a kernel machine, and the frozen decision that it learns."""
 
+from lowtide.learners.advice import Advice, AdvisedCode, advise
 from lowtide.learners.asymmetric_lssvc import AsymmetricLSSVC
 from lowtide.learners.calibration import Calibration
 from lowtide.learners.choice import Choice
@@ -20,6 +21,8 @@ __all__ = [
     "LEARNERS",
     "LOSSES",
     "RULES",
+    "Advice",
+    "AdvisedCode",
     "ArgMax",
     "AsymmetricLSSVC",
     "Calibration",
@@ -49,6 +52,7 @@ __all__ = [
     "SummedProblem",
     "Values",
     "Votes",
+    "advise",
     "as_model",
     "compress",
     "source_problem",

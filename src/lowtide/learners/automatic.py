@@ -359,6 +359,8 @@ def choose_loss(
         Whether a loss may have another C than this.
     """
     first, share = (keys & np.uint64(1)).astype(bool), _share(rows)
+    if first.all() or not first.any():
+        return ChosenLoss("squared", C, [])  # too few different rows to part
     halves = [_in_span(rows, np.flatnonzero(part), np.flatnonzero(~part)) for part in (first, ~first)]
     best, name, strength, trials = None, "squared", C, []
     for other in ("squared", "squared_hinge", "logistic"):
