@@ -32,6 +32,7 @@ MACHINES: dict[str, Callable[[int, int], lt.KernelClassifier]] = {
 
 # Encoders by bytes an item, gamma and seed.
 ENCODERS: dict[str, Callable[[int, float, int], Any]] = {
+    "learned": lambda n_bytes, gamma, seed: lt.LearnedFeatures(n_bytes=n_bytes, gamma=gamma, random_state=seed),
     "sketch, 2 bits": lambda n_bytes, gamma, seed: lt.Sketch(
         gamma=gamma, n_components=4 * n_bytes, bits=2, random_state=seed
     ),

@@ -202,8 +202,8 @@ class LearnedFeatures(Encoder):
         through landmarks), and codes are read as they are: decoded . decoded' is near k(x, y).
     n_components : int, default=4096
         Random features that codes are read by; measure="kernel" has none.
-    bits : int, default=1
-        Of each of these while it is read, 1 to 8.
+    bits : int, default=4
+        Of each of these while it is read, 1 to 8; they are kept nowhere.
     landmarks : int, default=1024
         Rows that kernel values are taken with, for measure="kernel".
     random_state : int, RandomState or None, default=None

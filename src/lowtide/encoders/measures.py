@@ -35,6 +35,8 @@ _NOTHING = 1e-12
 _MOST_CLASSES = 64
 # Directions in which rows are shorter than this share of the largest, squared, are rounding.
 _SURE = 1e-12
+# Standard deviations beyond which a value is an outlier.
+_FAR = 4.0
 # Eigenvalues of a kernel matrix below this share of the largest are lost in the rounding of float32.
 _RANK = 1e-6
 
@@ -108,9 +110,26 @@ class Sample:
             chosen = chosen[keys <= np.partition(keys, most - 1)[most - 1]]
         if not len(chosen):
             raise fail("LearnedFeatures", "some weight must be above 0", "none")
-        self.rows, self.weight = dense_rows(rows[chosen]), w[chosen] / w[chosen].sum()
+        self.weight = w[chosen] / w[chosen].sum()
+        self.rows = without_outliers(dense_rows(rows[chosen]), self.weight)
         self.mean = self.weight @ self.rows
         self.targets = None if y is None else target_columns(np.asarray(y)[chosen], self.weight)
+
+
+def without_outliers(rows: Floats, weight: Floats) -> Floats:
+    """Return rows whose entries are at most four standard deviations from the mean of their column.
+
+    A few large values would turn directions and steps to themselves, and most rows be told badly; they still get the
+    outermost level. A rare value that is always the same, as that of an indicator, is none of these.
+    """
+    mean = weight @ rows
+    reach = _FAR * np.sqrt(weight @ (rows - mean) ** 2)
+    far = np.abs(rows - mean) > reach
+    lowest, highest = (
+        pick(np.where(far, rows, other), axis=0) for pick, other in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    varies = lowest < highest
+    return np.where(far & varies, np.clip(rows, mean - reach, mean + reach), rows) if varies.any() else rows
 
 
 @dataclass(frozen=True, eq=False)
