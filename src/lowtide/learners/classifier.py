@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -324,7 +324,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         choice, C = self.choice_, self.C
         if "alpha" in choice.settings:  # by rows that did not teach the features
             choice = choice.without("alpha")
-            C = 0.5 / self.choice_.settings["alpha"]
+            C = 0.5 / cast(float, self.choice_.settings["alpha"])
         return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:

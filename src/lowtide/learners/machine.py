@@ -254,7 +254,8 @@ class KernelMachine(CallbackSupport, Learner):
             self.choice_ = Choice(asked.settings())
             return self._features_of(asked)
         warn_when_columns_differ(owner, X)
-        whole = self._readable(Problem(*[dense_design(X)] * 2, labels, weight, self.fit_intercept))
+        design = dense_design(X)
+        whole = self._readable(Problem(design, design, labels, weight, self.fit_intercept))
         most = budget.n_components(bits=self.bits, n_rows=len(labels), n_outputs=whole.n_targets)
         if isinstance(gamma, str):
             norm = KERNELS.of(Kernel)[self.kernel]().norm
