@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
 from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import Candidate, Trial, Value, trials_of
+from lowtide.learners.design import FullDesign
 from lowtide.learners.dual import DualSystem, dense_design
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.metric import best_frequencies, learn_metric
@@ -138,7 +139,7 @@ class Chooser:
         return walk.chosen
 
     def _judged(self, candidate: Candidate, judges: CalibrationRows) -> _Judged:
-        problem = self._problem(self._encoder(candidate).fit(judges.rows.train.rows), judges.rows)
+        problem = self._problem(self._encoder(candidate).fit(_as_they_came(judges.rows)), judges.rows)
         return _Judged(problem, judges.keys, self._judge)
 
     def _with_gamma(self, start: Candidate) -> Candidate:
@@ -180,11 +181,11 @@ class Chooser:
             return found
         return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
 
-    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: str) -> Array:
+    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: Any) -> Array:
         rows = (teachers if len(teachers.keys) else self.sample).first(_TAUGHT).rows
         features = self._encoder(found)
         return learn_metric(
-            dense_rows(rows.train.rows),
+            dense_rows(_as_they_came(rows)),
             rows.targets,
             rows.weights,
             kind=kind,
@@ -366,6 +367,11 @@ def _in_span(rows: Problem, learned: Array, held: Array) -> tuple[Problem, Array
     along = train.train.kernel(rows.take(held).predict, np.float64)
     inner = dense_design(np.ascontiguousarray(factor.lower))
     return replace(train, train=inner, predict=inner), np.ascontiguousarray(factor.lower_solve(along).T), held
+
+
+def _as_they_came(rows: Problem) -> Any:
+    """Return the rows of a problem that no features have seen."""
+    return cast(FullDesign, rows.train).rows
 
 
 def _share(rows: Problem) -> Array:

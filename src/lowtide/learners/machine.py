@@ -247,9 +247,8 @@ class KernelMachine(CallbackSupport, Learner):
         prune = None if self.prune == "auto" and budget.item is None else self.prune
         asked = Candidate(gamma, self.n_components, self.metric, prune)
         if labels is None:
-            plain = {"gamma": "scale" if gamma == "auto" else gamma, "metric": None, "drawn": None}
             few = _COMPONENTS if self.n_components == "auto" else self.n_components
-            return self._features_of(replace(asked, **plain, n_components=few))
+            return self._features_of(Candidate("scale" if gamma == "auto" else gamma, few))
         if not asked.is_open:
             self.choice_ = Choice(asked.settings())
             return self._features_of(asked)
