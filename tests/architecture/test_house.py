@@ -162,4 +162,4 @@ def test_a_call_crosses_few_files():
     assert not any(file.endswith("automatic.py") for file in crossed)
     assert len(_files_crossed(lambda: model.predict(X[:1]))) <= 10
     estimate = lambda: encoder.kernel_estimate(few, few, sides=("codes", "full"), return_std=True)  # noqa: E731
-    assert len(_files_crossed(estimate)) <= 14
+    assert len(_files_crossed(estimate)) <= 15  # one for the metric that rows may go through

@@ -108,7 +108,9 @@ def test_the_gap_is_that_of_a_feasible_point_of_the_dual(fit_intercept):
     a = C * s[:, None] * np.clip(0.5 + (1.0 - T * (D @ coef + intercept)) / width, 0.0, 1.0)
     if fit_intercept:
         sums = np.array([np.sum(a, axis=0, where=sign == T) for sign in (-1, 1)])
-        a *= np.where(T > 0, sums.min(axis=0) / sums[1], sums.min(axis=0) / sums[0])
+        # Where one sum is 0 there is nothing of that sign to scale.
+        down = sums.min(axis=0) / np.maximum(sums, np.finfo(float).tiny)
+        a *= np.where(T > 0, down[1], down[0])
         np.testing.assert_allclose(np.sum(T * a, axis=0), 0.0, atol=1e-10)
     dual = a.sum(axis=0) - 0.5 * np.sum((D.T @ (T * a)) ** 2, axis=0)
     primal = value(D, T, s, C, coef, intercept)

@@ -22,6 +22,7 @@ from lowtide.learners.losses import SquaredHinge
 from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import NormalEquations
 from lowtide.learners.smooth import left_out_scores
+from lowtide.learners.strength import paired_gain
 
 LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 DIGITS = load_digits(return_X_y=True)
@@ -220,7 +221,7 @@ def test_partial_fit_decides_when_it_is_asked():
 
 def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((6000, 6))
+    X = rng.standard_normal((24_000, 6))
     # One class is rare and far out: least squares puts the border beyond most of it.
     y = (np.linalg.norm(X, axis=1) > 3.2).astype(int)
     model = classifier(gamma=0.05, n_components=512, random_state=1).fit(X[:4000], y[:4000])
@@ -231,7 +232,8 @@ def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong(
     assert model.intercept_[0] > plain.intercept[0] + 0.05
     scores = model.decision_function(X[4000:])
     moved = scores - model.intercept_[0] + plain.intercept[0]
-    assert np.mean((scores > 0) == y[4000:]) > np.mean((moved > 0) == y[4000:]) + 0.005
+    gain, error = paired_gain((moved > 0) != y[4000:], 1.0 * ((scores > 0) != y[4000:]), np.ones(20_000))
+    assert gain > 5.0 * error
     fixed = classifier(gamma=0.05, n_components=512, fit_intercept=False, random_state=0).fit(X[:4000], y[:4000])
     assert fixed.intercept_[0] == 0.0
 

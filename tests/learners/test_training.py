@@ -53,7 +53,7 @@ def test_auto_chooses_as_left_out_fits_do(sides, weighted, n_components):
         share,
         0.5,
     )
-    assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
+    assert pytest.approx(0.5 / choice.chosen, rel=1e-9) == model.C_
 
 
 def test_many_columns_choose_by_half_of_them(monkeypatch):
@@ -69,7 +69,7 @@ def test_many_columns_choose_by_half_of_them(monkeypatch):
         np.ones(60),
         0.5,
     )
-    assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
+    assert pytest.approx(0.5 / choice.chosen, rel=1e-9) == model.C_
     plain = classifier(C=model.C_, **how).fit(X, y)
     np.testing.assert_array_equal(model.coef_, plain.coef_)
 
@@ -85,7 +85,7 @@ def test_auto_of_a_regressor_chooses_as_left_out_fits_do():
         np.ones(60),
         1.0,
     )
-    assert model.alpha_ == pytest.approx(choice.strength, rel=1e-9)
+    assert model.alpha_ == pytest.approx(choice.chosen, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_components", [16, 256])
@@ -146,7 +146,7 @@ def test_smooth_choice_is_that_of_scores_of_left_out_halves(loss):
         return scores
 
     expected = choose_strength(left_out, lambda scores: class_losses(scores, y, s), s / s.mean(), 1.0)
-    assert chosen == pytest.approx(1.0 / expected.strength, rel=1e-9)
+    assert chosen == pytest.approx(1.0 / expected.chosen, rel=1e-9)
 
 
 def test_zero_weights_do_not_move_the_choice():
