@@ -77,7 +77,8 @@ def compare(
         train, test = order[:n_train], order[n_train : n_train + n_test]
         scaler = StandardScaler().fit(X[train].astype(np.float64))
         rows, others = (scaler.transform(X[part].astype(np.float64)).astype(np.float32) for part in (train, test))
-        common = {"n_components": n_components, "random_state": seed, **settings}
+        given = {"gamma": "scale", "metric": None, "loss": "squared", "multi_class": "ovr"}
+        common = {"n_components": n_components, "random_state": seed, **given, **settings}
         fixed[seed] = lt.KernelClassifier(C=1.0, **common).fit(rows, y[train]).score(others, y[test])
         model = lt.KernelClassifier(C="auto", **common).fit(rows, y[train])
         auto[seed], chosen[seed] = model.score(others, y[test]), model.C_

@@ -38,7 +38,8 @@ def saved(parts, tmp_path_factory):
     """Return a model of all three, its file, and rows that it was not fitted on."""
     X, y = load_digits(return_X_y=True)
     features = lt.RandomFeatures("cauchy", n_components=256, projection="iid", quantizer="equal_shares", bits=2)
-    model = lt.KernelClassifier(features.set_params(random_state=0), loss="smooth_hinge").fit(X[:500] / 16, y[:500])
+    model = lt.KernelClassifier(features.set_params(random_state=0), loss="smooth_hinge", C=1.0, multi_class="ovr")
+    model.fit(X[:500] / 16, y[:500])
     path = tmp_path_factory.mktemp("extending") / "model.lowtide"
     lt.save(model, path, weights="float64")
     return model, path, X[500:560] / 16, y[500:560]

@@ -60,7 +60,7 @@ def test_support_coefficients_of_codes_give_the_weights_back(mixture, enc):
 @pytest.mark.parametrize(("pair", "side"), [("full, full", "full"), ("1 bit, full", "codes")])
 def test_scores_of_full_support_are_those_of_the_classifier(mixture, enc, pair, side):
     X, y, queries = mixture
-    options = {"loss": "squared_hinge", "C": C, "max_iter": 1000}
+    options = {"loss": "squared_hinge", "C": C, "multi_class": "ovr", "max_iter": 1000}
     model = lt.KernelClassifier(FrozenEstimator(enc), train_on="full", predict_on=side, **options).fit(X, y)
     machine = train_on_features(enc.transform(X), y, C=C, max_iter=1000)
     scores = scores_by_pair(machine, enc, X, queries)[pair]
@@ -165,7 +165,13 @@ def test_answers_of_a_strategy_are_those_of_its_sides(name, mixture):
     features = FrozenEstimator(encoder(lt.kernels.Gaussian.from_gamma(scale / 2), 2, M, seed=5))
     sides = {"full": ("full", "full"), "1 bit": ("full", "codes"), "codes": ("codes", "codes")}[name]
     model = lt.KernelClassifier(
-        features, loss="squared_hinge", C=C, train_on=sides[0], predict_on=sides[1], max_iter=1000
+        features,
+        loss="squared_hinge",
+        C=C,
+        multi_class="ovr",
+        train_on=sides[0],
+        predict_on=sides[1],
+        max_iter=1000,
     )
     np.testing.assert_array_equal(labels, model.fit(X, y).predict(queries))
 

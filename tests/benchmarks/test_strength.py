@@ -64,7 +64,8 @@ def test_compare_fits_both_on_the_same_standardized_rows() -> None:
     train, test = order[:300], order[300:]
     rows = ((X - X[train].mean(axis=0)) / X[train].std(axis=0)).astype(np.float32)
     for C, accuracy in ((1.0, found.fixed[1]), (found.chosen[1], found.auto[1])):
-        model = lt.KernelClassifier(C=C, n_components=32, random_state=1).fit(rows[train], y[train])
+        model = lt.KernelClassifier(gamma="scale", n_components=32, metric=None, loss="squared", C=C, random_state=1)
+        model.fit(rows[train], y[train])
         # One of the 100 test rows may change sides: standardized values differ in the last digit of float32.
         assert model.score(rows[test], y[test]) == pytest.approx(accuracy, abs=0.011)
 

@@ -113,7 +113,8 @@ def test_classifier_learns_what_a_line_cannot():
     rows = rng.standard_normal((400, 6))
     y = np.linalg.norm(rows, axis=1) > np.sqrt(5.3)
     for activation in ("relu", "abs", "quadratic"):  # 0.5 is chance, with a standard error of 0.05
-        model = lt.KernelClassifier(ActivationFeatures(activation, n_components=400, bits=8, random_state=0), C=10.0)
+        features = ActivationFeatures(activation, n_components=400, bits=8, random_state=0)
+        model = lt.KernelClassifier(features, loss="squared", C=10.0)
         assert model.fit(rows[:300], y[:300]).score(rows[300:], y[300:]) > 0.75
 
 

@@ -283,7 +283,7 @@ def test_keep_refuses_places_that_are_not_there(places):
 @each_metric
 def test_learners_keep_an_encoder_with_both(metric, tmp_path):
     y = X[:, 1] > 0
-    model = lt.KernelClassifier(features(70, kept=PLACES, metric=metric)).fit(X, y)
+    model = lt.KernelClassifier(features(70, kept=PLACES, metric=metric), loss="squared", C=1.0).fit(X, y)
     lt.save(model, tmp_path / "model.lowtide")
     loaded = lt.load(tmp_path / "model.lowtide")
     np.testing.assert_allclose(loaded.decision_function(X), model.decision_function(X), atol=1e-6)  # float32 weights

@@ -249,7 +249,7 @@ def test_classifier_learns_on_trits(loss):
     rng = np.random.default_rng(5)
     y = np.arange(300) % 2  # the classes differ in spread alone
     rows = rng.standard_normal((300, 200)) * np.where(y, 1.8, 1.0)[:, None] / np.sqrt(200)
-    model = KernelClassifier(TernaryFeatures(n_components=600, sparsity="auto", random_state=0), loss=loss)
+    model = KernelClassifier(TernaryFeatures(n_components=600, sparsity="auto", random_state=0), loss=loss, C=1.0)
     assert model.fit(rows[:200], y[:200]).score(rows[200:], y[200:]) > 0.9
 
 

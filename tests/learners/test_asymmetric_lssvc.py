@@ -5,13 +5,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from learners.samples import classifier
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide import AsymmetricFeatures, AsymmetricLSSVC, KernelClassifier, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import AsymmetricFeatures, AsymmetricLSSVC, RandomFeatures, Sketch, TernaryFeatures
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.kernels import Gaussian, ShiftGaussian, SinhGaussian, SymmetricPart
 from lowtide.learners.asymmetric_lssvc import content_folds
@@ -213,14 +214,14 @@ def test_rows_that_are_all_equal_have_a_model(bits, C):
 def test_symmetric_kernel_gives_the_kernel_classifier(C):
     encoder = features(Gaussian(1.5))
     ours = AsymmetricLSSVC(encoder, C=C, system="ask_ls").fit(X, TWO)
-    theirs = KernelClassifier(encoder, C=C).fit(X, TWO)
+    theirs = classifier(encoder, C=C).fit(X, TWO)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-8)
     np.testing.assert_allclose(ours.source_scores(X), ours.target_scores(X), atol=1e-8)
 
 
 def test_encoder_without_a_right_side_counts_as_symmetric():
     encoder = RandomFeatures(gamma=0.3, n_components=64, random_state=0)
-    ours, theirs = AsymmetricLSSVC(encoder, C=2.0, system="ask_ls"), KernelClassifier(encoder, C=2.0)
+    ours, theirs = AsymmetricLSSVC(encoder, C=2.0, system="ask_ls"), classifier(encoder, C=2.0)
     ours.fit(X, TWO), theirs.fit(X, TWO)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-7)
 
@@ -312,7 +313,7 @@ def test_coded_side_that_is_continuous_is_learned_on_too():
     amplifier = lt.PeriodicMap(lambda t: np.tanh(2 * np.cos(t)))
     encoder = RandomFeatures(gamma=0.3, n_components=40, feature_map="cosine", quantizer=amplifier, random_state=0)
     model = AsymmetricLSSVC(encoder, C=0.5, system="ask_ls").fit(X, TWO)
-    same = KernelClassifier(encoder, C=0.5).fit(X, TWO)
+    same = classifier(encoder, C=0.5).fit(X, TWO)
     np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), rtol=0, atol=1e-6)
 
 

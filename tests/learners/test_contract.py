@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve
+from learners.samples import CLASSIFIER, classes, classifier, curve, regressor
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import KernelClassifier, RandomFeatures
 from lowtide.testing import check_learner
 
 X, Y = classes(n=60)
@@ -15,19 +15,19 @@ X, Y = classes(n=60)
 @pytest.mark.parametrize(
     "learner",
     [
-        KernelClassifier(n_components=32, random_state=0),
-        KernelClassifier(n_components=32, loss="logistic", max_iter=2000, random_state=0),
-        KernelClassifier(n_components=32, loss="squared_hinge", max_iter=2000, random_state=0),
-        KernelClassifier(n_components=32, bits=4, fit_intercept=False, random_state=0),
-        KernelClassifier(RandomFeatures("matern", n_components=20, bits=3, random_state=0), random_state=0),
-        KernelClassifier(RandomFeatures(n_components=32, quantizer="phase", random_state=0), C=5.0, random_state=0),
+        classifier(n_components=32, random_state=0),
+        classifier(n_components=32, loss="logistic", max_iter=2000, random_state=0),
+        classifier(n_components=32, loss="squared_hinge", max_iter=2000, random_state=0),
+        classifier(n_components=32, bits=4, fit_intercept=False, random_state=0),
+        classifier(RandomFeatures("matern", n_components=20, bits=3, random_state=0), random_state=0),
+        classifier(RandomFeatures(n_components=32, quantizer="phase", random_state=0), C=5.0, random_state=0),
     ],
 )
 def test_classifier_passes(learner):
     check_learner(learner, X, Y)
 
 
-@pytest.mark.parametrize("learner", [KernelRegressor(n_components=32, random_state=0)])
+@pytest.mark.parametrize("learner", [regressor(n_components=32, random_state=0)])
 def test_regressor_passes(learner):
     check_learner(learner, *curve(n=60))
 
@@ -82,8 +82,8 @@ class Contrary(KernelClassifier):
 class LastBlock(KernelClassifier):
     """Remembers the last block only."""
 
-    def _gather_sums(self, blocks, loss, progress):
-        super()._gather_sums(iter(list(blocks)[-1:]), loss, progress)
+    def _gather_sums(self, blocks, step):
+        super()._gather_sums(iter(list(blocks)[-1:]), step)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ class LastBlock(KernelClassifier):
 )
 def test_broken_learner_fails(cls, sentence):
     with pytest.raises(AssertionError, match=f"^{cls.__name__}: .*({sentence})"):
-        check_learner(cls(n_components=32, random_state=0), X, Y)
+        check_learner(cls(**CLASSIFIER | {"n_components": 32, "random_state": 0}), X, Y)

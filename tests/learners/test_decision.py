@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pandas as pd
 import pytest
-from learners.samples import classes, curve
+from learners.samples import classes, classifier, curve, regressor
 from learners.sources import Blocks
 from scipy import sparse
 from sklearn.compose import make_column_transformer
@@ -33,15 +33,15 @@ def fitted():
     """Models of every kind, side and rule."""
     small = {"gamma": 0.1, "n_components": 24, "random_state": 0}
     return {
-        "classes": lt.KernelClassifier(**small).fit(X, Y),
-        "two-classes": lt.KernelClassifier(**small, loss="logistic").fit(X, np.where(Y > 0, "b", "a")),
-        "full": lt.KernelClassifier(**small, bits=None).fit(X, Y),
-        "codes-full": lt.KernelClassifier(**small, predict_on="full").fit(X, Y),
-        "codes-alone": lt.KernelClassifier().fit(CODES, Y),
-        "sketch": lt.KernelClassifier(SKETCH, C=3.0).fit(SKETCH.fourier(SKETCH.encode(X), 0.7), Y),
-        "frame": lt.KernelClassifier(**small).fit(pd.DataFrame(X, columns=list("abcde")), Y),
-        "values": lt.KernelRegressor(**small).fit(X, TARGET),
-        "targets": lt.KernelRegressor(**small).fit(X, np.column_stack([TARGET, -TARGET])),
+        "classes": classifier(**small).fit(X, Y),
+        "two-classes": classifier(**small, loss="logistic").fit(X, np.where(Y > 0, "b", "a")),
+        "full": classifier(**small, bits=None).fit(X, Y),
+        "codes-full": classifier(**small, predict_on="full").fit(X, Y),
+        "codes-alone": classifier().fit(CODES, Y),
+        "sketch": classifier(SKETCH, C=3.0).fit(SKETCH.fourier(SKETCH.encode(X), 0.7), Y),
+        "frame": classifier(**small).fit(pd.DataFrame(X, columns=list("abcde")), Y),
+        "values": regressor(**small).fit(X, TARGET),
+        "targets": regressor(**small).fit(X, np.column_stack([TARGET, -TARGET])),
         "two-sided": lt.AsymmetricLSSVC(n_components=24, random_state=0).fit(X, Y),
         "two-sided-codes": lt.AsymmetricLSSVC(
             lt.AsymmetricFeatures(n_components=24, bits=2, random_state=0), role="target"
@@ -141,7 +141,7 @@ def test_one_row_has_the_score_that_it_has_among_others(model):
 )
 def test_few_rows_score_as_their_codes(features, rows):
     encoder = lt.RandomFeatures(gamma=0.1, n_components=150, random_state=0, **features)
-    decision = lt.KernelClassifier(encoder).fit(X, Y).decision_
+    decision = classifier(encoder).fit(X, Y).decision_
     codes = decision.encode(rows)
     np.testing.assert_array_equal(decision.scores(rows), decision.scores(codes))
     # Either is a sum of 150 products and an intercept: 152 roundings of each term, in whatever order.
@@ -289,7 +289,7 @@ def table_pipeline(model):
 
 
 def test_pipeline_of_known_steps_becomes_a_learner_that_takes_its_rows():
-    pipeline = table_pipeline(lt.KernelClassifier(n_components=64, random_state=0))
+    pipeline = table_pipeline(classifier(n_components=64, random_state=0))
     model = as_model(pipeline)
     assert model is not pipeline[-1]
     assert (model.n_features_in_, list(model.feature_names_in_)) == (3, ["age", "income", "city"])
@@ -320,8 +320,8 @@ def test_learners_are_models_as_they_are_and_others_are_refused():
     assert as_model(model) is model
     assert as_model(make_pipeline(model)) is model
     with pytest.raises(LowtideError, match="PCA"):
-        as_model(make_pipeline(PCA(2), lt.KernelClassifier(n_components=16)).fit(X, Y))
+        as_model(make_pipeline(PCA(2), classifier(n_components=16)).fit(X, Y))
     with pytest.raises(LowtideError, match="a learner of lowtide or a Pipeline that ends in one, got 'SVC'"):
         as_model(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
     with pytest.raises(ValueError, match="not fitted"):
-        as_model(lt.KernelClassifier())
+        as_model(classifier())

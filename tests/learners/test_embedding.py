@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from learners.samples import classifier, regressor
 from sklearn.linear_model import Ridge
 
 import lowtide as lt
-from lowtide import AsymmetricFeatures, KernelClassifier, KernelRegressor
+from lowtide import AsymmetricFeatures
 from lowtide.errors import ParameterError
 from lowtide.kernels import Gaussian, ShiftGaussian
 
@@ -21,7 +22,7 @@ def features(kernel=None, **parameters):
 
 
 def test_full_side_of_a_learner_is_the_embedding():
-    model = KernelRegressor(features(), alpha=0.5).fit(X, CURVE)
+    model = regressor(features(), alpha=0.5).fit(X, CURVE)
     encoder = model.features_
     E = encoder.embed(X).astype(np.float64)
     assert E.shape[1] > encoder.transform(X).shape[1]
@@ -31,22 +32,22 @@ def test_full_side_of_a_learner_is_the_embedding():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
 def test_classifier_learns_on_it_and_files_keep_it(loss, tmp_path):
-    model = KernelClassifier(features(), loss=loss, C=10.0, max_iter=2000).fit(X, LABELS)
+    model = classifier(features(), loss=loss, C=10.0, max_iter=2000).fit(X, LABELS)
     assert model.score(X, LABELS) > 0.9
     lt.save(model, tmp_path / "m.lowtide", weights="float64")
     np.testing.assert_allclose(lt.load(tmp_path / "m.lowtide").decision_function(X), model.decision_function(X))
 
 
 def test_codes_of_the_left_side_can_be_learned_from():
-    model = KernelClassifier(features(bits=1, n_components=900)).fit(X, LABELS)
+    model = classifier(features(bits=1, n_components=900)).fit(X, LABELS)
     assert model.coef_.shape == (1, 900)
     assert model.score(X, LABELS) > 0.9
-    same = KernelClassifier(model.features_).fit(model.features_.encode(X), LABELS)
+    same = classifier(model.features_).fit(model.features_.encode(X), LABELS)
     np.testing.assert_allclose(same.decision_function(X), model.decision_function(X), atol=1e-9)
 
 
 def test_codes_and_embedding_are_not_mixed():
     with pytest.raises(ParameterError, match="must be one side"):
-        KernelClassifier(features(bits=1), predict_on="full").fit(X, LABELS)
+        classifier(features(bits=1), predict_on="full").fit(X, LABELS)
     # Without a skew block the embedding is the full side, and any two sides go together.
-    KernelClassifier(features(Gaussian(), bits=1), predict_on="full").fit(X, LABELS)
+    classifier(features(Gaussian(), bits=1), predict_on="full").fit(X, LABELS)

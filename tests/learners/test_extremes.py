@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from learners import samples
 from learners.samples import classes, curve, decoded, signs
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 import lowtide as lt
-from lowtide import AsymmetricLSSVC, KernelClassifier, KernelRegressor
+from lowtide import AsymmetricLSSVC
 from lowtide.errors import ParameterError
 
 LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
@@ -15,11 +16,11 @@ EXTREMES = [1e300, 1e-300]
 
 
 def classifier(**parameters):
-    return KernelClassifier(**{"n_components": 32, "random_state": 0, **parameters})
+    return samples.classifier(**{"n_components": 32, "random_state": 0, **parameters})
 
 
 def regressor(**parameters):
-    return KernelRegressor(**{"n_components": 32, "random_state": 0, **parameters})
+    return samples.regressor(**{"n_components": 32, "random_state": 0, **parameters})
 
 
 @pytest.mark.parametrize("gamma", EXTREMES)

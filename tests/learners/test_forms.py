@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, decoded, encoder, one_hot, signs, weights
+from learners.samples import classes, classifier, curve, decoded, encoder, one_hot, regressor, signs, weights
 from learners.sources import Blocks
 from learners.test_training import SIDES, left_out_by_hand, problem_on
 
-from lowtide import KernelClassifier, KernelRegressor, _checks, load, save
+from lowtide import _checks, load, save
 from lowtide.errors import MemoryNeedError, ParameterError
 from lowtide.learners import ridge as ridge_module
 from lowtide.learners import training
@@ -32,7 +32,7 @@ def test_forms_agree_at_every_bit_depth(bits, weighted, few_landmarks):
     X, y = classes(n=300, k=3)
     s = weights(300) * (np.arange(300) % 7 > 0) if weighted else None
     how = {"n_components": 200, "gamma": 0.1, "bits": bits, "tol": 1e-12, "max_iter": 2000, "random_state": 0}
-    models = [KernelClassifier(solver=form, **how).fit(X, y, sample_weight=s) for form in FORMS]
+    models = [classifier(solver=form, **how).fit(X, y, sample_weight=s) for form in FORMS]
     assert [model.solver_ for model in models] == list(FORMS)
     assert models[2].n_iter_ > 5
     primal, dual, iterative = (model.decision_function(X) for model in models)
@@ -48,7 +48,7 @@ def test_regressors_of_several_targets_agree_with_the_reference(solver, fit_inte
 
     X, t = curve(n=240)
     T, s = np.column_stack([t, X[:, 0] ** 2]), weights(240)
-    model = KernelRegressor(n_components=180, alpha=0.3, solver=solver, fit_intercept=fit_intercept, tol=1e-12)
+    model = regressor(n_components=180, alpha=0.3, solver=solver, fit_intercept=fit_intercept, tol=1e-12)
     model.set_params(max_iter=2000, random_state=0).fit(X, T, sample_weight=s)
     coef, intercept = ridge(decoded(model, X), T, s, 0.3, fit_intercept)
     np.testing.assert_allclose(model.coef_, coef.T, rtol=0, atol=1e-8)
@@ -58,8 +58,8 @@ def test_regressors_of_several_targets_agree_with_the_reference(solver, fit_inte
 def test_no_class_differs_at_the_default_tolerance():
     """More than 2^24 entries: products in float32, a factor in float32 that is refined, a tenth of tol in steps."""
     X, y = classes(n=6000, d=8, k=5)
-    model = KernelClassifier(n_components=3000, gamma=0.05, random_state=0)
-    found = [KernelClassifier(**{**model.get_params(), "solver": form}).fit(X[:5900], y[:5900]) for form in FORMS]
+    model = classifier(n_components=3000, gamma=0.05, random_state=0)
+    found = [classifier(**{**model.get_params(), "solver": form}).fit(X[:5900], y[:5900]) for form in FORMS]
     expected = found[0].decision_function(X)
     for other in found[1:]:
         np.testing.assert_array_equal(other.predict(X), found[0].predict(X))
@@ -114,7 +114,7 @@ def test_rows_of_a_source_are_fitted_as_those_in_memory(few_landmarks):
     source = Blocks(codes)
     for solver in FORMS:
         how = {"solver": solver, "tol": 1e-12, "max_iter": 2000}
-        whole, parts = (KernelClassifier(**how).fit(rows, y) for rows in (codes, source))
+        whole, parts = (classifier(**how).fit(rows, y) for rows in (codes, source))
         np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=1e-8)
         np.testing.assert_allclose(parts.predict_proba(codes), whole.predict_proba(codes), rtol=0, atol=1e-6)
 
@@ -122,14 +122,14 @@ def test_rows_of_a_source_are_fitted_as_those_in_memory(few_landmarks):
 def test_strength_for_steps_is_chosen_on_rows_that_fit(monkeypatch, few_landmarks):
     monkeypatch.setattr(training, "_JUDGED_ROWS", 200)
     X, y = classes(n=300, k=3)
-    auto = KernelClassifier(n_components=200, gamma=0.1, C="auto", solver="iterative", random_state=0).fit(X, y)
-    plain = KernelClassifier(n_components=200, gamma=0.1, C=auto.C_, solver="iterative", random_state=0).fit(X, y)
+    auto = classifier(n_components=200, gamma=0.1, C="auto", solver="iterative", random_state=0).fit(X, y)
+    plain = classifier(n_components=200, gamma=0.1, C=auto.C_, solver="iterative", random_state=0).fit(X, y)
     np.testing.assert_array_equal(auto.coef_, plain.coef_)
 
 
 def test_steps_that_do_not_suffice_are_told(few_landmarks):
     X, y = classes(n=300, k=3)
-    model = KernelClassifier(n_components=200, C=1e6, solver="iterative", max_iter=2, random_state=0)
+    model = classifier(n_components=200, C=1e6, solver="iterative", max_iter=2, random_state=0)
     with pytest.warns(match="stopped at max_iter=2"):
         model.fit(X, y)
     assert model.n_iter_ == 2
@@ -142,7 +142,7 @@ def test_losses_in_the_span_of_the_rows_have_the_same_minimum(loss, C):
     s = weights(60) * (np.arange(60) % 5 > 0)
     how = {"n_components": 300, "gamma": 0.1, "loss": loss, "C": C, "max_iter": 2000, "predict_on": "full"}
     plain, span = (
-        KernelClassifier(solver=form, random_state=0, **how).fit(X, y, sample_weight=s) for form in ("primal", "dual")
+        classifier(solver=form, random_state=0, **how).fit(X, y, sample_weight=s) for form in ("primal", "dual")
     )
     assert (plain.solver_, span.solver_, plain.C_) == ("primal", "dual", span.C_)
     np.testing.assert_allclose(span.coef_, plain.coef_, rtol=0, atol=1e-6)
@@ -162,7 +162,7 @@ def test_span_of_rows_that_repeat_is_found():
 
 def test_a_warm_start_in_the_span_takes_few_steps():
     X, y = classes(n=60, k=3)
-    model = KernelClassifier(n_components=300, loss="logistic", solver="dual", warm_start=True, random_state=0)
+    model = classifier(n_components=300, loss="logistic", solver="dual", warm_start=True, random_state=0)
     first = model.fit(X, y).n_iter_
     assert model.fit(X, y).n_iter_ < first / 2
 
@@ -193,8 +193,8 @@ def test_steep_losses_of_many_rows_are_conditioned(monkeypatch):
     monkeypatch.setattr(training, "_MANY_PRODUCTS", 1)
     X, y = classes(n=400, k=3)
     how = {"n_components": 64, "gamma": 0.1, "random_state": 0}
-    assert KernelClassifier(loss="squared_hinge", **how).fit(X, y).solver_ == "iterative"
-    assert KernelClassifier(loss="logistic", **how).fit(X, y).solver_ == "primal"
+    assert classifier(loss="squared_hinge", **how).fit(X, y).solver_ == "iterative"
+    assert classifier(loss="logistic", **how).fit(X, y).solver_ == "primal"
 
 
 class Sized:
@@ -236,13 +236,13 @@ def test_a_fit_that_no_form_can_hold_is_refused_before_it_starts(monkeypatch):
 
 def test_codes_that_cannot_be_held_are_refused_before_they_are_made():
     X = np.zeros((1_000_000, 1), dtype=np.float32)
-    for model in (KernelClassifier(n_components=10_000_000), KernelRegressor(n_components=10_000_000)):
+    for model in (classifier(n_components=10_000_000), regressor(n_components=10_000_000)):
         with pytest.raises(MemoryNeedError, match=r"1,000,000 rows by 10,000,000 components of 1 bit take 1\.14 TiB"):
             model.fit(X, np.arange(1_000_000) % 2)
         assert "features_" not in model.__dict__
 
 
-@pytest.mark.parametrize("model", [KernelClassifier(n_components=300_000), KernelRegressor(n_components=300_000)])
+@pytest.mark.parametrize("model", [classifier(n_components=300_000), regressor(n_components=300_000)])
 def test_sums_of_blocks_that_cannot_be_held_are_refused(model):
     X, y = classes(n=10)
     with pytest.raises(MemoryNeedError, match=r"matrices of 300,000 x 300,000 features"):
@@ -251,12 +251,12 @@ def test_sums_of_blocks_that_cannot_be_held_are_refused(model):
 
 def test_the_solver_is_kept_in_a_file(tmp_path):
     X, y = classes(n=60)
-    model = KernelClassifier(n_components=512, random_state=0).fit(X, y)
+    model = classifier(n_components=512, random_state=0).fit(X, y)
     save(model, tmp_path / "model.lowtide")
     assert load(tmp_path / "model.lowtide").solver_ == model.solver_ == "dual"
 
 
-@pytest.mark.parametrize("kind", [KernelClassifier, KernelRegressor])
+@pytest.mark.parametrize("kind", [classifier, regressor])
 def test_solvers_that_cannot_be_are_refused(kind):
     X, y = classes(n=30, k=2)
     with pytest.raises(ParameterError, match="solver must be one of 'auto', 'primal', 'dual', 'iterative', got 'lsqr'"):
@@ -272,7 +272,7 @@ def test_dual_of_many_rows_elsewhere_is_refused(monkeypatch):
     X, y = classes(n=60, k=2)
     codes = encoder(X).encode(X)
     with pytest.raises(ParameterError, match="solver must not be 'dual' for many rows that are not in memory"):
-        KernelClassifier(solver="dual").fit(Blocks(codes), y)
+        classifier(solver="dual").fit(Blocks(codes), y)
 
 
 def cgroup_files(**files):

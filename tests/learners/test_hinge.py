@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, decoded, encoder, signs, weights
+from learners.samples import classes, classifier, decoded, encoder, signs, weights
 from sklearn.svm import SVC, LinearSVC
 
-from lowtide import KernelClassifier
 from lowtide.learners import ridge as ridge_module
 from lowtide.learners import source_problem
 from lowtide.learners.calibration import CalibrationRows
@@ -16,7 +15,7 @@ from lowtide.learners.training import RidgeFit
 
 
 def machine(n_components=40, **settings):
-    return KernelClassifier(gamma=0.1, n_components=n_components, loss="hinge", random_state=0, **settings)
+    return classifier(gamma=0.1, n_components=n_components, loss="hinge", random_state=0, **settings)
 
 
 def svc_scores(D, y, C, s=None, tol=1e-7):

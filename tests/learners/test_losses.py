@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from learners.samples import classes, one_hot, signs, weights
+from learners.samples import classes, classifier, one_hot, signs, weights
 from sklearn.base import clone
 
 import lowtide as lt
@@ -67,8 +67,7 @@ def test_losses_by_name_and_as_objects_give_one_model():
     X, y = classes(n=60)
     for name in LOSSES:
         by_name, as_object = (
-            lt.KernelClassifier(loss=loss, n_components=32, random_state=0).fit(X, y)
-            for loss in (name, LOSSES.resolve(name))
+            classifier(loss=loss, n_components=32, random_state=0).fit(X, y) for loss in (name, LOSSES.resolve(name))
         )
         np.testing.assert_array_equal(by_name.predict_proba(X), as_object.predict_proba(X))
 
@@ -77,7 +76,7 @@ def test_losses_by_name_and_as_objects_give_one_model():
 def test_own_loss_is_minimized(k):
     X, y = classes(n=120, k=k)
     loss, Y = HuberHinge(), signs(y)
-    model = lt.KernelClassifier(loss=loss, C=2.0, n_components=64, max_iter=5000, random_state=0).fit(X, y)
+    model = classifier(loss=loss, C=2.0, n_components=64, max_iter=5000, random_state=0).fit(X, y)
     D = np.asarray(model.features_.encode(X), dtype=np.float64)
     _, slope = loss.value_and_gradient(D @ model.coef_.T + model.intercept_, Y, np.ones(len(X)))
     np.testing.assert_allclose(model.coef_.T, -2.0 * (D.T @ slope), atol=1e-5)
@@ -87,7 +86,7 @@ def test_own_loss_is_minimized(k):
 @pytest.mark.parametrize("k", [2, 4])
 def test_own_loss_has_probabilities_that_keep_the_prediction(k):
     X, y = classes(n=200, k=k)
-    model = lt.KernelClassifier(loss=HuberHinge(), n_components=64, max_iter=2000, random_state=0).fit(X, y)
+    model = classifier(loss=HuberHinge(), n_components=64, max_iter=2000, random_state=0).fit(X, y)
     P = model.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.classes_[np.argmax(P, axis=1)], model.predict(X))
@@ -97,7 +96,7 @@ def test_own_loss_has_probabilities_that_keep_the_prediction(k):
 def test_own_loss_moves_left_out_rows_of_positive_curvature_only():
     X, y = classes(n=120, k=2)
     loss = HuberHinge()
-    model = lt.KernelClassifier(loss=loss, n_components=64, max_iter=5000, random_state=0).fit(X, y)
+    model = classifier(loss=loss, n_components=64, max_iter=5000, random_state=0).fit(X, y)
     trained = model.decision_function(X)[:, None]
     problem = source_problem(model.features_.encode(X), signs(y), None, True)
     estimated = left_out_scores(problem, loss, model.coef_.T, model.intercept_, 1.0)
@@ -108,7 +107,7 @@ def test_own_loss_moves_left_out_rows_of_positive_curvature_only():
 
 def test_own_loss_takes_blocks_and_partial_fits():
     X, y = classes(n=200, k=3)
-    model = lt.KernelClassifier(loss=HuberHinge(), n_components=128, max_iter=2000, random_state=0)
+    model = classifier(loss=HuberHinge(), n_components=128, max_iter=2000, random_state=0)
     whole = clone(model).fit(X, y)
     blocks = (
         clone(model)
@@ -123,7 +122,7 @@ def test_own_loss_takes_blocks_and_partial_fits():
 
 def test_own_loss_is_searched_and_cloned():
     X, y = classes(n=90)
-    model = lt.KernelClassifier(loss=HuberHinge(0.2), max_iter=2000)
+    model = classifier(loss=HuberHinge(0.2), max_iter=2000)
     assert clone(model).loss == HuberHinge(0.2)
     search = lt.SketchSearchCV(model, param_grid={"gamma": [0.5], "C": [0.1, 1.0]}, cv=2, random_state=0).fit(X, y)
     assert search.best_estimator_.loss == HuberHinge(0.2)
@@ -133,7 +132,7 @@ def test_own_loss_is_searched_and_cloned():
 def test_registered_loss_is_saved_and_loaded(registered, tmp_path):
     X, y = classes(n=80)
     for loss in (registered, HuberHinge(0.3)):
-        model = lt.KernelClassifier(loss=loss, n_components=32, max_iter=2000, random_state=0).fit(X, y)
+        model = classifier(loss=loss, n_components=32, max_iter=2000, random_state=0).fit(X, y)
         lt.save(model, tmp_path / "model.lowtide", weights="float64")
         loaded = lt.load(tmp_path / "model.lowtide")
         assert loaded.loss == loss
@@ -143,7 +142,7 @@ def test_registered_loss_is_saved_and_loaded(registered, tmp_path):
 
 def test_loss_that_is_not_registered_is_refused(tmp_path):
     X, y = classes(n=80)
-    model = lt.KernelClassifier(loss=HuberHinge(), n_components=32, max_iter=2000, random_state=0).fit(X, y)
+    model = classifier(loss=HuberHinge(), n_components=32, max_iter=2000, random_state=0).fit(X, y)
     with pytest.raises(LowtideError, match=r"Register its class first: lowtide.register\(HuberHinge\)"):
         lt.save(model, tmp_path / "model.lowtide")
     lt.register(HuberHinge)
@@ -154,7 +153,7 @@ def test_loss_that_is_not_registered_is_refused(tmp_path):
     with pytest.raises(LowtideError, match="HuberHinge"):
         lt.load(tmp_path / "model.lowtide")
     with pytest.raises(ParameterError, match="loss must be one of 'squared', 'logistic', 'squared_hinge'"):
-        lt.KernelClassifier(loss="huber_hinge").fit(X, y)
+        classifier(loss="huber_hinge").fit(X, y)
 
 
 def test_loss_of_equal_rows_is_the_squared_one():

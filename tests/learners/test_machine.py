@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve
+from learners.samples import classes, classifier, curve, regressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lowtide import KernelClassifier, KernelRegressor
 from lowtide.learners.machine import CallbackSupport
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
@@ -39,7 +38,7 @@ def blocks_of(X, y):
 
 def test_squared_loss_reports_its_two_steps():
     recorder = Recorder()
-    KernelClassifier(n_components=16).set_callbacks(recorder).fit(*classes())
+    classifier(n_components=16).set_callbacks(recorder).fit(*classes())
     assert recorder.ended == ["encode", "solve", "fit"]
     assert (recorder.roots, recorder.torn_down, recorder.largest) == (1, 1, 2)
 
@@ -47,7 +46,7 @@ def test_squared_loss_reports_its_two_steps():
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_smooth_losses_report_each_iteration(loss):
     recorder = Recorder()
-    model = KernelClassifier(n_components=16, loss=loss).set_callbacks(recorder).fit(*classes())
+    model = classifier(n_components=16, loss=loss).set_callbacks(recorder).fit(*classes())
     assert recorder.ended == ["encode", *["iteration"] * model.n_iter_, "fit"]
     assert recorder.largest == 201
 
@@ -56,12 +55,12 @@ def test_blocks_are_reported_as_they_come():
     X, y = classes(n=90)
     for loss, after in (("squared", ["solve"]), ("logistic", None)):
         recorder = Recorder()
-        model = KernelClassifier(n_components=16, loss=loss).set_callbacks(recorder).fit(blocks_of(X, y))
+        model = classifier(n_components=16, loss=loss).set_callbacks(recorder).fit(blocks_of(X, y))
         after = after or ["encode", *["iteration"] * model.n_iter_]
         assert recorder.ended == ["block"] * 3 + after + ["fit"]
         assert recorder.largest is None
     recorder = Recorder()
-    KernelRegressor(n_components=16).set_callbacks(recorder).fit(blocks_of(*curve(n=90)))
+    regressor(n_components=16).set_callbacks(recorder).fit(blocks_of(*curve(n=90)))
     assert recorder.ended == ["block"] * 3 + ["fit"]
 
 
@@ -69,16 +68,16 @@ def test_blocks_are_reported_as_they_come():
 def test_callback_stops_the_iterations_without_a_warning(loss):
     X, y = classes()
     recorder = Recorder(stop_after=3)
-    model = KernelClassifier(n_components=16, loss=loss).set_callbacks(recorder).fit(X, y)
+    model = classifier(n_components=16, loss=loss).set_callbacks(recorder).fit(X, y)
     assert model.n_iter_ == 3
     assert model.predict_proba(X).shape == (90, 3)
-    whole = KernelClassifier(n_components=16, loss=loss).fit(X, y)
+    whole = classifier(n_components=16, loss=loss).fit(X, y)
     assert whole.n_iter_ > 3
 
 
 def test_callbacks_are_torn_down_when_a_fit_fails():
     recorder = Recorder()
-    model = KernelClassifier(n_components=16).set_callbacks(recorder)
+    model = classifier(n_components=16).set_callbacks(recorder)
     with pytest.raises(ValueError, match="two classes"):
         model.fit(classes()[0], np.zeros(90))
     assert recorder.torn_down == 1
@@ -87,9 +86,9 @@ def test_callbacks_are_torn_down_when_a_fit_fails():
 
 
 def test_progress_bar_of_scikit_learn_runs(capsys):
-    model = make_pipeline(StandardScaler(), KernelClassifier(n_components=16, loss="logistic"))
+    model = make_pipeline(StandardScaler(), classifier(n_components=16, loss="logistic"))
     model.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(*classes())
-    search = GridSearchCV(KernelRegressor(n_components=16), {"alpha": [0.1, 1.0]}, cv=2)
+    search = GridSearchCV(regressor(n_components=16), {"alpha": [0.1, 1.0]}, cv=2)
     search.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(*curve())
     shown = capsys.readouterr().out
     assert "KernelClassifier" in shown
@@ -98,7 +97,7 @@ def test_progress_bar_of_scikit_learn_runs(capsys):
 
 def test_scoring_monitor_sees_the_model_improve():
     monitor = callback.ScoringMonitor(scoring="neg_log_loss")
-    model = KernelClassifier(n_components=64, loss="logistic").set_callbacks(monitor).fit(*classes(n=200))
+    model = classifier(n_components=64, loss="logistic").set_callbacks(monitor).fit(*classes(n=200))
     scores = [row["neg_log_loss"] for row in monitor.get_logs().data]
     assert len(scores) == model.n_iter_
     assert scores[-1] > scores[0]
@@ -106,7 +105,7 @@ def test_scoring_monitor_sees_the_model_improve():
 
 @pytest.mark.parametrize(
     "model",
-    [KernelClassifier(n_components=16, verbose=1), KernelRegressor(n_components=16, verbose=1)],
+    [classifier(n_components=16, verbose=1), regressor(n_components=16, verbose=1)],
     ids=["classifier", "regressor"],
 )
 def test_verbose_shows_a_bar_on_stderr(model, capsys, monkeypatch):
@@ -122,4 +121,4 @@ def test_verbose_shows_a_bar_on_stderr(model, capsys, monkeypatch):
 
 
 def test_learners_take_callbacks():
-    assert isinstance(KernelClassifier(), CallbackSupport)
+    assert isinstance(classifier(), CallbackSupport)

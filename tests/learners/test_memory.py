@@ -4,8 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from learners.samples import classifier, regressor
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import RandomFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:L-BFGS stopped at max_iter")
 N, M, K = 20_000, 1024, 3
@@ -36,7 +37,7 @@ def peak(call):
 
 
 def few_steps(loss, **parameters):
-    return KernelClassifier(ENCODER, loss=loss, max_iter=3, **parameters)
+    return classifier(ENCODER, loss=loss, max_iter=3, **parameters)
 
 
 # A dozen float64 columns a class for the rows, targets, scores, slopes and what is made of them, and two dozen of
@@ -50,15 +51,15 @@ KEPT = CODES[:N].nbytes + 4 * 8 * N
 PROBES = 5 * 8 * 10_000 * 18
 
 FITS = {
-    "squared": (lambda n: KernelClassifier(ENCODER).fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
-    "auto": (lambda n: KernelClassifier(ENCODER, C="auto").fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
-    "weighted": (lambda n: KernelClassifier(ENCODER).fit(CODES[:n], y[:n], WEIGHTS[:n]), 2 * GRAM + BLOCK),
-    "regressor": (lambda n: KernelRegressor(ENCODER).fit(CODES[:n], X[:n, 0]), 2 * GRAM),
+    "squared": (lambda n: classifier(ENCODER).fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
+    "auto": (lambda n: classifier(ENCODER, C="auto").fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
+    "weighted": (lambda n: classifier(ENCODER).fit(CODES[:n], y[:n], WEIGHTS[:n]), 2 * GRAM + BLOCK),
+    "regressor": (lambda n: regressor(ENCODER).fit(CODES[:n], X[:n, 0]), 2 * GRAM),
     "logistic": (lambda n: few_steps("logistic").fit(CODES[:n], y[:n]), 0),
     "logistic auto": (lambda n: few_steps("logistic", C="auto").fit(CODES[:n], y[:n]), 2 * CODES[:N].nbytes),
     "squared_hinge": (lambda n: few_steps("squared_hinge").fit(CODES[:n], y[:n]), PROBES + KEPT),
     "rows": (
-        lambda n: KernelClassifier(gamma=0.05, n_components=M, random_state=0).fit(X[:n], y[:n]),
+        lambda n: classifier(gamma=0.05, n_components=M, random_state=0).fit(X[:n], y[:n]),
         2 * GRAM + CODES[:N].nbytes + 2 * (8 << 20),
     ),
 }
@@ -84,14 +85,14 @@ FILLED = 2 * (1 << 21) // M
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_fit_on_the_full_side_grows_by_less_than_a_quarter_of_a_row_of_features(loss):
-    model = KernelClassifier(gamma=0.05, n_components=M, bits=None, loss=loss, max_iter=2, random_state=0)
+    model = classifier(gamma=0.05, n_components=M, bits=None, loss=loss, max_iter=2, random_state=0)
     growth = peak(lambda: model.fit(X[: 2 * FILLED], y[: 2 * FILLED])) - peak(lambda: model.fit(X[:FILLED], y[:FILLED]))
     assert growth < FILLED * M
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
 def test_prediction_allocates_columns_only(method):
-    model = KernelClassifier(ENCODER).fit(CODES[:2000], y[:2000])
+    model = classifier(ENCODER).fit(CODES[:2000], y[:2000])
     assert peak(lambda: getattr(model, method)(CODES[:N])) < COLUMNS + 8 * M * K
     from_rows = peak(lambda: getattr(model, method)(X[:N]))
     assert from_rows < COLUMNS + CODES[:N].nbytes + 2 * (8 << 20)
@@ -99,13 +100,13 @@ def test_prediction_allocates_columns_only(method):
 
 
 def test_prediction_on_the_full_side_grows_by_columns_only():
-    model = KernelClassifier(gamma=0.05, n_components=M, predict_on="full", random_state=0).fit(X[:2000], y[:2000])
+    model = classifier(gamma=0.05, n_components=M, predict_on="full", random_state=0).fit(X[:2000], y[:2000])
     assert peak(lambda: model.predict(X[: 2 * FILLED])) - peak(lambda: model.predict(X[:FILLED])) < FILLED * M
 
 
 @pytest.mark.parametrize(
     "model",
-    [KernelClassifier(n_components=256, random_state=0), KernelRegressor(n_components=256, random_state=0)],
+    [classifier(n_components=256, random_state=0), regressor(n_components=256, random_state=0)],
     ids=["classifier", "regressor"],
 )
 def test_iterator_takes_as_much_memory_for_twice_the_rows(model):
@@ -121,7 +122,7 @@ def test_iterator_takes_as_much_memory_for_twice_the_rows(model):
 def test_fit_frees_the_gram_matrix():
     tracemalloc.start()
     try:
-        models = [KernelClassifier(ENCODER).fit(CODES[:N], y[:N]) for _ in range(2)]
+        models = [classifier(ENCODER).fit(CODES[:N], y[:N]) for _ in range(2)]
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

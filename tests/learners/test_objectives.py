@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, decoded, one_hot, signs, weights
+from learners.samples import classes, classifier, curve, decoded, one_hot, regressor, signs, weights
 from reference import learner_objectives as reference
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
 
-from lowtide import KernelClassifier, KernelRegressor
 from lowtide.learners import ridge
 
 CASES = [(k, weighted, intercept) for k in (2, 3) for weighted in (False, True) for intercept in (True, False)]
@@ -31,7 +30,7 @@ def test_squared_loss_solves_the_ridge_problem(k, weighted, intercept):
     X, y = classes(k=k)
     s = weights(len(X)) if weighted else None
     C = 0.7
-    model = KernelClassifier(n_components=24, C=C, fit_intercept=intercept, random_state=0).fit(X, y, sample_weight=s)
+    model = classifier(n_components=24, C=C, fit_intercept=intercept, random_state=0).fit(X, y, sample_weight=s)
     D, ones = decoded(model, X), np.ones(len(X))
     w, b = reference.ridge(D, signs(y), ones if s is None else s, 0.5 / C, intercept)
     tolerance = rounding(D, ones if s is None else s, 0.5 / C) * np.abs(w).max()
@@ -46,7 +45,7 @@ def test_regressor_solves_the_ridge_problem(n_targets, intercept):
     if n_targets:
         y = np.column_stack([y, y**2])
     s, alpha = weights(len(X)), 0.3
-    model = KernelRegressor(n_components=24, alpha=alpha, fit_intercept=intercept, random_state=0)
+    model = regressor(n_components=24, alpha=alpha, fit_intercept=intercept, random_state=0)
     model.fit(X, y, sample_weight=s)
     D = decoded(model, X)
     w, b = reference.ridge(D, y.reshape(len(y), -1), s, alpha, intercept)
@@ -62,9 +61,9 @@ def test_regressor_solves_the_ridge_problem(n_targets, intercept):
 def test_smooth_loss_reaches_the_minimum(loss, k, weighted, intercept, C):
     X, y = classes(k=k)
     s = weights(len(X)) if weighted else np.ones(len(X))
-    model = KernelClassifier(
-        n_components=16, loss=loss, C=C, fit_intercept=intercept, max_iter=5000, random_state=0
-    ).fit(X, y, sample_weight=s)
+    model = classifier(n_components=16, loss=loss, C=C, fit_intercept=intercept, max_iter=5000, random_state=0).fit(
+        X, y, sample_weight=s
+    )
     D, T = decoded(model, X), reference_targets(loss, y)
     objective = reference.Objective(reference_loss(loss, k), D, T, s, C, intercept)
     found = np.vstack([model.coef_.T, model.intercept_])
@@ -83,7 +82,7 @@ def test_smooth_loss_reaches_the_minimum(loss, k, weighted, intercept, C):
 @pytest.mark.parametrize("k", [2, 4])
 def test_squared_loss_agrees_with_ridge_classifier(k):
     X, y = classes(k=k)
-    model = KernelClassifier(n_components=24, C=2.0, random_state=0).fit(X, y)
+    model = classifier(n_components=24, C=2.0, random_state=0).fit(X, y)
     D = decoded(model, X)
     peer = RidgeClassifier(alpha=0.25, solver="cholesky").fit(D, y)
     np.testing.assert_allclose(model.coef_, np.atleast_2d(peer.coef_), rtol=0, atol=1e-10)
@@ -93,7 +92,7 @@ def test_squared_loss_agrees_with_ridge_classifier(k):
 def test_regressor_agrees_with_ridge():
     X, y = curve()
     s = weights(len(X))
-    model = KernelRegressor(n_components=24, alpha=0.5, random_state=0).fit(X, y, sample_weight=s)
+    model = regressor(n_components=24, alpha=0.5, random_state=0).fit(X, y, sample_weight=s)
     D = decoded(model, X)
     peer = Ridge(alpha=0.5, solver="cholesky").fit(D, y, sample_weight=s)
     np.testing.assert_allclose(model.predict(X), peer.predict(D), rtol=0, atol=1e-10)
@@ -102,7 +101,7 @@ def test_regressor_agrees_with_ridge():
 @pytest.mark.parametrize("k", [2, 4])
 def test_logistic_loss_agrees_with_logistic_regression(k):
     X, y = classes(k=k)
-    model = KernelClassifier(n_components=24, loss="logistic", C=2.0, max_iter=2000, random_state=0).fit(X, y)
+    model = classifier(n_components=24, loss="logistic", C=2.0, max_iter=2000, random_state=0).fit(X, y)
     D = decoded(model, X)
     peer = LogisticRegression(C=2.0, tol=1e-9, solver="newton-cg", max_iter=1000).fit(D, y)
     # Theirs ends at a gradient of 1e-9 a row, ours at 1e-10; strong convexity gives the weights, times C n.
@@ -112,7 +111,7 @@ def test_logistic_loss_agrees_with_logistic_regression(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_squared_hinge_agrees_with_linear_svc(k):
     X, y = classes(k=k)
-    model = KernelClassifier(n_components=24, loss="squared_hinge", C=2.0, fit_intercept=False, max_iter=5000)
+    model = classifier(n_components=24, loss="squared_hinge", C=2.0, fit_intercept=False, max_iter=5000)
     model.set_params(random_state=0).fit(X, y)
     D = decoded(model, X)
     # LinearSVC would penalize an intercept: it is left out of both.
@@ -124,7 +123,7 @@ def test_squared_hinge_agrees_with_linear_svc(k):
 def test_float32_factor_is_refined(side, monkeypatch):
     monkeypatch.setattr(ridge, "_SMALL_PROBLEM", 1)
     X, y = classes(n=400)
-    model = KernelClassifier(n_components=64, C=1.0, train_on=side, predict_on=side, random_state=0).fit(X, y)
+    model = classifier(n_components=64, C=1.0, train_on=side, predict_on=side, random_state=0).fit(X, y)
     D = decoded(model, X, side)
     w, _ = reference.ridge(D, signs(y), np.ones(len(X)), 0.5)
     G = D.T @ D - len(D) * np.outer(D.mean(axis=0), D.mean(axis=0))
@@ -136,10 +135,10 @@ def test_float32_factor_is_refined(side, monkeypatch):
 
 def test_warm_start_takes_fewer_iterations_to_the_same_solution():
     X, y = classes(n=200)
-    model = KernelClassifier(n_components=32, loss="logistic", C=1.0, warm_start=True, max_iter=2000, random_state=0)
+    model = classifier(n_components=32, loss="logistic", C=1.0, warm_start=True, max_iter=2000, random_state=0)
     first = model.fit(X, y).n_iter_
     features = model.features_
-    cold = KernelClassifier(**{**model.get_params(), "warm_start": False, "C": 1.1}).fit(X, y)
+    cold = classifier(**{**model.get_params(), "warm_start": False, "C": 1.1}).fit(X, y)
     model.set_params(C=1.1).fit(X, y)
     assert model.features_ is features
     assert model.n_iter_ < min(first, cold.n_iter_)
@@ -148,7 +147,7 @@ def test_warm_start_takes_fewer_iterations_to_the_same_solution():
 
 def test_warm_start_survives_a_change_of_the_problem():
     X, y = classes(n=200, k=4)
-    model = KernelClassifier(n_components=32, loss="logistic", warm_start=True, random_state=0).fit(X, y)
+    model = classifier(n_components=32, loss="logistic", warm_start=True, random_state=0).fit(X, y)
     model.fit(X, y > 1)
     assert model.coef_.shape == (1, 32)
     model.set_params(fit_intercept=False).fit(X, y > 1)
@@ -158,4 +157,4 @@ def test_warm_start_survives_a_change_of_the_problem():
 def test_solution_without_rounding_warns_of_nothing_at_default_settings():
     X, y = classes(n=300)
     for loss in ("logistic", "squared_hinge"):
-        assert KernelClassifier(n_components=128, loss=loss, random_state=0).fit(X, y).n_iter_ <= 200
+        assert classifier(n_components=128, loss=loss, random_state=0).fit(X, y).n_iter_ <= 200

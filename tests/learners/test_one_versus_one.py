@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, decoded, weights
+from learners.samples import classes, classifier, decoded, weights
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 
 import lowtide as lt
-from lowtide import KernelClassifier
 from lowtide.device import export_c
 from lowtide.errors import ParameterError
 from lowtide.learners import LOSSES
@@ -19,7 +18,7 @@ NEW = NEW + 0.3 * np.random.default_rng(5).standard_normal(NEW.shape)
 
 
 def model(loss="hinge", **settings):
-    return KernelClassifier(
+    return classifier(
         gamma=0.1, n_components=40, loss=loss, multi_class="ovo", max_iter=2000, random_state=0, **settings
     )
 
@@ -40,7 +39,7 @@ def test_votes_and_values_are_those_of_svc(weighted):
 def test_every_pair_is_the_machine_of_its_rows(loss):
     own = model(loss).fit(X, Y)
     pair = (Y == 1) | (Y == 3)
-    alone = KernelClassifier(own.features_, loss=loss, max_iter=2000).fit(own.features_.encode(X[pair]), Y[pair])
+    alone = classifier(own.features_, loss=loss, max_iter=2000).fit(own.features_.encode(X[pair]), Y[pair])
     # The pair (1, 3) is the fifth, and positive for its first class; where a single machine puts its border is its own.
     np.testing.assert_allclose(own.coef_[4], -alone.coef_[0], rtol=0, atol=1e-5 * np.abs(alone.coef_).max())
     np.testing.assert_array_equal(own.predict(NEW), own.classes_[own.decision_function(NEW).argmax(axis=1)])
@@ -72,7 +71,7 @@ def test_heaviest_pair_chooses_the_strength_of_all():
     heavy = np.concatenate([np.flatnonzero(Y < 2), np.flatnonzero(Y >= 2)[:40]])
     own = model("squared", C="auto").fit(X[heavy], Y[heavy])
     pair = heavy[Y[heavy] < 2]
-    alone = KernelClassifier(own.features_, C="auto").fit(own.features_.encode(X[pair]), Y[pair])
+    alone = classifier(own.features_, C="auto").fit(own.features_.encode(X[pair]), Y[pair])
     assert alone.C_ == own.C_
     same = model("squared", C=own.C_).fit(X[heavy], Y[heavy])
     np.testing.assert_allclose(own.coef_, same.coef_, rtol=0, atol=1e-9)
@@ -93,9 +92,9 @@ def test_searches_judge_by_votes():
     assert search.best_score_ == pytest.approx(
         cross_val_score(model("squared", C=search.best_params_["C"]), X, Y, cv=3).mean()
     )
-    found = lt.SketchSearchCV(
-        KernelClassifier(multi_class="ovo"), param_grid={"gamma": [0.5], "C": [0.1, 1.0]}, cv=3
-    ).fit(X, Y)
+    found = lt.SketchSearchCV(classifier(multi_class="ovo"), param_grid={"gamma": [0.5], "C": [0.1, 1.0]}, cv=3).fit(
+        X, Y
+    )
     assert found.best_score_ > 0.5
 
 

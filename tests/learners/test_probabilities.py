@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from learners.samples import classes, signs, weights
+from learners.samples import classes, classifier, signs, weights
 from reference.learner_objectives import ridge
 from scipy.special import softmax
 from sklearn.base import clone
@@ -13,9 +13,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
-from lowtide import CodeStore, KernelClassifier, RandomFeatures
+from lowtide import CodeStore, RandomFeatures
 from lowtide.learners import calibration
-from lowtide.learners.calibration import best_threshold
+from lowtide.learners.borders import best_threshold
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import CodedDesign
 from lowtide.learners.losses import SquaredHinge
@@ -55,7 +55,7 @@ def assert_curve_is_near_the_best_slope(model, X_test, y_test, factor=1.1):
 def test_probabilities_sum_to_one_and_keep_the_prediction(loss, k):
     X, y = classes(n=200, k=k)
     y = np.array(["d", "c", "a", "b"])[y]
-    model = KernelClassifier(n_components=64, loss=loss, random_state=0).fit(X, y)
+    model = classifier(n_components=64, loss=loss, random_state=0).fit(X, y)
     P = model.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=0, atol=1e-14)
     assert P.min() >= 0
@@ -69,8 +69,8 @@ def test_probabilities_sum_to_one_and_keep_the_prediction(loss, k):
 def test_probabilities_keep_the_prediction_after_partial_fit_and_blocks(loss):
     X, y = classes(n=200, k=4)
     blocks = iter([(X[:120], y[:120]), (X[120:], y[120:])])
-    streamed = KernelClassifier(n_components=64, loss=loss, random_state=0).fit(blocks)
-    stepped = KernelClassifier(n_components=64, loss=loss, random_state=0).partial_fit(X, y, classes=np.arange(4))
+    streamed = classifier(n_components=64, loss=loss, random_state=0).fit(blocks)
+    stepped = classifier(n_components=64, loss=loss, random_state=0).partial_fit(X, y, classes=np.arange(4))
     for model in (streamed, stepped.partial_fit(X, y)):
         P = model.predict_proba(X)
         np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
@@ -82,7 +82,7 @@ def test_probabilities_keep_the_prediction_after_partial_fit_and_blocks(loss):
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_probabilities_are_as_good_as_of_the_best_slope_on_rows_never_seen(data, loss, C):
     X, y, X_test, y_test = split(data)
-    model = KernelClassifier(n_components=1024, loss=loss, C=C, random_state=0, tol=1e-3).fit(X, y)
+    model = classifier(n_components=1024, loss=loss, C=C, random_state=0, tol=1e-3).fit(X, y)
     assert_curve_is_near_the_best_slope(model, X_test, y_test)
 
 
@@ -91,7 +91,7 @@ def test_probabilities_are_as_good_as_of_the_best_slope_on_rows_never_seen(data,
 def test_probabilities_hold_when_stopped_early_or_calibrated_on_some_rows(rows, max_iter, monkeypatch):
     monkeypatch.setattr(calibration, "_MOST_ROWS", rows)
     X, y, X_test, y_test = split(DIGITS)
-    model = KernelClassifier(n_components=256, loss="squared_hinge", C=100.0, max_iter=max_iter, random_state=0)
+    model = classifier(n_components=256, loss="squared_hinge", C=100.0, max_iter=max_iter, random_state=0)
     # The estimate supposes a minimum of some penalty, which fifteen steps are only near.
     assert_curve_is_near_the_best_slope(model.fit(X, y), X_test, y_test, factor=1.4)
 
@@ -114,7 +114,7 @@ def left_out_by_hand(D, T, s, alpha, counted):
 def test_left_out_hinge_scores_move_rows_inside_the_margin_only():
     X, y = classes(n=120, k=3)
     s = weights(120)
-    model = KernelClassifier(n_components=64, loss="squared_hinge", max_iter=2000, random_state=0)
+    model = classifier(n_components=64, loss="squared_hinge", max_iter=2000, random_state=0)
     model.fit(X, y, sample_weight=s)
     problem = problem_of(X, signs(y), s, model)
     trained = model.decision_function(X)
@@ -134,7 +134,7 @@ def rare(n, seed=0):
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
 def test_mean_probability_is_the_base_rate_of_a_rare_class(loss):
     X, y = rare(6000)
-    model = KernelClassifier(n_components=256, gamma=0.2, loss=loss, random_state=0).fit(X, y)
+    model = classifier(n_components=256, gamma=0.2, loss=loss, random_state=0).fit(X, y)
     fresh, labels = rare(20_000, seed=1)
     P = model.predict_proba(fresh)[:, 1]
     # 180 rows of the class were seen, and 600 are predicted: both rates are known to a tenth or less.
@@ -151,7 +151,7 @@ def fitted_in_many_ways(loss, X, y, weight, folder, **settings):
     order = np.random.default_rng(0).permutation(len(X))
 
     def model():
-        return KernelClassifier(FrozenEstimator(features), loss=loss, **settings)
+        return classifier(FrozenEstimator(features), loss=loss, **settings)
 
     def blocks(size, rows=order):
         return ((X[part], y[part], weight[part]) for part in (rows[i : i + size] for i in range(0, len(rows), size)))
@@ -197,25 +197,25 @@ def test_probabilities_of_a_smooth_loss_follow_from_its_weights_however_rows_cam
 
 def test_partial_fit_calibrates_on_all_blocks_so_far():
     X, y = classes(n=300, k=2)
-    model = KernelClassifier(**FIXED).partial_fit(X[:280], y[:280], classes=[0, 1])
+    model = classifier(**FIXED).partial_fit(X[:280], y[:280], classes=[0, 1])
     # A last block of a few rows of one class is no more than these rows among all.
     rows = np.r_[np.arange(280), np.flatnonzero(y[280:] == 1) + 280]
     model.partial_fit(X[rows[280:]], y[rows[280:]])
-    at_once = KernelClassifier(**FIXED).fit(X[rows], y[rows])
+    at_once = classifier(**FIXED).fit(X[rows], y[rows])
     np.testing.assert_allclose(model.predict_proba(X), at_once.predict_proba(X), rtol=0, atol=1e-6)
 
 
 def test_partial_fit_decides_when_it_is_asked():
     X, y = classes(n=300, k=2)
-    model = KernelClassifier(**FIXED).partial_fit(X[:200], y[:200], classes=[0, 1])
+    model = classifier(**FIXED).partial_fit(X[:200], y[:200], classes=[0, 1])
     again = pickle.loads(pickle.dumps(model))
     assert not isinstance(model.__dict__["decision_"], Decision)
-    expected = KernelClassifier(**FIXED).fit(X[:200], y[:200]).predict_proba(X)
+    expected = classifier(**FIXED).fit(X[:200], y[:200]).predict_proba(X)
     for each in (model, again, clone(model).partial_fit(X[:200], y[:200], classes=[0, 1])):
         np.testing.assert_allclose(each.predict_proba(X), expected, rtol=0, atol=1e-6)
         assert isinstance(each.__dict__["decision_"], Decision)
     with pytest.raises(AttributeError, match="decision_"):
-        _ = KernelClassifier().decision_
+        _ = classifier().decision_
 
 
 def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong():
@@ -223,7 +223,7 @@ def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong(
     X = rng.standard_normal((6000, 6))
     # One class is rare and far out: least squares puts the border beyond most of it.
     y = (np.linalg.norm(X, axis=1) > 3.2).astype(int)
-    model = KernelClassifier(gamma=0.05, n_components=512, random_state=1).fit(X[:4000], y[:4000])
+    model = classifier(gamma=0.05, n_components=512, random_state=1).fit(X[:4000], y[:4000])
     codes = model.features_.encode(X[:4000])
     system = NormalEquations.of_rows(CodedDesign(codes), 2.0 * y[:4000, None] - 1.0, None)
     plain = system.solve(0.5, fit_intercept=True)
@@ -232,7 +232,7 @@ def test_classes_of_unequal_size_are_divided_where_clearly_fewer_rows_are_wrong(
     scores = model.decision_function(X[4000:])
     moved = scores - model.intercept_[0] + plain.intercept[0]
     assert np.mean((scores > 0) == y[4000:]) > np.mean((moved > 0) == y[4000:]) + 0.005
-    fixed = KernelClassifier(gamma=0.05, n_components=512, fit_intercept=False, random_state=0).fit(X[:4000], y[:4000])
+    fixed = classifier(gamma=0.05, n_components=512, fit_intercept=False, random_state=0).fit(X[:4000], y[:4000])
     assert fixed.intercept_[0] == 0.0
 
 

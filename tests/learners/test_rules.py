@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from codes.drawn import draw_codes
+from learners.samples import classifier
 
 import lowtide as lt
 from lowtide.learners import rules
@@ -66,7 +67,7 @@ def test_weights_beyond_float32_are_scored_in_float64():
 def test_predict_is_the_class_of_the_largest_decision_value(monkeypatch):
     rng = np.random.default_rng(6)
     X, y = rng.standard_normal((2500, 8)), rng.integers(0, 5, 2500)
-    model = lt.KernelClassifier(n_components=256, bits=1, random_state=0).fit(X[:300], y[:300])
+    model = classifier(n_components=256, bits=1, random_state=0).fit(X[:300], y[:300])
     assert is_worthwhile(model.features_.encode(X))
     assert not is_worthwhile(model.features_.encode(X[:100]))
     expected = model.classes_[np.argmax(model.decision_function(X), axis=1)]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from learners.samples import classes, curve, encoder
+from learners.samples import classes, classifier, curve, encoder, regressor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import RandomFeatures
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def routing():
 
 def test_grid_search_over_gamma_and_regularization(digits):
     X, X_test, y, y_test = digits
-    model = KernelClassifier(RandomFeatures(n_components=256, random_state=0))
+    model = classifier(RandomFeatures(n_components=256, random_state=0))
     grid = {"features__gamma": [1e-6, 1e-3], "C": [0.1, 1.0]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     assert search.best_params_["features__gamma"] == 1e-3
@@ -47,14 +47,14 @@ def test_grid_search_over_gamma_and_regularization(digits):
 
 def test_grid_search_over_the_default_features(digits):
     X, _, y, _ = digits
-    model = KernelClassifier(n_components=256, random_state=0)
+    model = classifier(n_components=256, random_state=0)
     search = GridSearchCV(model, {"gamma": [1e-6, 1e-3], "bits": [1, 2]}, cv=2)
     assert search.fit(X, y).best_params_["gamma"] == 1e-3
 
 
 def test_grid_search_in_a_pipeline_and_in_two_processes():
     X, y = classes(n=150)
-    pipeline = make_pipeline(StandardScaler(), KernelClassifier(n_components=32, random_state=0))
+    pipeline = make_pipeline(StandardScaler(), classifier(n_components=32, random_state=0))
     search = GridSearchCV(pipeline, {"kernelclassifier__C": [0.01, 1.0]}, cv=2, n_jobs=2).fit(X, y)
     assert search.best_score_ > 0.6
 
@@ -62,7 +62,7 @@ def test_grid_search_in_a_pipeline_and_in_two_processes():
 def test_grid_search_on_codes_keeps_the_frozen_encoder():
     X, y = classes(n=200)
     features = encoder(X, n_components=64)
-    model = KernelClassifier(FrozenEstimator(features))
+    model = classifier(FrozenEstimator(features))
     search = GridSearchCV(model, {"C": [1e-4, 1.0], "loss": ["squared", "logistic"]}, cv=3).fit(features.encode(X), y)
     best = search.best_estimator_
     assert best.features_ is features
@@ -75,14 +75,14 @@ def test_codes_are_split_and_cross_validated_as_they_are():
     X, y = classes(n=200)
     C = encoder(X, n_components=64).encode(X)
     train, test, y_train, y_test = train_test_split(C, y, random_state=0)
-    assert KernelClassifier().fit(train, y_train).score(test, y_test) > 0.7
-    assert cross_val_score(KernelClassifier(), C, y, cv=3).min() > 0.6
-    assert cross_val_predict(KernelClassifier(loss="logistic"), C, y, cv=3, method="predict_proba").shape == (200, 3)
+    assert classifier().fit(train, y_train).score(test, y_test) > 0.7
+    assert cross_val_score(classifier(), C, y, cv=3).min() > 0.6
+    assert cross_val_predict(classifier(loss="logistic"), C, y, cv=3, method="predict_proba").shape == (200, 3)
 
 
 def test_pipeline_scales_in_front(digits):
     X, X_test, y, y_test = digits
-    model = make_pipeline(StandardScaler(), KernelClassifier(n_components=1024, random_state=0)).fit(X, y)
+    model = make_pipeline(StandardScaler(), classifier(n_components=1024, random_state=0)).fit(X, y)
     assert model.score(X_test, y_test) > 0.94
     assert model[-1].n_features_in_ == 64
 
@@ -90,16 +90,16 @@ def test_pipeline_scales_in_front(digits):
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
 def test_cross_val_score(loss):
     X, y = classes(n=200)
-    assert cross_val_score(KernelClassifier(n_components=64, loss=loss, random_state=0), X, y, cv=3).mean() > 0.7
+    assert cross_val_score(classifier(n_components=64, loss=loss, random_state=0), X, y, cv=3).mean() > 0.7
     target = X[:, 0] + X[:, 1] ** 2
-    model = KernelRegressor(n_components=512, alpha="auto", random_state=0)
+    model = regressor(n_components=512, alpha="auto", random_state=0)
     assert cross_val_score(model, X, target, cv=3).mean() > 0.5
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibrated_classifier(digits, method):
     X, X_test, y, y_test = digits
-    model = KernelClassifier(n_components=512, random_state=0)
+    model = classifier(n_components=512, random_state=0)
     calibrated = CalibratedClassifierCV(model, method=method, cv=3).fit(X, y)
     P = calibrated.predict_proba(X_test)
     assert np.mean(calibrated.classes_[P.argmax(axis=1)] == y_test) > 0.93
@@ -110,14 +110,14 @@ def test_calibrated_classifier(digits, method):
 
 def test_calibration_of_a_fitted_model():
     X, y = classes(n=200, k=2)
-    fitted = KernelClassifier(n_components=64, random_state=0).fit(X[:100], y[:100])
+    fitted = classifier(n_components=64, random_state=0).fit(X[:100], y[:100])
     calibrated = CalibratedClassifierCV(FrozenEstimator(fitted)).fit(X[100:], y[100:])
     assert calibrated.score(X[100:], y[100:]) > 0.8
 
 
 def test_clone_keeps_parameters_and_forgets_the_fit():
     X, y = classes()
-    model = KernelClassifier(RandomFeatures(n_components=16, random_state=1), C=3.0, class_weight={0: 2.0}).fit(X, y)
+    model = classifier(RandomFeatures(n_components=16, random_state=1), C=3.0, class_weight={0: 2.0}).fit(X, y)
     copy = clone(model)
     assert not hasattr(copy, "classes_")
     assert copy.get_params()["features__n_components"] == 16
@@ -129,44 +129,44 @@ def test_pandas_in_with_its_dtypes():
     X, y = classes()
     frame = pd.DataFrame(X, columns=list("abcde")).astype({"a": "float32"}).assign(f=np.arange(90) % 5)
     names = pd.Series(y).map({0: "x", 1: "y", 2: "z"}).astype("category")
-    model = KernelClassifier(n_components=32, random_state=0).fit(frame, names)
+    model = classifier(n_components=32, random_state=0).fit(frame, names)
     assert set(model.predict(frame)) <= {"x", "y", "z"}
-    assert KernelRegressor(n_components=32).fit(frame, pd.Series(X[:, 0])).predict(frame).shape == (90,)
+    assert regressor(n_components=32).fit(frame, pd.Series(X[:, 0])).predict(frame).shape == (90,)
 
 
 def test_set_output_does_not_reach_predictions():
     X, y = classes()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = make_pipeline(StandardScaler().set_output(transform="pandas"), KernelClassifier(n_components=32))
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), classifier(n_components=32))
     model.fit(frame, y)
     assert type(model.predict(frame)) is np.ndarray
     assert model[-1].feature_names_in_.tolist() == list("abcde")
     with sklearn.config_context(transform_output="pandas"):
-        plain = KernelClassifier(n_components=32, bits=None, random_state=0).fit(frame, y)
+        plain = classifier(n_components=32, bits=None, random_state=0).fit(frame, y)
         assert type(plain.predict_proba(frame)) is np.ndarray
 
 
 def test_sparse_rows_in_a_search():
     X, y = classes(n=120)
     rows = sparse.csr_array(np.where(X > 0.5, X, 0.0))
-    assert GridSearchCV(KernelClassifier(n_components=32), {"C": [0.1, 1.0]}, cv=2).fit(rows, y).best_score_ > 0.4
+    assert GridSearchCV(classifier(n_components=32), {"C": [0.1, 1.0]}, cv=2).fit(rows, y).best_score_ > 0.4
 
 
 def test_meta_estimators_take_learners():
     X, y = classes(n=150)
-    model = KernelClassifier(n_components=64, random_state=0)
+    model = classifier(n_components=64, random_state=0)
     assert OneVsRestClassifier(model).fit(X, y).score(X, y) > 0.7
     stack = StackingClassifier([("bits", model)], final_estimator=LogisticRegression(), cv=2).fit(X, y)
     assert stack.score(X, y) > 0.7
     X, z = curve()
-    both = TransformedTargetRegressor(KernelRegressor(n_components=256), func=np.sinh, inverse_func=np.arcsinh)
+    both = TransformedTargetRegressor(regressor(n_components=256), func=np.sinh, inverse_func=np.arcsinh)
     assert np.all(np.isfinite(both.fit(X, z).predict(X)))
 
 
 def test_weights_are_routed_through_a_pipeline_and_a_search(routing):
     X, y = classes(n=120)
     weight = np.where(y == 0, 5.0, 1.0)
-    model = KernelClassifier(n_components=32, gamma=0.1, random_state=0).set_fit_request(sample_weight=True)
+    model = classifier(n_components=32, gamma=0.1, random_state=0).set_fit_request(sample_weight=True)
     model.set_score_request(sample_weight=True)
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     pipeline = make_pipeline(scaler, model).fit(X, y, sample_weight=weight)
@@ -180,9 +180,9 @@ def test_weights_are_routed_through_a_pipeline_and_a_search(routing):
 def test_weights_nobody_asked_for_are_refused(routing):
     X, y = classes()
     with pytest.raises(ValueError, match="sample_weight"):
-        make_pipeline(KernelClassifier(n_components=32)).fit(X, y, sample_weight=np.ones(len(X)))
+        make_pipeline(classifier(n_components=32)).fit(X, y, sample_weight=np.ones(len(X)))
 
 
 def test_partial_fit_requests_its_metadata(routing):
-    model = KernelClassifier().set_partial_fit_request(classes=True, sample_weight=True)
+    model = classifier().set_partial_fit_request(classes=True, sample_weight=True)
     assert get_routing_for_object(model).partial_fit.requests == {"classes": True, "sample_weight": True}

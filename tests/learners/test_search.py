@@ -5,7 +5,7 @@ import pickle
 import matplotlib as mpl
 import numpy as np
 import pytest
-from learners.samples import classes, curve
+from learners.samples import classes, classifier, curve, regressor
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -45,7 +45,7 @@ def test_scores_are_those_of_scikit_learns_search(n_classes, cv):
     X, y = classes(n=120, k=n_classes)
     S = sketch_of(X).encode(X)
     search = lt.SketchSearchCV(param_grid=GRID, cv=cv).fit(S, y)
-    np.testing.assert_allclose(scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, cv), atol=1e-12)
+    np.testing.assert_allclose(scores(search), one_by_one(classifier(), S, y, GRID, cv), atol=1e-12)
 
 
 def test_folds_that_test_a_row_twice_are_summed_anew():
@@ -53,7 +53,7 @@ def test_folds_that_test_a_row_twice_are_summed_anew():
     S = sketch_of(X).encode(X)
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     search = lt.SketchSearchCV(param_grid=GRID, cv=cv).fit(S, y)
-    np.testing.assert_allclose(scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, cv), atol=1e-12)
+    np.testing.assert_allclose(scores(search), one_by_one(classifier(), S, y, GRID, cv), atol=1e-12)
 
 
 def test_folds_that_train_on_the_rows_they_test_are_summed_anew():
@@ -61,7 +61,7 @@ def test_folds_that_train_on_the_rows_they_test_are_summed_anew():
     S = sketch_of(X).encode(X)
     cv = [(half, half) for half in np.split(np.arange(80), 2)]
     search = lt.SketchSearchCV(param_grid=GRID, cv=cv).fit(S, y)
-    np.testing.assert_allclose(scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, cv), atol=1e-12)
+    np.testing.assert_allclose(scores(search), one_by_one(classifier(), S, y, GRID, cv), atol=1e-12)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -71,7 +71,7 @@ def test_regression_scores_are_those_of_scikit_learns_search(n_targets, fit_inte
     y = y if n_targets is None else np.column_stack([y, y**2])
     grid = {"gamma": [0.3, 3.0], "alpha": [1e-3, 0.1, 10.0]}
     S = sketch_of(np.column_stack([X, np.ones(len(X))])).encode(np.column_stack([X, np.ones(len(X))]))
-    model = lt.KernelRegressor(fit_intercept=fit_intercept)
+    model = regressor(fit_intercept=fit_intercept)
     search = lt.SketchSearchCV(model, param_grid=grid, cv=5).fit(S, y)
     np.testing.assert_allclose(scores(search), one_by_one(model, S, y, grid, 5), rtol=1e-7, atol=1e-7)
     assert search.predict(S[:4]).shape == y[:4].shape
@@ -80,14 +80,14 @@ def test_regression_scores_are_those_of_scikit_learns_search(n_targets, fit_inte
 @pytest.mark.parametrize(
     ("model", "grid", "scoring"),
     [
-        (lt.KernelClassifier(loss="logistic"), GRID, None),
-        (lt.KernelClassifier(class_weight="balanced"), GRID, None),
-        (lt.KernelClassifier(), {"gamma": [1.0], "loss": ["squared", "squared_hinge"], "C": [1.0]}, None),
-        (lt.KernelClassifier(), {"gamma": [1.0], "C": ["auto", 1.0]}, None),
-        (lt.KernelClassifier(), GRID, "neg_log_loss"),
-        (lt.KernelClassifier(), GRID, "balanced_accuracy"),
-        (lt.KernelClassifier(C=3.0), {"gamma": [0.1, 1.0]}, "roc_auc_ovr"),
-        (lt.KernelClassifier(), GRID, "f1_macro"),
+        (classifier(loss="logistic"), GRID, None),
+        (classifier(class_weight="balanced"), GRID, None),
+        (classifier(), {"gamma": [1.0], "loss": ["squared", "squared_hinge"], "C": [1.0]}, None),
+        (classifier(), {"gamma": [1.0], "C": ["auto", 1.0]}, None),
+        (classifier(), GRID, "neg_log_loss"),
+        (classifier(), GRID, "balanced_accuracy"),
+        (classifier(C=3.0), {"gamma": [0.1, 1.0]}, "roc_auc_ovr"),
+        (classifier(), GRID, "f1_macro"),
     ],
     ids=str,
 )
@@ -103,9 +103,7 @@ def test_scorer_of_decision_values_agrees_with_scikit_learn():
     S = sketch_of(X).encode(X)
     for scoring in ("roc_auc", make_scorer(lambda a, b: float(np.sum(a == b)))):
         search = lt.SketchSearchCV(param_grid=GRID, cv=FOLDS, scoring=scoring).fit(S, y)
-        np.testing.assert_allclose(
-            scores(search), one_by_one(lt.KernelClassifier(), S, y, GRID, FOLDS, scoring), atol=1e-9
-        )
+        np.testing.assert_allclose(scores(search), one_by_one(classifier(), S, y, GRID, FOLDS, scoring), atol=1e-9)
         assert search.score(S, y) == pytest.approx(float(search.scorer_(search.best_estimator_, S, y)))
 
 
@@ -113,7 +111,7 @@ def test_results_have_the_form_of_scikit_learns():
     X, y = classes(n=80)
     S = sketch_of(X).encode(X)
     ours = lt.SketchSearchCV(param_grid=GRID, cv=FOLDS).fit(S, y)
-    theirs = GridSearchCV(lt.KernelClassifier(), {"C": GRID["C"]}, cv=FOLDS).fit(lt.fourier_codes(S, 1.0), y)
+    theirs = GridSearchCV(classifier(), {"C": GRID["C"]}, cv=FOLDS).fit(lt.fourier_codes(S, 1.0), y)
     assert set(ours.cv_results_) == {*theirs.cv_results_, "param_gamma"}
     assert ours.cv_results_["params"] == [{"gamma": g, "C": C} for g in GRID["gamma"] for C in GRID["C"]]
     mean = scores(ours).mean(axis=1)
@@ -131,7 +129,7 @@ def test_best_model_is_the_one_fitted_on_all_rows():
     S = sketch_of(X).encode(X)
     search = lt.SketchSearchCV(param_grid=GRID, cv=FOLDS).fit(S, y)
     gamma, C = search.best_params_["gamma"], search.best_params_["C"]
-    model = lt.KernelClassifier(C=C).fit(lt.fourier_codes(S, gamma), y)
+    model = classifier(C=C).fit(lt.fourier_codes(S, gamma), y)
     np.testing.assert_allclose(search.decision_function(S), model.decision_function(lt.fourier_codes(S, gamma)))
     np.testing.assert_array_equal(search.predict(S), model.predict(lt.fourier_codes(S, gamma)))
     np.testing.assert_allclose(search.predict_proba(S), model.predict_proba(lt.fourier_codes(S, gamma)))
@@ -198,14 +196,14 @@ def test_default_grid_and_sketch():
     assert len(search.cv_results_["params"]) == 80
     one = lt.SketchSearchCV(param_grid={"gamma": [1.0]}, cv=2, random_state=0).fit(X, y)
     assert (one.sketch_.n_components, one.sketch_.bits) == (1024, 4)
-    regressor = lt.SketchSearchCV(lt.KernelRegressor(), cv=2, sketch=lt.Sketch(16, random_state=0)).fit(X, X[:, 0])
-    assert set(regressor.best_params_) == {"gamma", "alpha"}
+    values = lt.SketchSearchCV(regressor(), cv=2, sketch=lt.Sketch(16, random_state=0)).fit(X, X[:, 0])
+    assert set(values.best_params_) == {"gamma", "alpha"}
 
 
 def test_search_is_a_classifier_or_a_regressor_as_its_model_is():
     assert is_classifier(lt.SketchSearchCV())
-    assert is_regressor(lt.SketchSearchCV(lt.KernelRegressor()))
-    assert not hasattr(lt.SketchSearchCV(lt.KernelRegressor()), "predict_proba")
+    assert is_regressor(lt.SketchSearchCV(regressor()))
+    assert not hasattr(lt.SketchSearchCV(regressor()), "predict_proba")
 
 
 def test_a_best_gamma_beyond_the_bits_is_warned_of():
@@ -268,7 +266,7 @@ def test_verbose_shows_a_bar(capsys, monkeypatch):
         ({"param_grid": {"gamma": ["scale"]}}, "each gamma must be a finite number above 0"),
         ({"param_grid": {"gamma": [1.0], "depth": [3]}}, "must name gamma and parameters of the estimator"),
         ({"param_grid": {"gamma": [1.0], "C": [0.0]}}, "C must be a finite number above 0"),
-        ({"estimator": lt.KernelClassifier(lt.RandomFeatures())}, "without features"),
+        ({"estimator": classifier(lt.RandomFeatures())}, "without features"),
         ({"estimator": "svm"}, "must be a KernelClassifier or KernelRegressor"),
         ({"sketch": lt.RandomFeatures()}, "sketch must be a Sketch"),
     ],

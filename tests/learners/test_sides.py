@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from learners.samples import classes, curve, decoded, encoder, signs, weights
+from learners.samples import classes, classifier, curve, decoded, encoder, regressor, signs, weights
 from reference.learner_objectives import ridge
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
-from lowtide import KernelClassifier, KernelRegressor, PeriodicMap, RandomFeatures
+from lowtide import PeriodicMap, RandomFeatures
 from lowtide.errors import FingerprintMismatchError, ParameterError
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
@@ -19,7 +19,7 @@ SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "code
 def test_model_is_trained_on_one_side_and_read_on_the_other(train, predict, bits):
     X, y = classes()
     s = weights(len(X))
-    model = KernelClassifier(n_components=24, bits=bits, train_on=train, predict_on=predict, random_state=0)
+    model = classifier(n_components=24, bits=bits, train_on=train, predict_on=predict, random_state=0)
     model.fit(X, y, sample_weight=s)
     w, b = ridge(decoded(model, X, train), signs(y), s, 0.5)
     np.testing.assert_allclose(model.decision_function(X), decoded(model, X, predict) @ w + b, rtol=0, atol=1e-9)
@@ -28,18 +28,16 @@ def test_model_is_trained_on_one_side_and_read_on_the_other(train, predict, bits
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_smooth_losses_train_on_the_full_side(loss):
     X, y = classes()
-    full = KernelClassifier(n_components=24, loss=loss, train_on="full", predict_on="full", random_state=0).fit(X, y)
-    none = KernelClassifier(n_components=24, loss=loss, bits=None, random_state=0).fit(X, y)
+    full = classifier(n_components=24, loss=loss, train_on="full", predict_on="full", random_state=0).fit(X, y)
+    none = classifier(n_components=24, loss=loss, bits=None, random_state=0).fit(X, y)
     np.testing.assert_allclose(full.decision_function(X), none.decision_function(X), rtol=0, atol=1e-6)
-    coded = KernelClassifier(n_components=24, loss=loss, train_on="codes", predict_on="full", random_state=0).fit(X, y)
+    coded = classifier(n_components=24, loss=loss, train_on="codes", predict_on="full", random_state=0).fit(X, y)
     expected = decoded(coded, X, "full") @ coded.coef_.T + coded.intercept_
     np.testing.assert_allclose(coded.decision_function(X), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
-@pytest.mark.parametrize(
-    "model", [KernelClassifier(C=0.5), KernelClassifier(loss="logistic")], ids=["squared", "smooth"]
-)
+@pytest.mark.parametrize("model", [classifier(C=0.5), classifier(loss="logistic")], ids=["squared", "smooth"])
 def test_codes_stand_for_their_rows(model, bits):
     X, y = classes()
     features = encoder(X, bits=bits)
@@ -59,14 +57,14 @@ def test_codes_stand_for_their_rows(model, bits):
 def test_given_features_are_cloned_and_stay_unfitted():
     X, y = classes()
     given = RandomFeatures(n_components=16, random_state=3)
-    model = KernelClassifier(given).fit(X, y)
+    model = classifier(given).fit(X, y)
     assert not hasattr(given, "fingerprint_")
     assert model.features_.fingerprint_ == RandomFeatures(n_components=16, random_state=3).fit(X).fingerprint_
 
 
 def test_default_features_are_those_of_the_parameters():
     X, y = classes()
-    model = KernelClassifier(gamma=0.3, n_components=32, bits=2, random_state=7).fit(X, y)
+    model = classifier(gamma=0.3, n_components=32, bits=2, random_state=7).fit(X, y)
     same = RandomFeatures("rbf", gamma=0.3, n_components=32, bits=2, random_state=7).fit(X)
     assert model.features_.fingerprint_ == same.fingerprint_
 
@@ -75,14 +73,14 @@ def test_full_side_is_predicted_from_a_model_of_codes():
     """Stored codes, full queries: the encoder is needed to make them."""
     X, y = classes()
     features = encoder(X)
-    model = KernelClassifier(features, predict_on="full").fit(features.encode(X), y)
+    model = classifier(features, predict_on="full").fit(features.encode(X), y)
     expected = features.transform(X).astype(float) @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-9)
     with pytest.raises(ParameterError, match=r"rows must not be coded when predict_on is 'full', got 'Codes'\. Pass"):
         model.predict(features.encode(X))
 
 
-@pytest.mark.parametrize("model", [KernelClassifier, KernelRegressor])
+@pytest.mark.parametrize("model", [classifier, regressor])
 def test_sides_that_are_not_there_are_refused(model):
     X, y = classes()
     features = encoder(X)
@@ -100,7 +98,7 @@ def test_sides_that_are_not_there_are_refused(model):
         model().fit(C, y).predict(X)
 
 
-@pytest.mark.parametrize("model", [KernelClassifier, KernelRegressor])
+@pytest.mark.parametrize("model", [classifier, regressor])
 def test_codes_of_another_encoder_are_refused_by_both_fingerprints(model):
     X, y = classes()
     features, other = encoder(X), encoder(X, gamma=0.2)
@@ -117,7 +115,7 @@ def test_codes_of_another_encoder_are_refused_by_both_fingerprints(model):
         model(RandomFeatures()).fit(foreign, y)
 
 
-@pytest.mark.parametrize("model", [KernelClassifier, KernelRegressor])
+@pytest.mark.parametrize("model", [classifier, regressor])
 def test_codes_need_targets_a_row_and_a_row(model):
     X, y = classes()
     C = encoder(X).encode(X)
@@ -136,7 +134,7 @@ def test_continuous_coded_side_is_used_block_by_block():
     features = RandomFeatures(
         gamma=0.3, n_components=24, feature_map="cosine", quantizer=PeriodicMap([0, 0.4, -0.1j]), random_state=0
     )
-    model = KernelRegressor(features, alpha=0.1).fit(X, y)
+    model = regressor(features, alpha=0.1).fit(X, y)
     D = model.features_.encode(X).astype(float)
     w, b = ridge(D, y[:, None], np.ones(len(X)), 0.1)
     np.testing.assert_allclose(model.predict(X), (D @ w + b)[:, 0], rtol=0, atol=1e-6)
@@ -147,7 +145,7 @@ def test_continuous_coded_side_is_used_block_by_block():
 def test_sparse_rows_are_the_dense_ones(form, side):
     X, y = classes()
     X = np.where(np.abs(X) > 1.0, X, 0.0)
-    model = KernelClassifier(n_components=24, gamma=0.1, train_on=side, predict_on=side, random_state=0)
+    model = classifier(n_components=24, gamma=0.1, train_on=side, predict_on=side, random_state=0)
     dense = model.fit(X, y).decision_function(X)
     np.testing.assert_allclose(model.fit(form(X), y).decision_function(form(X)), dense, rtol=0, atol=1e-6)
 
@@ -155,7 +153,7 @@ def test_sparse_rows_are_the_dense_ones(form, side):
 def test_names_of_columns_are_kept_and_asked_for():
     X, y = classes()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = KernelClassifier(n_components=24, random_state=0).fit(frame, y)
+    model = classifier(n_components=24, random_state=0).fit(frame, y)
     assert model.feature_names_in_.tolist() == list("abcde")
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("edcba")])
@@ -169,12 +167,12 @@ def test_names_of_a_frozen_encoder_hold_for_the_model():
     X, y = classes()
     frame = pd.DataFrame(X, columns=list("abcde"))
     features = RandomFeatures(n_components=24, random_state=0).fit(frame)
-    model = KernelClassifier(FrozenEstimator(features)).fit(frame, y)
+    model = classifier(FrozenEstimator(features)).fit(frame, y)
     assert model.features_ is features
     assert model.predict(frame).shape == y.shape
     with pytest.raises(ValueError, match="feature names"):
-        KernelClassifier(FrozenEstimator(features)).fit(frame[list("edcba")], y)
-    from_codes = KernelClassifier(features).fit(features.encode(frame), y)
+        classifier(FrozenEstimator(features)).fit(frame[list("edcba")], y)
+    from_codes = classifier(features).fit(features.encode(frame), y)
     np.testing.assert_array_equal(from_codes.predict(frame), model.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
         from_codes.predict(frame[list("edcba")])
@@ -182,7 +180,7 @@ def test_names_of_a_frozen_encoder_hold_for_the_model():
 
 def test_score_of_a_row_does_not_depend_on_its_batch():
     X, y = classes(n=300)
-    model = KernelClassifier(n_components=64, random_state=0).fit(X, y)
+    model = classifier(n_components=64, random_state=0).fit(X, y)
     together = model.decision_function(X)
     alone = np.vstack([model.decision_function(X[i : i + 1]) for i in range(300)])
     # Sums of 64 terms in float64, in another order.
@@ -193,16 +191,16 @@ def test_score_of_a_row_does_not_depend_on_its_batch():
 def test_no_rows_give_no_predictions():
     X, y = classes()
     for train, predict in SIDES:
-        model = KernelClassifier(n_components=24, train_on=train, predict_on=predict, random_state=0).fit(X, y)
+        model = classifier(n_components=24, train_on=train, predict_on=predict, random_state=0).fit(X, y)
         assert model.predict(X[:0]).shape == (0,)
         assert model.predict_proba(X[:0]).shape == (0, 3)
-    assert KernelRegressor(n_components=24).fit(X, X[:, 0]).predict(X[:0]).shape == (0,)
+    assert regressor(n_components=24).fit(X, X[:, 0]).predict(X[:0]).shape == (0,)
 
 
 def test_memory_map_is_rows(tmp_path):
     X, y = classes()
     mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", mode="w+", dtype=np.float32, shape=X.shape)
     mapped[:] = X
-    model = KernelClassifier(n_components=24, random_state=0)
+    model = classifier(n_components=24, random_state=0)
     from_map = model.fit(mapped, y).decision_function(mapped)
     np.testing.assert_array_equal(from_map, model.fit(np.array(mapped), y).decision_function(np.array(mapped)))

@@ -1,6 +1,7 @@
 """scikit-learn's own checks, strictly: a failure, a skip or an expected failure is a failure here."""
 
 import pytest
+from learners.samples import classifier, regressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lowtide import (
@@ -14,20 +15,24 @@ from lowtide import (
     SketchSearchCV,
 )
 
+FIXED = {"n_components": 64}
 CLASSIFIERS = [
-    KernelClassifier(n_components=64),
-    KernelClassifier(n_components=64, loss="logistic"),
-    KernelClassifier(n_components=64, loss="squared_hinge"),
-    KernelClassifier(n_components=64, loss="hinge"),
-    KernelClassifier(n_components=64, multi_class="ovo"),
-    KernelClassifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
-    KernelClassifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
+    # Settings that the data choose, and settings that are given.
+    KernelClassifier(),
+    classifier(**FIXED),
+    classifier(**FIXED, loss="logistic"),
+    classifier(**FIXED, loss="squared_hinge"),
+    classifier(**FIXED, loss="hinge"),
+    classifier(**FIXED, multi_class="ovo"),
+    classifier(RandomFeatures(n_components=64, bits=2, random_state=0), predict_on="full"),
+    classifier(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
     AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", random_state=0), system="ask_ls"),
     AsymmetricLSSVC(AsymmetricFeatures(n_components=64, form="phase", bits=None, random_state=0)),
 ]
 REGRESSORS = [
-    KernelRegressor(n_components=64),
-    KernelRegressor(n_components=64, bits=None),
+    KernelRegressor(),
+    regressor(**FIXED),
+    regressor(**FIXED, bits=None),
 ]
 COMPONENTS = [
     CodePCA(),
@@ -36,8 +41,8 @@ COMPONENTS = [
 GRID = {"gamma": [0.3, 3.0]}
 SEARCHES = [
     SketchSearchCV(param_grid={**GRID, "C": [1.0, 10.0]}, sketch=Sketch(32, random_state=0), cv=2),
-    SketchSearchCV(KernelClassifier(loss="logistic"), param_grid=GRID, sketch=Sketch(16, bits=4, random_state=0), cv=2),
-    SketchSearchCV(KernelRegressor(), param_grid={**GRID, "alpha": [0.1]}, sketch=Sketch(32, random_state=0), cv=2),
+    SketchSearchCV(classifier(loss="logistic"), param_grid=GRID, sketch=Sketch(16, bits=4, random_state=0), cv=2),
+    SketchSearchCV(regressor(), param_grid={**GRID, "alpha": [0.1]}, sketch=Sketch(32, random_state=0), cv=2),
 ]
 
 

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, encoder, weights
+from learners.samples import classes, classifier, curve, encoder, regressor, weights
 from learners.sources import Blocks
 from sklearn.svm import SVC
 
@@ -39,8 +39,8 @@ SETTINGS = [
 @pytest.mark.parametrize("weight", [None, "s"])
 def test_classifier_on_a_source_is_the_one_in_memory(settings, weight):
     s = None if weight is None else SOURCE.columns[weight]
-    memory = lt.KernelClassifier(**settings).fit(CODES, Y, s)
-    model = lt.KernelClassifier(**settings).fit(SOURCE, sample_weight=weight)
+    memory = classifier(**settings).fit(CODES, Y, s)
+    model = classifier(**settings).fit(SOURCE, sample_weight=weight)
     tolerance = 1e-10 if "loss" not in settings else 1e-5
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=0, atol=tolerance * np.abs(memory.coef_).max())
     np.testing.assert_allclose(model.predict_proba(SOURCE), memory.predict_proba(CODES), rtol=0, atol=tolerance)
@@ -51,25 +51,25 @@ def test_classifier_on_a_source_is_the_one_in_memory(settings, weight):
 
 @pytest.mark.parametrize("alpha", [1.0, "auto"])
 def test_regressor_on_a_source_is_the_one_in_memory(alpha):
-    memory = lt.KernelRegressor(alpha=alpha).fit(CURVE.codes, T, CURVE.columns["s"])
-    model = lt.KernelRegressor(alpha=alpha).fit(CURVE, sample_weight="s")
+    memory = regressor(alpha=alpha).fit(CURVE.codes, T, CURVE.columns["s"])
+    model = regressor(alpha=alpha).fit(CURVE, sample_weight="s")
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict(CURVE), memory.predict(CURVE.codes), rtol=1e-9)
     assert model.score(CURVE) == pytest.approx(memory.score(CURVE.codes, T), abs=1e-12)
     two = np.column_stack([T, -T])
-    assert lt.KernelRegressor().fit(CURVE, two).predict(CURVE).shape == (200, 2)
+    assert regressor().fit(CURVE, two).predict(CURVE).shape == (200, 2)
 
 
 def test_labels_of_a_source_may_be_texts_or_given_or_another_column():
-    by_name = lt.KernelClassifier().fit(SOURCE, "name")
+    by_name = classifier().fit(SOURCE, "name")
     assert by_name.classes_.tolist() == ["a", "b", "c"]
-    assert by_name.score(SOURCE, "name") == lt.KernelClassifier().fit(SOURCE, Y).score(SOURCE, Y)
+    assert by_name.score(SOURCE, "name") == classifier().fit(SOURCE, Y).score(SOURCE, Y)
 
 
 def test_encoder_of_a_source_lets_the_model_predict_raw_rows():
-    model = lt.KernelClassifier().fit(SOURCE)
+    model = classifier().fit(SOURCE)
     np.testing.assert_array_equal(model.predict(X), model.predict(SOURCE))
-    alone = lt.KernelClassifier().fit(Blocks(CODES), Y)
+    alone = classifier().fit(Blocks(CODES), Y)
     assert alone.features_ is None
     with pytest.raises(ParameterError, match="a model fitted on Codes alone predicts on Codes"):
         alone.predict(X)
@@ -77,8 +77,8 @@ def test_encoder_of_a_source_lets_the_model_predict_raw_rows():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_partial_fit_takes_a_source_block_by_block(loss):
-    model = lt.KernelClassifier(loss=loss).partial_fit(SOURCE, classes=[0, 1, 2]).partial_fit(SOURCE)
-    blocks = lt.KernelClassifier(ENCODER, loss=loss)
+    model = classifier(loss=loss).partial_fit(SOURCE, classes=[0, 1, 2]).partial_fit(SOURCE)
+    blocks = classifier(ENCODER, loss=loss)
     for _ in range(2):
         for start in range(0, 200, SOURCE.most):
             part = slice(start, start + SOURCE.most)
@@ -88,8 +88,8 @@ def test_partial_fit_takes_a_source_block_by_block(loss):
     else:
         # Steps of 64 rows at the most: blocks of 37 are one each.
         np.testing.assert_array_equal(model.coef_, blocks.coef_)
-    regressor = lt.KernelRegressor().partial_fit(CURVE)
-    np.testing.assert_allclose(regressor.coef_, lt.KernelRegressor().fit(CURVE).coef_, rtol=1e-9, atol=1e-12)
+    line = regressor().partial_fit(CURVE)
+    np.testing.assert_allclose(line.coef_, regressor().fit(CURVE).coef_, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 48])
@@ -109,7 +109,7 @@ def test_search_on_a_source_finds_what_it_finds_in_memory(scoring, loss):
     sketch = lt.Sketch(32, random_state=0).fit(X)
     codes = sketch.encode(X)
     scoring = (lambda model, rows, y: np.mean(model.predict(rows) == y)) if scoring == "own" else scoring
-    model = lt.KernelClassifier(loss=loss)
+    model = classifier(loss=loss)
     grid = {"gamma": [0.5, 2.0], "C": [0.1, 1.0]}
     options = {"param_grid": grid, "cv": 3, "scoring": scoring}
     memory = lt.SketchSearchCV(model, **options).fit(codes, Y)
@@ -125,7 +125,7 @@ def test_search_of_a_regressor_scores_by_sums():
     sketch = lt.Sketch(32, random_state=0).fit(R)
     codes, targets = sketch.encode(R), np.column_stack([T, np.ones_like(T)])
     grid = {"gamma": [1.0], "alpha": [0.1, 1.0]}
-    search = lt.SketchSearchCV(lt.KernelRegressor(), param_grid=grid, cv=4)
+    search = lt.SketchSearchCV(regressor(), param_grid=grid, cv=4)
     memory = search.fit(codes, targets).cv_results_["mean_test_score"].copy()
     named = search.set_params(scoring="r2").fit(Blocks(codes), targets).cv_results_["mean_test_score"]
     np.testing.assert_allclose(memory, named, rtol=1e-9)
@@ -141,10 +141,10 @@ def test_compressed_machines_predict_sources():
 
 def test_a_source_of_no_rows_is_predicted_as_nothing_and_refused_by_fit():
     empty = Blocks(CODES[:0], {"y": Y[:0]}, ENCODER)
-    model = lt.KernelClassifier().fit(SOURCE)
+    model = classifier().fit(SOURCE)
     assert model.predict(empty).shape == (0,)
     assert model.predict_proba(empty).shape == (0, 3)
-    for learner in (lt.KernelClassifier(), lt.KernelRegressor(), lt.CodePCA()):
+    for learner in (classifier(), regressor(), lt.CodePCA()):
         with pytest.raises(ParameterError, match="must have at least"):
             learner.fit(empty)
 
@@ -152,15 +152,15 @@ def test_a_source_of_no_rows_is_predicted_as_nothing_and_refused_by_fit():
 def test_bad_sources_are_refused_by_name():
     other = encoder(X, n_components=48, gamma=0.7)
     with pytest.raises(FingerprintMismatchError, match=other.fingerprint_.hex()):
-        lt.KernelClassifier(other).fit(SOURCE)
+        classifier(other).fit(SOURCE)
     with pytest.raises(FingerprintMismatchError):
-        lt.KernelClassifier().fit(SOURCE).predict(Blocks(other.encode(X)))
+        classifier().fit(SOURCE).predict(Blocks(other.encode(X)))
     with pytest.raises(ParameterError, match="y must be passed, a value a row of the codes, got None"):
-        lt.KernelClassifier().fit(NoColumns(CODES))
+        classifier().fit(NoColumns(CODES))
     with pytest.raises(ParameterError, match="y must have a value a row, 200, got 199"):
-        lt.KernelClassifier().fit(SOURCE, Y[:-1])
+        classifier().fit(SOURCE, Y[:-1])
     with pytest.raises(ParameterError, match="train_on must be 'codes'"):
-        lt.KernelClassifier(train_on="full").fit(SOURCE)
+        classifier(train_on="full").fit(SOURCE)
 
 
 class NoColumns:
@@ -200,8 +200,8 @@ def test_weights_agree_where_memory_sums_in_float32_and_a_source_in_float64():
     rows, features = classes(n=17_000, d=10, k=2)[0], lt.RandomFeatures(gamma=0.05, n_components=1024, random_state=0)
     y = (rows[:, :2].sum(axis=1) > 0).astype(int)
     codes = features.fit(rows).encode(rows)
-    memory = lt.KernelClassifier(C=10.0).fit(codes, y)
-    source = lt.KernelClassifier(C=10.0).fit(Blocks(codes, {"y": y}, most=3000))
+    memory = classifier(C=10.0).fit(codes, y)
+    source = classifier(C=10.0).fit(Blocks(codes, {"y": y}, most=3000))
     np.testing.assert_allclose(source.coef_, memory.coef_, rtol=0, atol=1e-6 * np.abs(memory.coef_).max())
 
 
@@ -226,7 +226,7 @@ def test_memory_grows_by_labels_alone(loss, monkeypatch):
 
     def fit(times):
         source = Blocks(Repeated(codes, times), {"y": np.tile(y, times)}, most=5_000)
-        model = lt.KernelClassifier(features, loss=loss, max_iter=2).fit(source)
+        model = classifier(features, loss=loss, max_iter=2).fit(source)
         model.predict(source)
         assert source.largest == 5_000
 

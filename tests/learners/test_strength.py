@@ -4,7 +4,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lowtide.learners.strength import choose_strength, class_losses, paired_gain, squared_losses
+from lowtide.learners.borders import class_losses
+from lowtide.learners.strength import choose_strength, paired_gain, squared_losses
 
 STEP = 10.0**0.25
 
@@ -36,8 +37,8 @@ def test_choice_is_within_a_quarter_decade_of_the_lowest_loss(decades: float) ->
     found = choose_strength(valley(lowest), as_they_are, np.ones(400), 0.5)
     # Half decades are walked and then quarters tried: of a symmetric valley the nearest quarter is found, or one whose
     # loss is within a thousandth of that.
-    assert abs(np.log10(found.strength / lowest)) <= 0.125 + 1e-9
-    assert found.losses[found.strength] == min(found.losses.values())
+    assert abs(np.log10(found.chosen / lowest)) <= 0.125 + 1e-9
+    assert found.mean(found.chosen) == min(map(found.mean, found.tried))
 
 
 def test_choice_stays_at_the_first_for_noise() -> None:
@@ -47,21 +48,21 @@ def test_choice_stays_at_the_first_for_noise() -> None:
     moved, rng = 0, np.random.default_rng(0)
     for _ in range(2000):
         found = choose_strength(lambda _: rng.normal(1.0, 0.1, (100, 1)), as_they_are, np.ones(100), 0.5)
-        moved += found.strength != 0.5
+        moved += found.chosen != 0.5
     assert moved / 2000 < 0.096 + 3.0 * np.sqrt(0.096 * 0.904 / 2000)
 
 
 def test_choice_stays_at_the_first_when_candidates_tie() -> None:
     found = choose_strength(lambda _: np.ones((10, 1)), as_they_are, np.ones(10), 0.5)
-    assert found.strength == 0.5
-    assert list(found.losses) == pytest.approx([0.5, 0.5 * STEP**2, 0.5 / STEP**2, 0.5 * STEP, 0.5 / STEP])
+    assert found.chosen == 0.5
+    assert list(found.tried) == pytest.approx([0.5, 0.5 * STEP**2, 0.5 / STEP**2, 0.5 * STEP, 0.5 / STEP])
 
 
 def test_choice_stays_at_the_first_for_gains_that_are_certain_but_tiny() -> None:
     def losses(alpha: float) -> np.ndarray:
         return np.full((50, 1), 1.0 - 5e-4 * np.log10(alpha / 0.5))
 
-    assert choose_strength(losses, as_they_are, np.ones(50), 0.5).strength == 0.5
+    assert choose_strength(losses, as_they_are, np.ones(50), 0.5).chosen == 0.5
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -70,13 +71,13 @@ def test_walk_ends_four_decades_from_the_first(sign: float) -> None:
         return np.full((50, 1), 100.0 + 10.0 * sign * np.log10(alpha))
 
     found = choose_strength(losses, as_they_are, np.ones(50), 0.5)
-    assert found.strength == pytest.approx(0.5 * 10.0 ** (-4.0 * sign), rel=1e-12)
+    assert found.chosen == pytest.approx(0.5 * 10.0 ** (-4.0 * sign), rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_choice_is_the_first_when_rows_are_too_few_to_tell(n: int) -> None:
     found = choose_strength(valley(100.0, n=n), as_they_are, np.ones(n), 0.5)
-    assert found.strength == 0.5
+    assert found.chosen == 0.5
 
 
 def test_choice_stays_at_the_first_when_another_loss_would_grow() -> None:
@@ -84,8 +85,8 @@ def test_choice_stays_at_the_first_when_another_loss_would_grow() -> None:
         return np.tile([10.0 - np.log10(alpha / 0.5), 1.0 + price * np.log10(alpha / 0.5)], (50, 1))
 
     held, free = (choose_strength(partial(losses, price=p), as_they_are, np.ones(50), 0.5) for p in (0.01, 0.0))
-    assert held.strength == 0.5
-    assert free.strength == pytest.approx(0.5e4, rel=1e-12)
+    assert held.chosen == 0.5
+    assert free.chosen == pytest.approx(0.5e4, rel=1e-12)
 
 
 def test_every_candidate_is_asked_for_once() -> None:
@@ -97,7 +98,7 @@ def test_every_candidate_is_asked_for_once() -> None:
         return scores(alpha)
 
     found = choose_strength(left_out, as_they_are, np.ones(400), 0.5)
-    assert asked == list(found.losses)
+    assert asked == list(found.tried)
     assert len(set(asked)) == len(asked)
 
 
@@ -114,9 +115,9 @@ def test_weights_choose_as_repeated_rows_do() -> None:
     )
     one = choose_strength(lambda alpha: repeated(alpha)[first_of_group], judge, counts, 0.5)
     many = choose_strength(repeated, judge_each, ones, 0.5)
-    assert one.strength == many.strength != 0.5
+    assert one.chosen == many.chosen != 0.5
     # Sums in another order, through Newton steps that end when the gain is rounding.
-    assert list(one.losses.values()) == pytest.approx(list(many.losses.values()), rel=1e-9)
+    assert [one.mean(a) for a in one.tried] == pytest.approx([many.mean(a) for a in many.tried], rel=1e-9)
 
 
 def test_order_of_rows_does_not_matter() -> None:
@@ -128,8 +129,9 @@ def test_order_of_rows_does_not_matter() -> None:
     for rows in (np.arange(200), order):
         judge = partial(class_losses, labels=(y[rows, 0] > 0).astype(int), weights=np.ones(200))
         found.append(choose_strength(ridge_left_out(X[rows], y[rows]), judge, np.ones(200), 0.5))
-    assert found[0].strength == found[1].strength != 0.5
-    assert list(found[0].losses.values()) == pytest.approx(list(found[1].losses.values()), rel=1e-9)
+    assert found[0].chosen == found[1].chosen != 0.5
+    means = [[walk.mean(alpha) for alpha in walk.tried] for walk in found]
+    assert means[0] == pytest.approx(means[1], rel=1e-9)
 
 
 def test_noisy_targets_are_given_a_stronger_penalty_than_clean_ones() -> None:
@@ -141,7 +143,7 @@ def test_noisy_targets_are_given_a_stronger_penalty_than_clean_ones() -> None:
         found = choose_strength(ridge_left_out(X, y), partial(squared_losses, targets=y), np.ones(300), 10.0)
         # Weights are normal of variance 1, so the best penalty is the variance of the noise. The loss is flat about it:
         # a decade off costs a few percent, less than its standard error over 300 rows.
-        assert abs(np.log10(found.strength / noise**2)) <= 1.0
+        assert abs(np.log10(found.chosen / noise**2)) <= 1.0
 
 
 def test_brier_scores_are_those_of_the_probabilities() -> None:

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, decoded, encoder, one_hot, signs, weights
+from learners.samples import classes, classifier, curve, decoded, encoder, one_hot, regressor, signs, weights
 from reference.learner_objectives import ridge
 from sklearn.datasets import load_digits
 
-from lowtide import KernelClassifier, KernelRegressor
 from lowtide.learners import training
+from lowtide.learners.borders import class_losses
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
 from lowtide.learners.smooth import Objective, choose_inverse_strength, minimize
-from lowtide.learners.strength import choose_strength, class_losses, lowest, squared_losses
+from lowtide.learners.strength import choose_strength, lowest, squared_losses
 
 SIDES = [("codes", "codes"), ("full", "full"), ("codes", "full"), ("full", "codes")]
 
@@ -44,7 +44,7 @@ def test_auto_chooses_as_left_out_fits_do(sides, weighted, n_components):
     s = weights(len(X)) if weighted else None
     train_on, predict_on = sides
     how = {"train_on": train_on, "predict_on": predict_on, "gamma": 0.1, "n_components": n_components}
-    model = KernelClassifier(C="auto", random_state=0, **how).fit(X, y, sample_weight=s)
+    model = classifier(C="auto", random_state=0, **how).fit(X, y, sample_weight=s)
     D, Z = decoded(model, X, train_on), decoded(model, X, predict_on)
     share = np.ones(60) if s is None else s / s.mean()
     choice = choose_strength(
@@ -60,7 +60,7 @@ def test_many_columns_choose_by_half_of_them(monkeypatch):
     monkeypatch.setattr(training, "_MANY_COLUMNS", 16)
     X, y = classes(n=60, k=3)
     how = {"gamma": 0.1, "n_components": 16, "predict_on": "full", "random_state": 0}
-    model = KernelClassifier(C="auto", **how).fit(X, y)
+    model = classifier(C="auto", **how).fit(X, y)
     half = [0, 1, 4, 5, 8, 9, 12, 13]
     D, Z = (np.sqrt(2) * decoded(model, X, side)[:, half] for side in ("codes", "full"))
     choice = choose_strength(
@@ -70,14 +70,14 @@ def test_many_columns_choose_by_half_of_them(monkeypatch):
         0.5,
     )
     assert pytest.approx(0.5 / choice.strength, rel=1e-9) == model.C_
-    plain = KernelClassifier(C=model.C_, **how).fit(X, y)
+    plain = classifier(C=model.C_, **how).fit(X, y)
     np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
 def test_auto_of_a_regressor_chooses_as_left_out_fits_do():
     X, y = curve(n=60)
     how = {"n_components": 16, "alpha": "auto", "train_on": "full", "predict_on": "codes", "random_state": 0}
-    model = KernelRegressor(**how).fit(X, y)
+    model = regressor(**how).fit(X, y)
     D, Z = decoded(model, X, "full"), decoded(model, X, "codes")
     choice = choose_strength(
         lambda alpha: left_out_by_hand(D, Z, y[:, None], np.ones(60), alpha),
@@ -92,7 +92,7 @@ def test_auto_of_a_regressor_chooses_as_left_out_fits_do():
 def test_repeated_rows_choose_as_weighted_ones(n_components):
     X, y = classes(n=60)
     count = 1 + np.arange(60) % 3
-    model = KernelClassifier(n_components=n_components, C="auto", gamma=0.1, random_state=0)
+    model = classifier(n_components=n_components, C="auto", gamma=0.1, random_state=0)
     weighted = model.fit(X, y, sample_weight=count).C_
     assert weighted == pytest.approx(model.fit(np.repeat(X, count, axis=0), np.repeat(y, count)).C_, rel=1e-9)
 
@@ -100,7 +100,7 @@ def test_repeated_rows_choose_as_weighted_ones(n_components):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_choice_needs_no_rows_to_spare(n):
     X, y = curve(n=n)
-    model = KernelRegressor(n_components=256, alpha="auto", random_state=0).fit(X, y)
+    model = regressor(n_components=256, alpha="auto", random_state=0).fit(X, y)
     assert np.all(np.isfinite(model.predict(X)))
 
 
@@ -120,8 +120,8 @@ def test_lowest_asks_no_point_twice_and_few_of_many():
 @pytest.mark.parametrize("n_components", [32, 256])
 def test_auto_is_the_plain_fit_at_the_chosen_strength(n_components):
     X, y = classes(n=100)
-    auto = KernelClassifier(n_components=n_components, C="auto", random_state=0).fit(X, y)
-    plain = KernelClassifier(n_components=n_components, C=auto.C_, random_state=0).fit(X, y)
+    auto = classifier(n_components=n_components, C="auto", random_state=0).fit(X, y)
+    plain = classifier(n_components=n_components, C=auto.C_, random_state=0).fit(X, y)
     np.testing.assert_allclose(auto.decision_function(X), plain.decision_function(X), rtol=0, atol=1e-9)
     assert plain.C_ == auto.C_
 
@@ -153,7 +153,7 @@ def test_zero_weights_do_not_move_the_choice():
     X, y = classes(n=100)
     s = (np.arange(100) % 4 > 0).astype(float)
     for parameters in ({"n_components": 32}, {"n_components": 256}, {"n_components": 32, "loss": "logistic"}):
-        model = KernelClassifier(C="auto", gamma=0.1, random_state=0, **parameters)
+        model = classifier(C="auto", gamma=0.1, random_state=0, **parameters)
         weighted = model.fit(X, y, sample_weight=s).C_
         assert pytest.approx(weighted, rel=1e-9) == model.fit(X[s > 0], y[s > 0]).C_
 
@@ -162,7 +162,7 @@ def test_auto_beats_a_bad_choice():
     X, y = load_digits(return_X_y=True)
     train, test = slice(None, None, 2), slice(1, None, 2)
     scores = {
-        C: KernelClassifier(n_components=512, C=C, random_state=0).fit(X[train], y[train]).score(X[test], y[test])
+        C: classifier(n_components=512, C=C, random_state=0).fit(X[train], y[train]).score(X[test], y[test])
         for C in ("auto", 1e-3, 1e4)
     }
     assert scores["auto"] > max(scores[1e-3], scores[1e4])
@@ -174,9 +174,7 @@ def test_codes_at_prediction_call_for_stronger_regularization_than_the_full_side
     strengths = {}
     for side in ("codes", "full"):
         choices = [
-            KernelClassifier(n_components=64, C="auto", train_on="full", predict_on=side, random_state=seed)
-            .fit(X, y)
-            .C_
+            classifier(n_components=64, C="auto", train_on="full", predict_on=side, random_state=seed).fit(X, y).C_
             for seed in range(8)
         ]
         strengths[side] = -np.mean(np.log10(choices))

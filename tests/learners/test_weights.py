@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from learners.samples import classes, curve, weights
+from learners import samples
+from learners.samples import classes, curve, regressor, weights
 
-from lowtide import KernelClassifier, KernelRegressor, RandomFeatures
+from lowtide import RandomFeatures
 
 LOSSES = ["squared", "logistic", "squared_hinge", "hinge"]
 # L-BFGS ends at a gradient of 1e-10 a row; strong convexity makes that C n 1e-10 of the weights.
@@ -12,7 +13,7 @@ SAME = {"squared": 1e-10, "logistic": 1e-6, "squared_hinge": 1e-6, "hinge": 1e-6
 
 
 def classifier(loss, **parameters):
-    return KernelClassifier(n_components=24, loss=loss, max_iter=3000, random_state=0, **parameters)
+    return samples.classifier(n_components=24, loss=loss, max_iter=3000, random_state=0, **parameters)
 
 
 def assert_same(left, right, X, loss):
@@ -43,7 +44,7 @@ def test_zero_weight_is_a_removed_row(loss):
 def test_regressor_counts_weights_as_rows():
     X, y = curve(n=60)
     counts = np.arange(60) % 4
-    model = KernelRegressor(n_components=24, random_state=0)
+    model = regressor(n_components=24, random_state=0)
     weighted = model.fit(X, y, sample_weight=counts).predict(X)
     repeated = model.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).predict(X)
     np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-10)

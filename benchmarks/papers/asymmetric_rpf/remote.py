@@ -66,7 +66,8 @@ class Sent:
 def fit(query: Query, train: Part, gamma: float, seed: int) -> lt.KernelClassifier:
     encoder = lt.RandomFeatures(gamma=gamma / train.X.shape[1], n_components=query.m, random_state=seed)
     train_on, predict_on = SIDES[query.strategy]
-    return lt.KernelClassifier(encoder, C="auto", train_on=train_on, predict_on=predict_on).fit(train.X, train.y)
+    how = {"loss": "squared", "C": "auto", "multi_class": "ovr"}
+    return lt.KernelClassifier(encoder, **how, train_on=train_on, predict_on=predict_on).fit(train.X, train.y)
 
 
 def choose_gamma(run: Run, query: Query, train: Part) -> float:

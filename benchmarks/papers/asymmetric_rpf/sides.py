@@ -96,7 +96,7 @@ def train_on_features(
     Z: NDArray[Any], y: NDArray[Any], C: float, max_iter: int, loss: str = "squared_hinge"
 ) -> LinearMachine:
     """Return the machine with this loss, one class against the rest, on features (n, m)."""
-    model = lt.KernelClassifier(GivenFeatures(), loss=loss, C=C, max_iter=max_iter)
+    model = lt.KernelClassifier(GivenFeatures(), loss=loss, C=C, multi_class="ovr", max_iter=max_iter)
     return _machine(_fit(model, Z.astype(np.float64), y), Z, y)
 
 
@@ -104,7 +104,7 @@ def train_on_codes(
     codes: lt.Codes, y: NDArray[Any], C: float, max_iter: int, loss: str = "squared_hinge"
 ) -> LinearMachine:
     """Return the same machine trained on packed codes."""
-    model = lt.KernelClassifier(loss=loss, C=C, max_iter=max_iter)
+    model = lt.KernelClassifier(loss=loss, C=C, multi_class="ovr", max_iter=max_iter)
     return _machine(_fit(model, codes, y), codes, y)
 
 

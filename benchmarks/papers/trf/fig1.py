@@ -99,7 +99,9 @@ def accuracies(run: Run, whole: Split, budgets: list[int]) -> dict[str, Floats]:
                 coded = isinstance(encoder, lt.encoders.Encoder)
                 side = encoder.encode if coded else encoder.transform
                 features = None if coded else GivenFeatures()
-                model = lt.KernelClassifier(features, loss="squared", C="auto", random_state=seed).fit(side(X), y)
+                model = lt.KernelClassifier(
+                    features, loss="squared", C="auto", multi_class="ovr", random_state=seed
+                ).fit(side(X), y)
                 found[name][draw, i] = model.score(side(X_test), y_test)
     return found
 

@@ -79,7 +79,7 @@ def accuracy(Z: Any, split: Split, Z_test: Any, max_iter: int) -> tuple[float, f
 
     def fitted(C: float, n: int) -> Any:
         features = GivenFeatures() if isinstance(Z, np.ndarray) else None
-        model = lt.KernelClassifier(features, loss="squared_hinge", C=C, max_iter=max_iter)
+        model = lt.KernelClassifier(features, loss="squared_hinge", C=C, multi_class="ovr", max_iter=max_iter)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the last steps change no prediction
             return model.fit(Z[:n], split.y[:n])
@@ -135,7 +135,7 @@ def judge_windows(run: Run, whole: Split) -> None:
             options = {"gamma": times / p, "n_components": m, "random_state": seed}
             trits = lt.TernaryFeatures("rbf", sparsity="auto", **options)
             pair = [
-                lt.KernelClassifier(features, loss="squared", C="auto", random_state=seed).fit(X, y)
+                lt.KernelClassifier(features, loss="squared", C="auto", multi_class="ovr", random_state=seed).fit(X, y)
                 for features in (lt.RandomFeatures("rbf", **options), trits)
             ]
             scores = [model.score(X_test, y_test) for model in pair]

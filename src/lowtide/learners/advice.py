@@ -236,7 +236,7 @@ def advise(
     is_seed = isinstance(random_state, Integral)
     seed: Any = random_state if is_seed else check_random_state(random_state).randint(np.iinfo(np.int32).max)
     sample = _Sample.of(rows, labels, task, seed)
-    warn_when_columns_differ(_OWNER, sample.learned[0], stacklevel=3)
+    warn_when_columns_differ(_OWNER, sample.learned[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # said once
         tried = list(_Trials(sample, limits, rows.shape[0], seed).run(sizes))

@@ -7,6 +7,7 @@ served, and a candidate is taken when it is clearly better there.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Trial, Value, trials_of
+from lowtide.learners.choice import Candidate, Trial, Value, trials_of
 from lowtide.learners.design import FullDesign
 from lowtide.learners.dual import DualSystem, dense_design
 from lowtide.learners.losses import LOSSES, Loss
@@ -32,8 +33,8 @@ from lowtide.learners.strength import Walk, choose_strength, is_better, is_usual
 __all__ = [
     "MOST_COMPONENTS",
     "SAMPLED",
-    "Candidate",
     "Chooser",
+    "can_choose_loss",
     "choose_loss",
     "rows_as_they_came",
     "warn_when_columns_differ",
@@ -59,6 +60,8 @@ _WORTH = 0.01
 _DRAWN = 4
 # Sixteen times either way, in factors of 2 of which a step has two: columns that are all noise have no best gamma.
 _FARTHEST_GAMMA = 8
+# Below so many rows nothing is told from noise, and all settings are what most data are served best by.
+_TOO_FEW = 20
 # Below so many rows no metric is told from noise. Up to so many columns a matrix is tried: features are no slower.
 _FEWEST_ROWS, _FEW_COLUMNS = 200, 64
 # Of the features that a metric is learned with: any will do.
@@ -66,36 +69,6 @@ _SEED = 0
 # Of minimizers that judge a loss: steps of C, how far it may be from that of the squared loss, and when they end.
 _C_FACTOR, _FARTHEST_C = 10.0**0.5, 4
 _STEPS, _TOLERANCE = 60, 1e-3
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Settings of random features; in what is asked for, "auto" stands for those that are left to the data.
-
-    `gamma` is None for a kernel with a scale of its own. `metric` is None, a kind, or what was learned; `kept` are the
-    places of frequencies, None for all, and `drawn` how many times as many are drawn as are kept.
-    """
-
-    gamma: Any
-    n_components: Any
-    metric: Any = None
-    drawn: Any = None
-    kept: Array | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether something of it is left to the data, or has to be learned."""
-        return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
-
-    @property
-    def kind(self) -> MetricKind | None:
-        """What the metric is."""
-        return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
-
-    def settings(self) -> dict[str, Value]:
-        """Return settled settings by the names of a learner's parameters."""
-        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
-        return {name: value for name, value in own.items() if name != "gamma" or value is not None}
 
 
 class Chooser:
@@ -149,18 +122,18 @@ class Chooser:
         """Return the settings of features: gamma, then a metric, the number of components, and which to keep.
 
         `scale` is 1 / (columns times variance), or what stands for it in the norm of the kernel; `most` the most
-        components that may be chosen.
+        components that may be chosen. Of a few rows gamma and the number of components are what they start from.
         """
-        free = asked.n_components == "auto"
-        found = replace(
-            asked, metric=None, drawn=None, n_components=min(most, _SEARCHED) if free else asked.n_components
-        )
+        free, is_told = asked.n_components == "auto", len(self.judges.keys) >= _TOO_FEW
+        m = min(most, _SEARCHED) if free else asked.n_components
+        found = replace(asked, metric=None, drawn=None, n_components=m)
         if asked.gamma == "auto":
-            found = self._with_gamma(replace(found, gamma=_FIRST_GAMMA * scale), _FARTHEST_GAMMA)
+            found = replace(found, gamma=_FIRST_GAMMA * scale)
+            found = self._with_gamma(found, _FARTHEST_GAMMA) if is_told else found
         if asked.metric is not None:
             found = self._with_metric(found, asked)
         if free:
-            found = self._with_components(found, most)
+            found = self._with_components(found, most) if is_told else replace(found, n_components=min(most, _FEWEST))
         return found if asked.drawn is None else self._with_kept(found, asked.drawn)
 
     def strength(self, found: Candidate) -> float:
@@ -324,13 +297,11 @@ class _Judged:
             return self.judge(scores, self.rows, self.keys)
 
 
-def warn_when_columns_differ(owner: str, X: Any, stacklevel: int = 6) -> None:
-    """Warn about rows whose distances are those of a few columns: these have far larger units than the others.
-
-    `stacklevel` leads from here to the line of the user: that of a fit, unless another is given.
-    """
+def warn_when_columns_differ(owner: str, X: Any) -> None:
+    """Warn about rows whose distances are those of a few columns: these have far larger units than the others."""
     some = dense_rows(some_rows(X, _JUDGES))
-    variance = np.sort(some.var(axis=0))[::-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = np.sort(some.var(axis=0, dtype=np.float64))[::-1]
     varying = int(np.count_nonzero(variance))
     if varying < 2 or not np.isfinite(variance).all():
         return
@@ -340,8 +311,22 @@ def warn_when_columns_differ(owner: str, X: Any, stacklevel: int = 6) -> None:
             f"{owner}: {needed} of {varying} columns have {_MOST_VARIANCE:.0%} of the variance, so the others hardly "
             "count in the kernel. Put StandardScaler before it, as in make_pipeline(StandardScaler(), model).",
             ScaleWarning,
-            stacklevel=stacklevel,
+            stacklevel=_level_outside(),
         )
+
+
+def _level_outside() -> int:
+    """Return the stack level, for a warning of the caller of this, of who called the library or scikit-learn."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("lowtide", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def can_choose_loss(labels: Array, keys: Array) -> bool:
+    """Return whether rows are enough to tell losses of two classes apart, and both halves of them have both."""
+    half = (keys & np.uint64(1)).astype(bool)
+    return len(keys) >= _TOO_FEW and all(len(np.unique(labels[part])) == 2 for part in (half, ~half))
 
 
 class ChosenLoss(NamedTuple):
@@ -357,7 +342,8 @@ def choose_loss(
 ) -> ChosenLoss:
     """Return the loss of two classes whose left-out rows are clearly best: "squared", unless another is.
 
-    Each half of the rows is scored by a machine of the other half; all losses are treated alike.
+    Each half of the rows is scored by a machine of the other half; all losses are treated alike. The rows must be
+    such that `can_choose_loss`.
 
     Parameters
     ----------
@@ -389,7 +375,9 @@ def choose_loss(
                 scores[places] = held @ fit.coef + fit.intercept
             return judge(scores, rows)
 
-        walk = Walk(losses, share, 1.0 / C, _C_FACTOR, farthest=_FARTHEST_C if walks and other != "squared" else 0)
+        # Products with some hundred rows wait longer for a second thread than it saves them.
+        with suitable_threads(1):
+            walk = Walk(losses, share, 1.0 / C, _C_FACTOR, farthest=_FARTHEST_C if walks and other != "squared" else 0)
         tried = walk.tried[walk.chosen]
         error = 0.0 if best is None else paired_gain(best[:, 0], tried[:, 0], share)[1]
         trials.append(Trial("loss", other, walk.mean(walk.chosen), error))

@@ -272,7 +272,7 @@ class CalibrationRows:
     places: Array
 
     @classmethod
-    def of(cls, part: Problem, n_rows: int = _MOST_ROWS) -> CalibrationRows:
+    def of(cls, part: Problem, n_rows: int | None = None) -> CalibrationRows:
         """Return those of rows in memory, at most so many."""
         return cls._smallest(part, part.keys(), np.ones(part.shape[0]), n_rows)
 
@@ -317,8 +317,9 @@ class CalibrationRows:
         return replace(rows, weight=rows.weights / unit), unit
 
     @classmethod
-    def _smallest(cls, rows: Problem, keys: Array, counts: Array, most: int = _MOST_ROWS) -> CalibrationRows:
+    def _smallest(cls, rows: Problem, keys: Array, counts: Array, n_rows: int | None = None) -> CalibrationRows:
         """Return one row of each key and label, those of the smallest keys."""
+        most = _MOST_ROWS if n_rows is None else n_rows
         chosen = np.flatnonzero(rows.weights > 0.0)
         if len(chosen) > _NEAR * most:
             # Keys are spread evenly, so this many are below; unless many are equal, that is enough.

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lowtide._checks import available_memory, check_integer, check_positive, fail
 from lowtide.codes import stored_bits
 from lowtide.learners.strength import Walk, paired_gain
 
-__all__ = ["Budget", "Choice", "Outcome", "Trial", "Value", "memory_components", "trials_of"]
+__all__ = ["Budget", "Candidate", "Choice", "Outcome", "Trial", "Value", "memory_components", "trials_of"]
 
 Value = float | int | str | None
 
@@ -107,6 +110,38 @@ def _affordable(n: int, k: int, products: float) -> int:
             break
         m *= 2
     return m
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings of random features; in what is asked for, "auto" stands for those that are left to the data.
+
+    `gamma` is None for a kernel with a scale of its own. `metric` is None, a kind, or what was learned; `kept` are the
+    places of frequencies, None for all, and `drawn` how many times as many are drawn as are kept.
+    """
+
+    gamma: Any
+    n_components: Any
+    metric: Any = None
+    drawn: Any = None
+    kept: NDArray[Any] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something of it is left to the data, or has to be learned."""
+        return "auto" in (self.gamma, self.n_components) or self.metric is not None or self.drawn is not None
+
+    @property
+    def kind(self) -> Literal["diagonal", "full"] | None:
+        """What the metric is."""
+        return None if self.metric is None else "diagonal" if self.metric.ndim == 1 else "full"
+
+    def settings(self) -> dict[str, Value]:
+        """Return settled settings by the names of a learner's parameters."""
+        own = {"gamma": self.gamma, "n_components": self.n_components, "metric": self.kind, "prune": self.drawn}
+        # Numbers that were given may be those of numpy; a table of them is kept as JSON.
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in own.items()}
+        return {name: value for name, value in plain.items() if name != "gamma" or value is not None}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from lowtide.learners.automatic import choose_loss
+from lowtide.learners.automatic import can_choose_loss, choose_loss
 from lowtide.learners.borders import class_losses, settled
 from lowtide.learners.calibration import Calibration, CalibrationRows, Machine
 from lowtide.learners.choice import Choice, trials_of
@@ -117,11 +117,18 @@ class ClassFit:
     def _choose_loss(self, kept: CalibrationRows) -> tuple[Loss, float | Literal["auto"]]:
         """Return the loss of two classes and its C, by some of their rows."""
         few, ridge = kept.first(_JUDGES), self._ridge()
+        if not can_choose_loss(few.rows.labels, few.keys):
+            return self.given_loss, self.C
         few = replace(few, places=np.arange(len(few.keys)))
-        _, alpha, _ = ridge(few.rows, "auto" if self.C == "auto" else 0.5 / self.C, lambda: few)
+        _, alpha, walk = ridge(few.rows, "auto" if self.C == "auto" else 0.5 / self.C, lambda: few)
         found = choose_loss(few.rows, few.keys, 0.5 / alpha, ridge.judge, walks=self.C == "auto")
         self.choice = self.choice.with_more({}, found.trials, len(few.keys))
-        return LOSSES.resolve(found.name), self.C if found.name == "squared" else found.C
+        if found.name != "squared":
+            return LOSSES.resolve(found.name), found.C
+        if len(few.keys) < len(kept.keys):
+            return self.given_loss, self.C
+        self._note(walk)  # by all rows there are: no need to walk again
+        return self.given_loss, float(0.5 / alpha)
 
     def _note(self, walk: Walk | None) -> None:
         """Keep how C was chosen."""

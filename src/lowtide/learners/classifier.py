@@ -402,6 +402,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
         rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
+        self.choice_ = replace(self.choice_, source=f"{self.choice_.source} of the first block")
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 
     def _readable(self, problem: Problem) -> Problem | None:

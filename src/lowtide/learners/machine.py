@@ -23,13 +23,12 @@ from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.learners.automatic import (
     MOST_COMPONENTS,
     SAMPLED,
-    Candidate,
     Chooser,
     rows_as_they_came,
     warn_when_columns_differ,
 )
 from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Budget, Choice, memory_components
+from lowtide.learners.choice import Budget, Candidate, Choice, memory_components
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
     Design,
@@ -290,6 +289,7 @@ class KernelMachine(CallbackSupport, Learner):
         owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
         asked = self._asked(budget)
         if not asked.is_open:
+            self.choice_ = Choice(asked.settings())
             return self._features_of(asked, self.random_state)
         # Candidates share a draw: those frequencies that are kept are places in it.
         is_settled = isinstance(self.random_state, Integral)

@@ -306,8 +306,7 @@ class Factor:
                 z = solve(block.predict)
             own[part], other[part] = (np.einsum("ij,ij->j", x, each, dtype=np.float64) for each in (x, z))
 
-        with ThreadPoolExecutor(blas_threads()) as pool, linear_algebra().limit(limits=1):
-            list(pool.map(fill, blocks))
+        _on_threads(fill, blocks)
         return own, other
 
     def inverse_diagonal(self) -> Array:
@@ -315,9 +314,7 @@ class Factor:
 
         The squared lengths of columns of L^-1: a few columns at a time, on all threads side by side.
         """
-        n = len(self._factor)
-        with ThreadPoolExecutor(blas_threads()) as pool, linear_algebra().limit(limits=1):
-            return np.concatenate(list(pool.map(self._inverse_lengths, range(0, n, _BLOCK_COLUMNS))))
+        return np.concatenate(_on_threads(self._inverse_lengths, range(0, len(self._factor), _BLOCK_COLUMNS)))
 
     def _inverse_lengths(self, start: int) -> Array:
         """Return squared lengths of some columns of L^-1: the inverse of a corner, and -L22^-1 L21 of that below."""
@@ -330,6 +327,15 @@ class Factor:
         return np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below, dtype=np.float64)
 
 
+def _on_threads(task: Callable[[int], Any], starts: range) -> list[Any]:
+    """Return what a task gives for each start, side by side on threads of our own; for one start none is made."""
+    with linear_algebra().limit(limits=1):
+        if len(starts) <= 1:
+            return [task(start) for start in starts]
+        with ThreadPoolExecutor(blas_threads()) as pool:
+            return list(pool.map(task, starts))
+
+
 def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
     """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
 
@@ -340,7 +346,10 @@ def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
         raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")
     n, n_threads = len(matrix), blas_threads() if n_threads is None else n_threads
-    size = _BLOCK_COLUMNS if n_threads > 1 and n > 4 * _BLOCK_COLUMNS else max(1, n)
+    if n_threads == 1 or n <= 4 * _BLOCK_COLUMNS:
+        with linear_algebra().limit(limits=1):
+            return _potrf(matrix) if n else 0
+    size = _BLOCK_COLUMNS
     with linear_algebra().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
         for start in range(0, n, size):
             stop = min(n, start + size)

@@ -57,7 +57,8 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
     Parameters
     ----------
     estimator : KernelClassifier, KernelRegressor or None, default=None
-        The model to tune, its `features` None. None is `KernelClassifier()`.
+        The model to tune, its `features` None. None is `KernelClassifier()`. A loss "auto" is "squared" here, a
+        multi_class "auto" is "ovr"; C and alpha are chosen for each candidate where the grid does not name them.
     param_grid : dict or None, default=None
         Values to try: "gamma" (scikit-learn's; rows have norm 1), and parameters of the model, "C" or "alpha" first of
         all. None is 16 gammas from 0.03 to 32 and 5 values of C from 0.1 to 1000 (or alpha = 1/(2C)).
@@ -229,7 +230,10 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             remedy = "The sketch gives the features: SketchSearchCV(sketch=...)."
             need = "estimator must be a KernelClassifier or KernelRegressor without features"
             raise fail("SketchSearchCV", need, model, remedy)
-        return clone(model)
+        # What the data would mostly choose, and what shares sums.
+        usual = {"loss": "squared", "multi_class": "ovr"}
+        given = model.get_params(deep=False)
+        return clone(model).set_params(**{name: usual[name] for name in usual if given.get(name) == "auto"})
 
     def _grid(self) -> tuple[list[float], list[dict[str, Any]]]:
         """Return the gammas, and every choice of the other parameters."""
