@@ -154,3 +154,10 @@ def test_loss_that_is_not_registered_is_refused(tmp_path):
         lt.load(tmp_path / "model.lowtide")
     with pytest.raises(ParameterError, match="loss must be one of 'squared', 'logistic', 'squared_hinge'"):
         classifier(loss="huber_hinge").fit(X, y)
+
+
+def test_loss_of_equal_rows_is_the_squared_one():
+    # One code for all: there are no two halves to judge other losses by.
+    model = lt.KernelClassifier(gamma=1.0, n_components=8, metric=None, random_state=0)
+    model.fit(np.ones((20, 2)), np.arange(20) % 2)
+    assert model.choice_.settings["loss"] == "squared"

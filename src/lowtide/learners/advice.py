@@ -207,7 +207,7 @@ def advise(
     -----
     At most 3,000 rows are learned from and 1,000 held out, or a quarter. Hashes of the rows choose them, so their order
     does not matter, and equal rows are on one side. The gamma of all but random codes is the one that suits the rows.
-    About twenty models are fitted: some seconds for few columns, up to a minute for a thousand.
+    About thirty models are fitted: some seconds for a few hundred rows, half a minute to a minute for 3,000.
 
     Scores of the table are those of models that have seen 3,000 rows at most: with more rows larger codes gain more.
 
