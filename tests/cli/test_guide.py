@@ -23,8 +23,8 @@ def _session(text):
 
 
 def _steady(line):
-    """Return a line without what depends on the machine or on the last digits of a solution."""
-    return re.sub(r"\d[\d.,e+-]*", "#", line)
+    """Return a line without what depends on the machine or on the last digits of a solution, nor the room they take."""
+    return re.sub(r" +", " ", re.sub(r"\d[\d.,e+-]*", "#", line))
 
 
 def test_session_of_the_guide_prints_what_the_page_shows(tmp_path, monkeypatch):
