@@ -222,8 +222,8 @@ class Chooser:
 
         def is_worth(few: int, many: int) -> bool:
             less, more = (losses_of[m] if m in losses_of else losses(m) for m in (few, many))
-            gain, _ = paired_gain(less[:, 0], more[:, 0], share)
-            return gain > _WORTH * _mean(less, share)
+            gain, error = paired_gain(less[:, 0], more[:, 0], share)
+            return gain > max(_CERTAINTY * error, _WORTH * _mean(less, share))
 
         losses_of: dict[int, Array] = {}
         m, share = found.n_components, _share(self.judges.rows)
