@@ -30,7 +30,9 @@ def examples(X: NDArray[Any], y: NDArray[Any], seed: int = 0) -> list[dict[str, 
 def mnist(folder: Path) -> None:
     X_train, X_test, y_train, y_test = load("mnist").split()
     rows = X_train[:_N_TRAIN].astype(np.float32) / 255
-    model = lt.KernelClassifier(gamma=0.02, n_components=4096, random_state=0).fit(rows, y_train[:_N_TRAIN])
+    model = lt.KernelClassifier(gamma=0.02, n_components=4096, C=1.0, loss="squared", metric=None, random_state=0).fit(
+        rows, y_train[:_N_TRAIN]
+    )
     print(f"mnist: {model.score(X_test.astype(np.float32) / 255, y_test):.4f} on the test digits")
     image = {"width": 28, "height": 28, "fit": 20, "high": 1}
     shown = examples(X_test / 255, y_test)
@@ -44,7 +46,9 @@ def pines(folder: Path) -> None:
     mean, std = data.X.mean(), data.X.std()
     rows = ((data.X - mean) / std).astype(np.float32)
     train, test = order[: len(order) // 2], order[len(order) // 2 :]
-    model = lt.KernelClassifier(n_components=4096, gamma=0.05, random_state=0).fit(rows[train], data.y[train])
+    model = lt.KernelClassifier(n_components=4096, gamma=0.05, C=1.0, loss="squared", metric=None, random_state=0).fit(
+        rows[train], data.y[train]
+    )
     print(f"pines: {model.score(rows[test], data.y[test]):.4f} on the other half of the pixels")
     shown = examples(rows[test], data.y[test])
     lt.save(model, folder / "pines.lowtide", metadata={"page": {"examples": shown}})

@@ -112,7 +112,7 @@ def _lines(options: argparse.Namespace) -> Iterator[str]:
                 rows = np.random.default_rng(0).permutation(len(data.X))[: options.train + options.test]
                 X, y = data.X[np.sort(rows)].astype(np.float32), data.y[np.sort(rows)]
                 n_train = len(X) * options.train // (options.train + options.test)
-                settings = {"loss": loss, "n_components": n_components}
+                settings = {"loss": loss, "n_components": n_components, "gamma": "scale", "C": 1.0, "metric": None}
                 splits = [compare(X, y, n_train, seed, **settings) for seed in range(options.splits)]
                 yield report(name, splits, loss, n_components)
 

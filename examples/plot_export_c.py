@@ -21,7 +21,7 @@ import lowtide as lt
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
-model = lt.KernelClassifier(n_components=2048, random_state=0).fit(X_train, y_train)
+model = lt.KernelClassifier(n_components=2048, metric=None, random_state=0).fit(X_train, y_train)
 
 # %%
 # Flash is tables and code. The encoder's share is the same for all; of ten classes nine have weights. The integers are

@@ -18,7 +18,7 @@ import lowtide as lt
 
 X, y = make_blobs(2400, centers=5, cluster_std=2.2, random_state=4)
 X_train, y_train, X_test, y_test = X[:600], y[:600], X[600:], y[600:]
-features = {"gamma": 0.1, "n_components": 96, "bits": 1}
+features = {"gamma": 0.1, "n_components": 96, "bits": 1, "metric": None, "loss": "squared"}
 pairs = [("full", "full"), ("codes", "full"), ("full", "codes"), ("codes", "codes")]
 strengths = np.logspace(-3, 3, 9)
 seeds = range(3)

@@ -22,7 +22,12 @@ def save_model(
     """Write a classifier of random rows: its answers do not matter here, its sizes do."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((600, n_features))
-    lt.save(lt.KernelClassifier(n_components=n_components, random_state=seed).fit(X, np.arange(600) % n_classes), path)
+    lt.save(
+        lt.KernelClassifier(gamma="scale", n_components=n_components, C=1.0, metric=None, random_state=seed).fit(
+            X, np.arange(600) % n_classes
+        ),
+        path,
+    )
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def _fits(loss: str) -> tuple[Callable[[], object], Callable[[], object]]:
     from lowtide.distributed import fit
 
     store, client = cluster_store(), two_workers()
-    settings = {"loss": loss}
+    settings = {"loss": loss, "C": 1.0}
     return (
         lambda: fit(lt.KernelClassifier(**settings), store, client=client),
         lambda: lt.KernelClassifier(**settings).fit(store),

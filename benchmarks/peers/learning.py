@@ -43,7 +43,14 @@ def mnist() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def our_model(loss: str, n_components: int = COMPONENTS) -> lt.KernelClassifier:
     """Return a one-bit machine with a fixed number of iterations."""
     return lt.KernelClassifier(
-        gamma=GAMMA, n_components=n_components, loss=loss, max_iter=ITERATIONS, tol=1e-12, random_state=0
+        gamma=GAMMA,
+        n_components=n_components,
+        loss=loss,
+        C=1.0,
+        metric=None,
+        max_iter=ITERATIONS,
+        tol=1e-12,
+        random_state=0,
     )
 
 
@@ -69,9 +76,9 @@ def _choose_strength(loss: str, n: int, n_components: int) -> tuple[Side, Side]:
     """C="auto" against the plain fit with the C that it finds."""
     X, _, y, _ = mnist()
     features = lt.RandomFeatures(gamma=GAMMA, n_components=n_components, random_state=0)
-    auto = lt.KernelClassifier(features, loss=loss, C="auto", random_state=0)
+    auto = lt.KernelClassifier(features, loss=loss, multi_class="ovr", C="auto", random_state=0)
     chosen = _quietly(partial(clone(auto).fit, X[:n], y[:n])).C_
-    plain = lt.KernelClassifier(features, loss=loss, C=chosen, random_state=0)
+    plain = lt.KernelClassifier(features, loss=loss, multi_class="ovr", C=chosen, random_state=0)
     return partial(_quietly, partial(auto.fit, X[:n], y[:n])), partial(_quietly, partial(plain.fit, X[:n], y[:n]))
 
 
@@ -91,7 +98,9 @@ def _predict_one() -> tuple[Side, Side]:
     """A hundred rows, one call a row."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 64), dtype=np.float32), rng.integers(0, 10, 3000)
-    ours = lt.KernelClassifier(gamma=0.01, n_components=COMPONENTS, random_state=0).fit(X, y)
+    ours = lt.KernelClassifier(
+        gamma=0.01, n_components=COMPONENTS, C=1.0, loss="squared", metric=None, random_state=0
+    ).fit(X, y)
     theirs = make_pipeline(RBFSampler(gamma=0.01, n_components=COMPONENTS, random_state=0), RidgeClassifier()).fit(X, y)
     rows = [X[i : i + 1] for i in range(100)]
 
@@ -103,7 +112,9 @@ def _predict_one() -> tuple[Side, Side]:
 
 def _fit_squared_hinge() -> tuple[Side, Side]:
     X, _, y, _ = mnist()
-    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, loss="squared_hinge", random_state=0)
+    ours = lt.KernelClassifier(
+        gamma=GAMMA, n_components=COMPONENTS, loss="squared_hinge", C=1.0, metric=None, random_state=0
+    )
     theirs = peer_model(LinearSVC(dual=False, random_state=0))
     return partial(ours.fit, X[:SOME], y[:SOME]), partial(_quietly, partial(theirs.fit, X[:SOME], y[:SOME]))
 
@@ -119,7 +130,7 @@ def _decoded() -> tuple[np.ndarray, np.ndarray]:
 def _fit_hinge(peer: str) -> tuple[Side, Side]:
     """Support vector machines one against the rest, to tolerances that users have."""
     X, _, y, _ = mnist()
-    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, loss="hinge", random_state=0)
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, loss="hinge", C=1.0, metric=None, random_state=0)
     if peer == "sampler":
         theirs = partial(peer_model(LinearSVC(loss="hinge", random_state=0)).fit, X[:SOME], y[:SOME])
     else:
@@ -131,14 +142,21 @@ def _fit_pairs() -> tuple[Side, Side]:
     """Machines of pairs against libsvm's on the same features, decoded."""
     X, _, y, _ = mnist()
     ours = lt.KernelClassifier(
-        gamma=GAMMA, n_components=COMPONENTS, loss="hinge", multi_class="ovo", tol=1e-3, random_state=0
+        gamma=GAMMA,
+        n_components=COMPONENTS,
+        loss="hinge",
+        C=1.0,
+        metric=None,
+        multi_class="ovo",
+        tol=1e-3,
+        random_state=0,
     )
     return partial(ours.fit, X[:SOME], y[:SOME]), partial(SVC(kernel="linear").fit, *_decoded())
 
 
 def _fit_exact(what: str) -> tuple[Side, Side]:
     X, X_test, y, _ = mnist()
-    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, random_state=0)
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=COMPONENTS, C=1.0, loss="squared", metric=None, random_state=0)
     theirs = SVC(gamma=GAMMA)
     if what == "fit":
         return partial(ours.fit, X[:SOME], y[:SOME]), partial(theirs.fit, X[:SOME], y[:SOME])
@@ -167,7 +185,9 @@ def _fit_wide(n_components: int, peer: str) -> tuple[Side, Side]:
     """Few rows of many components, against exact kernels of the same rows."""
     X, _, y, _ = mnist()
     X, y = X[:FEW], y[:FEW]
-    ours = lt.KernelClassifier(gamma=GAMMA, n_components=n_components, random_state=0)
+    ours = lt.KernelClassifier(
+        gamma=GAMMA, n_components=n_components, C=1.0, loss="squared", metric=None, random_state=0
+    )
     if peer == "svc":
         theirs = partial(SVC(gamma=GAMMA).fit, X, y)
     else:
@@ -178,7 +198,7 @@ def _fit_wide(n_components: int, peer: str) -> tuple[Side, Side]:
 
 def _fit_large() -> tuple[Side, Side]:
     X, _, y, _ = mnist()
-    ours = lt.KernelClassifier(gamma=GAMMA, n_components=LARGE, random_state=0)
+    ours = lt.KernelClassifier(gamma=GAMMA, n_components=LARGE, C=1.0, loss="squared", metric=None, random_state=0)
     return partial(ours.fit, X, y), partial(SVC(gamma=GAMMA).fit, X, y)
 
 

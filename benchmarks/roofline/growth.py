@@ -108,4 +108,6 @@ def _fit(n: int, d: int, m: int) -> Point:
     """Ten classes that depend on the rows, so that there is something to learn."""
     X = rows(n, d)
     y = np.argmax(X[:, :10], axis=1)
-    return partial(lt.KernelClassifier(gamma=1.0 / d, n_components=m, loss="squared", random_state=0).fit, X, y), 1.0
+    return partial(
+        lt.KernelClassifier(gamma=1.0 / d, n_components=m, loss="squared", C=1.0, metric=None, random_state=0).fit, X, y
+    ), 1.0

@@ -287,7 +287,7 @@ def test_labels_of_other_rows_are_refused():
 @pytest.mark.parametrize("measure", ["rows", "kernel"])
 def test_models_are_the_same_on_rows_codes_stores_and_blocks(measure, tmp_path):
     encoder = fitted(Y, measure=measure)
-    codes, model = encoder.encode(X), lt.KernelClassifier(FrozenEstimator(encoder), loss="squared")
+    codes, model = encoder.encode(X), lt.KernelClassifier(FrozenEstimator(encoder), loss="squared", C=1.0)
     scores = model.fit(X, Y).decision_function(X)
     assert model.score(X, Y) > 0.8
     near = {"rtol": 1e-6, "atol": 1e-6 * np.abs(scores).max()}  # sums in another order
@@ -298,7 +298,7 @@ def test_models_are_the_same_on_rows_codes_stores_and_blocks(measure, tmp_path):
         store.append(X, y=Y)
     store = lt.CodeStore.open(tmp_path / "s.zarr")
     assert store.nbytes == 400 * 8
-    own = lt.KernelClassifier(loss="squared").fit(store)  # a store brings its encoder
+    own = lt.KernelClassifier(loss="squared", C=1.0).fit(store)  # a store brings its encoder
     np.testing.assert_allclose(own.decision_function(store), scores, **near)
     np.testing.assert_allclose(own.decision_function(X), scores, **near)
     blocks = ((codes[i : i + 150], Y[i : i + 150]) for i in range(0, 400, 150))

@@ -108,11 +108,12 @@ def test_what_is_given_is_taken_and_not_tried():
     assert tried(model) == {"C"}
 
 
-def test_components_are_doubled_while_it_is_worth_it():
+def test_components_are_doubled_or_halved_while_it_is_worth_it():
     X, y = rows(n=100)
     model = lt.KernelClassifier(gamma=0.1, metric=None, C=1.0, loss="squared", random_state=0).fit(X, y)
     values = [trial.value for trial in model.choice_.trials]
-    assert values == [1024 << i for i in range(len(values))]
+    # Twice as many as at the start gain nothing, so fewer are tried, until they lose or are few.
+    assert values == [8192, 16_384, 4096, 2048, 1024][: len(values)]
     assert model.features_.n_components == model.choice_.settings["n_components"]
     assert model.choice_.settings["n_components"] in (values[-1], values[-2])
 

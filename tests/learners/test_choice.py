@@ -71,7 +71,7 @@ def test_table_has_a_line_a_trial_and_says_what_was_chosen():
     first, empty, head, *lines = str(CHOICE).splitlines()
     assert first == (
         "Chosen: gamma=0.25, n_components=1024, metric=None, loss=squared; "
-        "by the left-out loss of 300 of rows of the first block."
+        "by the left-out loss of 300 rows of the first block."
     )
     assert empty == ""
     assert head.split() == ["setting", "value", "left-out", "loss"]
@@ -122,7 +122,7 @@ def test_a_hostile_config_is_refused(change):
 
 def test_a_config_that_lacks_something_is_refused():
     for config in ([], {"settings": {}}):
-        with pytest.raises(ParameterError, match="a choice must have judged_by, settings, source, trials"):
+        with pytest.raises(ParameterError, match="must have settings, trials, judged_by and source"):
             Choice.from_config(config)
 
 

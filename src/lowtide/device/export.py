@@ -147,7 +147,7 @@ def export_c(
     >>> import numpy as np
     >>> import lowtide as lt
     >>> X = np.random.default_rng(0).standard_normal((200, 64))
-    >>> model = lt.KernelClassifier(n_components=512, random_state=0).fit(X, X[:, 0] > 0)
+    >>> model = lt.KernelClassifier(n_components=512, metric=None, random_state=0).fit(X, X[:, 0] > 0)
     >>> made = lt.device.export_c(model, name="sign")
     >>> made.tables
     {'signs': 64, 'angles': 128, 'cosines': 256, 'scales': 512, 'weights': 512, 'bias': 4}

@@ -234,7 +234,7 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         _refuse_codes(X)
         return self._input(X)
 
-    def _default_features(self, X: Any, weight: Any, labels: Any) -> Encoder:
+    def _default_features(self, X: Any, weight: Any, labels: Any, most: int) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
         # Masses fitted to some rows would tell a row of weight 2 from two rows.
         size, seed = self.n_components, self.random_state

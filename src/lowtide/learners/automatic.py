@@ -31,7 +31,6 @@ from lowtide.learners.smooth import Objective, minimize
 from lowtide.learners.strength import Walk, choose_strength, is_better, is_usual_weight, paired_gain
 
 __all__ = [
-    "MOST_COMPONENTS",
     "SAMPLED",
     "Chooser",
     "can_choose_loss",
@@ -52,8 +51,8 @@ _MOST_VARIANCE, _FEW_SCALES = 0.99, 0.1
 _FIRST_GAMMA, _GAMMA_FACTOR = 0.5, 2.0
 # Standard errors by which a candidate must be better: a gamma, a metric or a choice of frequencies; and a loss.
 _CERTAINTY, _LOSS_CERTAINTY = 1.0, 2.0
-# Components to choose gamma and a metric with, and the fewest and the most that are chosen.
-_SEARCHED, _FEWEST, MOST_COMPONENTS = 8192, 1024, 16_384
+# Components to choose gamma and a metric with, and the fewest that are chosen.
+_SEARCHED, _FEWEST = 8192, 1024
 # Components stop growing when twice as many make the left-out loss less than so much smaller.
 _WORTH = 0.01
 # How many times as many frequencies are drawn when the best are kept.

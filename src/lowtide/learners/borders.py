@@ -103,7 +103,8 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
 
     A machine for each class against the rest knows nothing of how its score hangs together with those of the others.
     This is the multinomial logistic model on scores of rows that were not learned from, drawn to a multiple of the
-    identity: the sum of log losses and 3/2 |M - slope I|^2 is least, for scores of standard deviation 1.
+    identity: the sum of log losses and 3/2 |M - slope I|^2 is least, for scores less their
+    means and of standard deviation 1, with half the square of the new intercepts.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
     k, total = scores.shape[1], float(weight.sum())
     center = weight @ scores / total
     size = float(np.sqrt(np.sum(weight @ (scores - center) ** 2) / (k * total))) or 1.0
-    unit = scores / size
+    unit = (scores - center) / size
     wanted = np.zeros_like(scores)
     wanted[np.arange(len(labels)), labels] = weight
     start = _slope(unit, wanted, weight) * np.eye(k)
@@ -142,7 +143,8 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
 
     limits = {"maxiter": _MOST_STEPS, "gtol": tolerance, "ftol": 0.0}
     found = minimize(loss, np.zeros((k + 1) * k), jac=True, method="L-BFGS-B", options=limits).x.reshape(k + 1, k)
-    return np.vstack([(start + found[:-1]) / size, found[-1]])
+    mixture = (start + found[:-1]) / size
+    return np.vstack([mixture, found[-1] - center @ mixture])
 
 
 def _slope(scores: Array, wanted: Array, weight: Array) -> float:

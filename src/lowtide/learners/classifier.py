@@ -24,7 +24,7 @@ from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_c
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.machine import KernelMachine, Sides, Step, fit_steps, reports_progress
+from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, Step, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
 from lowtide.learners.ridge import Form
 from lowtide.learners.rules import ArgMax
@@ -243,7 +243,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         stream: _Stream | None = self.__dict__.get("_stream")
         known = self._stream_classes(classes, stream)
         sides = None if stream is None else stream.sides
-        rows, labels, weight, sides = self._start(X, y, sample_weight, sides)
+        rows, labels, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS)
         factor = class_weights(self.class_weight, known, None)
         problem = sides.problem(rows, labels, weight, self.fit_intercept)
         problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
@@ -358,7 +358,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Yield the blocks validated; the encoder is fitted on the first."""
         sides: Sides | None = None
         for X, y, sample_weight in blocks:
-            rows, labels, weight, sides = self._start(X, y, sample_weight, sides)
+            rows, labels, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS)
             check_classification_targets(labels)
             yield rows, labels, weight, sides
             step("block")

@@ -164,7 +164,7 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         rows = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
         return rows, self._sides_of(self.fit_features(rows, None, X))
 
-    def _default_features(self, X: Any, weight: Any, labels: Any) -> Encoder:
+    def _default_features(self, X: Any, weight: Any, labels: Any, most: int) -> Encoder:
         """Return the encoder that stands for features=None, not fitted."""
         return RandomFeatures(random_state=self.random_state)
 

@@ -23,6 +23,8 @@ from lowtide.tables import Recipe, recipe_of
 Array = NDArray[Any]
 
 _VERSION = 1
+# Components that are chosen at the most, where they are left to the data.
+MOST_COMPONENTS = 16_384
 # Characters of a fitted name.
 _LONGEST_TEXT = 40
 # Weights whose sums of products, with targets squared and with each other, stay far within float64.
@@ -156,7 +158,12 @@ class Learner(BaseEstimator):
         return None if np.all(weight == 1.0) else weight
 
     def fit_features(
-        self, X: Any, weight: Array | None = None, named: Any = None, labels: Array | None = None
+        self,
+        X: Any,
+        weight: Array | None = None,
+        named: Any = None,
+        labels: Array | None = None,
+        most: int = MOST_COMPONENTS,
     ) -> Encoder:
         """Return a clone of the features, fitted, unless they are frozen or a warm start keeps the ones there are.
 
@@ -168,6 +175,8 @@ class Learner(BaseEstimator):
             X as it came, with the names of its columns: a frozen encoder that was fitted on names wants the same.
         labels : ndarray (n,) or (n, k), optional
             What is to be learned, for encoders that look at it and settings that are left to the data.
+        most : int
+            Components that may be chosen at the most.
         """
         given = self.features
         check_features(type(self).__name__, given)
@@ -178,13 +187,13 @@ class Learner(BaseEstimator):
         elif self.warm_start and getattr(self, "features_", None) is not None:
             validate_data(self.features_, X, reset=False, skip_check_array=True)
         else:
-            fresh: Any = self._default_features(X, weight, labels) if given is None else clone(given)
+            fresh: Any = self._default_features(X, weight, labels, most) if given is None else clone(given)
             takes_weight = has_fit_parameter(fresh, "sample_weight")
             self.features_ = fresh.fit(X, labels, sample_weight=weight) if takes_weight else fresh.fit(X, labels)
         assert self.features_ is not None
         return self.features_
 
-    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None, most: int) -> Encoder:
         """Return the encoder that stands for features=None, not fitted; it may be chosen by what is to be learned."""
         raise fail(type(self).__name__, "features must be given", None, "lowtide.RandomFeatures('rbf'), say.")
 

@@ -21,7 +21,6 @@ from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.learners.automatic import (
-    MOST_COMPONENTS,
     SAMPLED,
     Chooser,
     rows_as_they_came,
@@ -43,7 +42,7 @@ from lowtide.learners.design import (
     read_as,
 )
 from lowtide.learners.dual import dense_design
-from lowtide.learners.learner import Learner, check_features
+from lowtide.learners.learner import MOST_COMPONENTS, Learner, check_features
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
 from lowtide.projections import PROJECTIONS
@@ -54,6 +53,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Step = Callable[..., bool]
 # Components where nothing tells how many are worth it.
 _COMPONENTS = 1024
+# Components at the most where rows come in blocks: their sums are matrices of as many rows and columns.
+IN_BLOCKS = 4096
 # Power of the steps to a metric where nothing limits the components.
 _MILD = 0.5
 # One more than the largest seed that is drawn where none is given.
@@ -226,11 +227,18 @@ class KernelMachine(CallbackSupport, Learner):
         return sides.problem(rows, labels, weight, self.fit_intercept), sides
 
     def _start(
-        self, X: Any, y: Any, sample_weight: Any, sides: Sides | None = None, **checks: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        sides: Sides | None = None,
+        most: int = MOST_COMPONENTS,
+        **checks: Any,
     ) -> tuple[Any, Array, Array | None, Sides]:
         """Validate; return rows or codes, labels, weights (None: all ones), and the sides.
 
-        `sides` are given with one of many blocks; the first of them settles the encoder and the sides.
+        `sides` are given with one of many blocks; the first of them settles the encoder and the sides. `most` are the
+        most components that may be chosen.
         """
         if is_source(X):
             y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
@@ -256,7 +264,7 @@ class KernelMachine(CallbackSupport, Learner):
         if sides is None:
             self._check_codes_fit(X.shape[0])
             self.choice_ = Choice({})
-            sides = self._sides_of(self.fit_features(X, weight, named, y))
+            sides = self._sides_of(self.fit_features(X, weight, named, y, most))
         return X, y, weight, sides
 
     def _check_codes_fit(self, n_rows: int) -> None:
@@ -284,7 +292,7 @@ class KernelMachine(CallbackSupport, Learner):
         prune = None if self.prune == "auto" and budget.item is None else self.prune
         return Candidate(self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune)
 
-    def _default_features(self, X: Any, weight: Array | None, labels: Array | None) -> Encoder:
+    def _default_features(self, X: Any, weight: Array | None, labels: Array | None, most: int) -> Encoder:
         """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
         owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
         asked = self._asked(budget)
@@ -310,7 +318,7 @@ class KernelMachine(CallbackSupport, Learner):
             scale = resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
             asked = asked if asked.gamma == "auto" else replace(asked, gamma=scale)
         limit = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
-        most = min(MOST_COMPONENTS if limit is None else limit, memory_components(whole.shape[0], self.bits))
+        most = min(most, memory_components(whole.shape[0], self.bits), *(() if limit is None else (limit,)))
         chooser = Chooser(
             CalibrationRows.of(whole, SAMPLED),
             whole.shape[0],

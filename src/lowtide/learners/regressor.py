@@ -18,7 +18,7 @@ from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import trials_of
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
-from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
+from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, fit_steps, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, as_columns, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums
 from lowtide.learners.rules import Values
@@ -226,7 +226,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         """Add a block of rows to the sums; None is for the first."""
         checks = {"multi_output": True, "y_numeric": True}
         sides = None if stream is None else stream.sides
-        rows, values, weight, sides = self._start(X, y, sample_weight, sides, **checks)
+        rows, values, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS, **checks)
         problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
         check_sums("KernelRegressor", problem.shape[1])
         parts = (NormalEquations.of(part, np.float64) for part in problem.parts())
