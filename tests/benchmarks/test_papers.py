@@ -27,6 +27,7 @@ REFUTED = {
         "equal_width_chi",
         "form_rff_printed",
     },
+    "trf.fig3": {"mixture_rff"},
     "trf.fig10": {"mixture_rff", "mixture_orf", "mixture_ssf", "mixture_nystroem"},
 }
 
