@@ -26,10 +26,11 @@ def test_examples_run_and_print_what_the_text_says(capsys):
     names: dict[str, object] = {}
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
-    shape, errors, accuracy = capsys.readouterr().out.strip().splitlines()
+    shape, errors, accuracy, chosen, *_ = capsys.readouterr().out.strip().splitlines()
     assert shape == "(1797, 4096) 920064"
     measured, predicted = map(float, errors.split())
     # The 10,000 entries share their frequencies, so the ratio still varies: by 0.025 over 60 seeds, around 1.
     assert measured / predicted == pytest.approx(1.0, abs=4 * 0.025)
     # 0.94 over seeds, on 297 images.
     assert float(accuracy) > 0.94 - 4 * math.sqrt(0.94 * 0.06 / 297)
+    assert chosen.startswith("Chosen: gamma=")
