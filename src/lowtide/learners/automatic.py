@@ -57,7 +57,7 @@ _SEARCHED, _FEWEST = 8192, 1024
 _WORTH = 0.01
 # How many times as many frequencies are drawn when the best are kept.
 _DRAWN = 4
-# Sixteen times either way, in factors of 2 of which a step has two: columns that are all noise have no best gamma.
+# In factors of 2, so 256 times either way: columns that are all noise have no best gamma.
 _FARTHEST_GAMMA = 8
 # Below so many rows nothing is told from noise, and all settings are what most data are served best by.
 _TOO_FEW = 20
