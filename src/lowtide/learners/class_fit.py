@@ -34,6 +34,11 @@ FIRST_ALPHA = 0.5
 _JUDGES = 1024
 
 
+def settled_loss(given: str | Loss) -> Loss:
+    """Return the loss that was asked for; of one that is chosen, what it is unless another is better."""
+    return LOSSES.resolve("squared" if given == "auto" else given)
+
+
 @dataclass
 class ClassFit:
     """The parameters of a fit of classes, and what it came to.
@@ -65,7 +70,7 @@ class ClassFit:
         self, problem: SummedProblem, sides: Sides, rng: np.random.Generator, step: Step, start: Callable[..., Any]
     ) -> Decision:
         """Return the decision on validated rows with their labels; `start` gives weights to start from, or None."""
-        loss = self.given_loss
+        loss = settled_loss(self.loss)
         found = problem.tally(ClassCounts.of)
         check_classes("KernelClassifier", found.classes)
         classes, n = found.classes, len(found.classes)
@@ -100,11 +105,6 @@ class ClassFit:
             machine = Machine.of_pairs([machines[p] for p in range(len(pairs))], pairs, kept, rule, n)
         return self.decided(machine, sides, classes, rule, loss)
 
-    @property
-    def given_loss(self) -> Loss:
-        """Return the loss that was asked for; of one that is chosen, what it is unless another is better."""
-        return LOSSES.resolve("squared" if self.loss == "auto" else self.loss)
-
     def _ridge(self) -> RidgeFit:
         """Return how least squares are to be fitted."""
         mixes = self.multi_class in ("auto", "joint")
@@ -118,7 +118,7 @@ class ClassFit:
         """Return the loss of two classes and its C, by some of their rows."""
         few, ridge = kept.first(_JUDGES), self._ridge()
         if not can_choose_loss(few.rows.labels, few.keys):
-            return self.given_loss, self.C
+            return settled_loss(self.loss), self.C
         few = replace(few, places=np.arange(len(few.keys)))
         _, alpha, walk = ridge(few.rows, "auto" if self.C == "auto" else 0.5 / self.C, lambda: few)
         found = choose_loss(few.rows, few.keys, 0.5 / alpha, ridge.judge, walks=self.C == "auto")
@@ -126,9 +126,9 @@ class ClassFit:
         if found.name != "squared":
             return LOSSES.resolve(found.name), found.C
         if len(few.keys) < len(kept.keys):
-            return self.given_loss, self.C
+            return settled_loss(self.loss), self.C
         self._note(walk)  # by all rows there are: no need to walk again
-        return self.given_loss, float(0.5 / alpha)
+        return settled_loss(self.loss), float(0.5 / alpha)
 
     def _note(self, walk: Walk | None) -> None:
         """Keep how C was chosen."""
@@ -149,7 +149,7 @@ class ClassFit:
             _, alpha, walk = self._ridge()(problem, "auto", lambda: CalibrationRows.of(problem))
         self.strength = float(0.5 / alpha)
         self._note(walk)
-        self._settle(self.given_loss)
+        self._settle(settled_loss(self.loss))
 
     def smooth_machine(
         self,

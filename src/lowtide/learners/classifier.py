@@ -19,7 +19,7 @@ from lowtide.encoders import Encoder
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.learners.borders import class_losses
 from lowtide.learners.calibration import CalibrationRows, Machine
-from lowtide.learners.class_fit import FIRST_ALPHA, ClassFit
+from lowtide.learners.class_fit import FIRST_ALPHA, ClassFit, settled_loss
 from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_weights
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import column_of, is_source
@@ -205,7 +205,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         sample_weight : array (n,), optional
             Of a source with columns also the name of one.
         """
-        loss = self._given_loss
+        loss = settled_loss(self.loss)
         # The packed codes of blocks are kept unless the loss needs their sums alone.
         self._check_parameters(blocks=isinstance(X, Iterator) and loss.has_normal_equations)
         self.__dict__.pop("_stream", None)
@@ -238,7 +238,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
         sample_weight : array (n,), optional
         """
-        loss = self._given_loss
+        loss = settled_loss(self.loss)
         self._check_parameters(blocks=True)
         stream: _Stream | None = self.__dict__.get("_stream")
         known = self._stream_classes(classes, stream)
@@ -284,7 +284,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _decide(self, stream: _Stream) -> Decision:
         """Return the decision of all rows of a stream so far."""
-        fit, loss = stream.fit, stream.fit.given_loss
+        fit, loss = stream.fit, settled_loss(self.loss)
         if isinstance(stream.so_far, ClassSums):
             _, equations = stream.so_far.equations()
             solution = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept)
@@ -314,11 +314,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         decision = fit(problem, sides, rng, step, self._start_point)
         self._keep(fit)
         self.decision_ = decision
-
-    @property
-    def _given_loss(self) -> Loss:
-        """The loss that was asked for; of one that is chosen, what it is unless another is better."""
-        return LOSSES.resolve("squared" if self.loss == "auto" else self.loss)
 
     def _class_fit(self) -> ClassFit:
         """Return how classes are to be fitted, with what has been chosen so far."""
@@ -374,7 +369,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             problem = sides.problem(rows, labels, weight, self.fit_intercept)
             if fit is None:
                 fit = self._class_fit()
-                fit.choose_by_block(problem.relabel(ClassIndex(known), fit.given_loss.targets(max(2, len(known)))))
+                targets = settled_loss(self.loss).targets(max(2, len(known)))
+                fit.choose_by_block(problem.relabel(ClassIndex(known), targets))
             sums.add(problem.train, labels, weight)
             kept = CalibrationRows.with_more(kept, problem)
         assert sums is not None
@@ -383,7 +379,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         classes, equations = sums.equations()
         check_classes("KernelClassifier", classes)
         class_weights(self.class_weight, classes, None)  # refuses names that did not come
-        solution, loss = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept), fit.given_loss
+        solution, loss = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept), settled_loss(self.loss)
         kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
         decision = fit.decided(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
         self._keep(fit)
