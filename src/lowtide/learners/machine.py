@@ -282,7 +282,8 @@ class KernelMachine(CallbackSupport, Learner):
     def _asked(self, budget: Budget) -> Candidate:
         """Return the settings of the default features, as they were given; refuse what is none."""
         owner = type(self).__name__
-        for name, words in (("metric", ("auto", "diagonal", "full")), ("prune", ("auto",))):
+        allowed = {"gamma": ("auto", "scale", "median"), "metric": ("auto", "diagonal", "full"), "prune": ("auto",)}
+        for name, words in allowed.items():
             value = getattr(self, name)
             if isinstance(value, str) or (name == "metric" and value is not None):
                 check_option(owner, name, value, words)
