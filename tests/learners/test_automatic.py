@@ -94,6 +94,18 @@ def test_sparse_rows_choose_as_dense_ones_do():
     assert_same_choice(dense, thin, X)
 
 
+def test_a_warm_start_keeps_features_and_why_they_were_chosen():
+    X, y = rows(n=100)
+    model = lt.KernelClassifier(n_components=64, metric=None, warm_start=True, random_state=0).fit(X, y)
+    before, features = model.choice_.of_features(), model.features_
+    assert set(before.settings) == {"gamma", "n_components", "metric", "prune"}
+    assert {trial.setting for trial in before.trials} == {"gamma"}
+    model.fit(X, y)
+    assert model.features_ is features
+    assert model.choice_.of_features() == before
+    assert {"loss", "C"} <= set(model.choice_.settings)
+
+
 def test_what_is_given_is_taken_and_not_tried():
     X, y = rows(n=100)
     given = {"gamma": 0.3, "n_components": np.int64(64), "metric": None, "C": 2.0, "loss": "squared"}
@@ -152,6 +164,25 @@ def test_a_model_keeps_within_its_budget(budget):
     limits = {"item": budget} if isinstance(budget, int) else budget
     assert model.features_.encode(X).nbytes <= limits.get("item", np.inf) * len(X)
     assert model.decision_.nbytes <= limits.get("model", np.inf)
+
+
+@pytest.mark.parametrize("metric", ["auto", "full"])
+def test_what_a_metric_and_kept_frequencies_take_is_within_the_budget(metric):
+    # One of 30 columns matters, so a metric is worth its bytes.
+    X = np.random.default_rng(0).standard_normal((400, 30))
+    y = np.sin(2.0 * X[:, 0]) > 0
+    model = lt.KernelClassifier(budget={"item": 64, "model": 10_000}, metric=metric, prune=4, random_state=0).fit(X, y)
+    assert model.choice_.settings["metric"] == ("diagonal" if metric == "auto" else "full")
+    assert model.decision_.nbytes <= 10_000
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"), [(32, "256 to keep within 32 bytes an item"), ({"model": 8_000}, "a model of 8000 bytes")]
+)
+def test_a_number_of_components_above_the_budget_is_refused(budget, limit):
+    X, y = rows(n=60)
+    with pytest.raises(ParameterError, match=f"n_components must be at most .*{limit}, got 2048. Give one"):
+        lt.KernelClassifier(n_components=2048, budget=budget).fit(X, y)
 
 
 @pytest.mark.parametrize(

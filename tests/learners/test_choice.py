@@ -136,3 +136,13 @@ def test_trials_of_a_walk_have_errors_of_their_difference_to_the_chosen():
         gains = (walk.tried[walk.chosen] - walk.tried[trial.value / 2.0])[:, 0]
         assert trial.error == pytest.approx(gains.std(ddof=1) / np.sqrt(500), rel=1e-9)
         assert trial.loss == pytest.approx(walk.tried[trial.value / 2.0].mean(), rel=1e-12)
+
+
+def test_a_metric_takes_its_bytes_of_the_model():
+    def most(**metric):
+        return Budget.of({"model": 100_000}).n_components(bits=1, **ROWS, n_columns=100, **metric)
+
+    # A scale a column; or a matrix, and frequencies of half a component in 100 columns.
+    assert most() * 88.5 <= 100_000 < (most() + 64) * 88.5
+    assert most(metric="auto") * 88.5 + 400 <= 100_000 < (most(metric="auto") + 64) * 88.5 + 400
+    assert most(metric="full") * 288.5 + 40_000 <= 100_000 < (most(metric="full") + 64) * 288.5 + 40_000

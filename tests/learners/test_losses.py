@@ -152,7 +152,7 @@ def test_loss_that_is_not_registered_is_refused(tmp_path):
         LOSSES.remove(HuberHinge)
     with pytest.raises(LowtideError, match="HuberHinge"):
         lt.load(tmp_path / "model.lowtide")
-    with pytest.raises(ParameterError, match="loss must be one of 'squared', 'logistic', 'squared_hinge'"):
+    with pytest.raises(ParameterError, match="loss must be one of 'auto', 'squared', 'logistic', 'squared_hinge'"):
         classifier(loss="huber_hinge").fit(X, y)
 
 

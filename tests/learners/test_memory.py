@@ -52,8 +52,7 @@ PROBES = 5 * 8 * 10_000 * 18
 
 FITS = {
     "squared": (lambda n: classifier(ENCODER).fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
-    # Sums that candidates were solved from are there while probabilities are calibrated: four columns a class more.
-    "auto": (lambda n: classifier(ENCODER, C="auto").fit(CODES[:n], y[:n]), 2 * GRAM + KEPT + 4 * 8 * N * K),
+    "auto": (lambda n: classifier(ENCODER, C="auto").fit(CODES[:n], y[:n]), 2 * GRAM + KEPT),
     "weighted": (lambda n: classifier(ENCODER).fit(CODES[:n], y[:n], WEIGHTS[:n]), 2 * GRAM + BLOCK),
     "regressor": (lambda n: regressor(ENCODER).fit(CODES[:n], X[:n, 0]), 2 * GRAM),
     "logistic": (lambda n: few_steps("logistic").fit(CODES[:n], y[:n]), 0),

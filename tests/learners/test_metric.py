@@ -5,9 +5,14 @@ import pytest
 
 from lowtide.encoders import RandomFeatures
 from lowtide.kernels import Laplace, Matern
-from lowtide.learners.metric import average_outer_product, best_frequencies, learn_metric
+from lowtide.learners.metric import average_outer_product, best_frequencies, learn_metrics
 
 RNG = np.random.default_rng
+
+
+def learn_metric(*rows, kind="diagonal", **settings):
+    """One metric."""
+    return learn_metrics(*rows, kinds=[kind], **settings)[kind]
 
 
 def fitted(d=6, n=40, k=3, n_components=50, kernel="rbf", projection="hadamard"):

@@ -24,7 +24,7 @@ from lowtide.learners.choice import Candidate, Trial, Value, trials_of
 from lowtide.learners.design import FullDesign
 from lowtide.learners.dual import DualSystem, dense_design
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.metric import MetricKind, best_frequencies, learn_metric
+from lowtide.learners.metric import MetricKind, best_frequencies, learn_metrics
 from lowtide.learners.problem import Problem
 from lowtide.learners.ridge import Factor, suitable_threads
 from lowtide.learners.smooth import Objective, minimize
@@ -89,8 +89,10 @@ class Chooser:
         The penalty alpha to start from.
     farthest : int
         Quarters of a decade that the penalty may be away from it.
+    mixes : bool
+        Whether a metric that mixes columns may be chosen.
     power : float or None
-        Of the steps that a metric is learned by, see `learn_metric`.
+        Of the steps that a metric is learned by, see `learn_metrics`.
     """
 
     def __init__(
@@ -102,9 +104,10 @@ class Chooser:
         judge: Callable[[Array, Problem, Array | None], Array],
         first: float,
         farthest: int,
+        mixes: bool,
         power: float | None,
     ) -> None:
-        self._farthest, self._power = farthest, power
+        self._farthest, self._mixes, self._power = farthest, mixes, power
         self.sample, self._encoder, self._problem, self._judge = rows, encoder, problem, judge
         n = len(rows.keys)
         n_judges = _MORE_JUDGES if n_rows > _MANY_ROWS else _JUDGES
@@ -168,7 +171,9 @@ class Chooser:
     def _with_metric(self, found: Candidate, asked: Candidate) -> Candidate:
         """Return the candidate with a metric, if one is asked for or clearly better on rows that did not teach it."""
         n_columns = self.sample.rows.train.shape[1]
-        kinds: list[MetricKind] = ["diagonal", "full"] if n_columns <= _FEW_COLUMNS else ["diagonal"]
+        kinds: list[MetricKind] = ["diagonal"]
+        if self._mixes and n_columns <= _FEW_COLUMNS:
+            kinds.append("full")
         if asked.metric != "auto":
             kinds = [asked.metric]
         best, losses = found, None
@@ -178,8 +183,8 @@ class Chooser:
             losses = self._losses(found)
             self._try("metric", None, losses, None)
         chosen: str | None = None
-        for kind in kinds:
-            learned = replace(found, metric=self._metric(found, self._teachers, kind))
+        for kind, metric in self._metrics(found, self._teachers, kinds).items():
+            learned = replace(found, metric=metric)
             tried = self._losses(learned)
             self._try("metric", kind, tried, losses)
             if losses is None or is_better(losses, tried, _share(self.judges.rows), _CERTAINTY):
@@ -192,16 +197,19 @@ class Chooser:
         """Return what was chosen, with a metric that all rows teach where they are few."""
         if len(self._teachers.keys) >= _TAUGHT // 2 or found.kind is None:
             return found
-        return replace(found, metric=self._metric(replace(found, metric=None), self.sample, found.kind))
+        learned = self._metrics(replace(found, metric=None), self.sample, [found.kind])
+        return replace(found, metric=learned[found.kind])
 
-    def _metric(self, found: Candidate, teachers: CalibrationRows, kind: MetricKind) -> Array:
+    def _metrics(
+        self, found: Candidate, teachers: CalibrationRows, kinds: list[MetricKind]
+    ) -> dict[MetricKind, NDArray[np.float64]]:
         rows = (teachers if len(teachers.keys) else self.sample).first(_TAUGHT).rows
         features = self._encoder(found)
-        return learn_metric(
+        return learn_metrics(
             dense_rows(rows_as_they_came(rows)),
             rows.targets,
             rows.weights,
-            kind=kind,
+            kinds=kinds,
             kernel=features.kernel,
             projection=features.projection,
             gamma=1.0 if found.gamma is None else found.gamma,

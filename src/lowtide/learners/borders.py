@@ -177,7 +177,7 @@ def class_losses(scores: Array, labels: Array, weights: Array, keys: Array | Non
     """Return the Brier score of every row, sum_c (p_c - [c is its class])^2, and 1 where it is wrong, else 0.
 
     Probabilities and predictions are those that a model with these scores would give: divided where `best_threshold`
-    says, and through the curve of `fit_calibration`. The squared error of scores would punish those beyond 1, and the
+    says, and through the curve of `fit_calibration`, of one slope for three classes or more. The squared error of scores would punish those beyond 1, and the
     log loss hangs on the few rows that are wrong and certain; the Brier score is at most 2, and least at the truth.
 
     Parameters
@@ -208,7 +208,7 @@ def class_losses(scores: Array, labels: Array, weights: Array, keys: Array | Non
         wrong = softmax(mixed, axis=1)  # these are log-odds already
     else:
         moved = scores - best_threshold(scores, labels, weights)
-        wrong = fit_calibration(moved, labels, weights).probabilities(moved)
+        wrong = fit_calibration(moved, labels, weights, straight=scores.shape[1] > 1).probabilities(moved)
     is_wrong = np.argmax(wrong, axis=1) != labels
     wrong[np.arange(len(labels)), labels] -= 1.0
     return np.stack([np.sum(wrong**2, axis=1), is_wrong], axis=1)

@@ -118,7 +118,7 @@ def _put_ahead(values: Array, scores: Array) -> Array:
     return values
 
 
-def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
+def fit_calibration(scores: Array, labels: Array, weight: Array, *, straight: bool = False) -> Calibration:
     """Return the curve of least log loss on scores that rows would have had without having been learned from.
 
     Slopes are positive by a term u - log u for each, u the slope over what it starts from: first one slope for all,
@@ -134,12 +134,16 @@ def fit_calibration(scores: Array, labels: Array, weight: Array) -> Calibration:
     labels : ndarray (n,) of positions among the classes
     weight : ndarray (n,), above 0
         How many rows each one stands for.
+    straight : bool, default=False
+        Whether one slope is enough: half of the work, for those who only compare scores.
     """
     size = float(np.sqrt(np.average(np.mean(scores**2, axis=1), weights=weight))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
     columns = _class_scores(scores)
     (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
+    if straight:
+        return Calibration((), (float(slope),))
     expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())

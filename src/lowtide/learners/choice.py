@@ -45,7 +45,7 @@ class Budget:
     >>> Budget.of(64).n_components(bits=1, n_rows=1000, n_outputs=10)
     512
     >>> Budget.of({"model": 100_000}).n_components(bits=1, n_rows=1000, n_outputs=10)
-    1152
+    1088
     """
 
     item: int | None = None
@@ -69,7 +69,15 @@ class Budget:
             check_positive(owner, "budget['seconds']", parts["seconds"])
         return cls(**parts)
 
-    def n_components(self, *, bits: int | None, n_rows: int, n_outputs: int) -> int | None:
+    def __str__(self) -> str:
+        """Return the limits there are."""
+        limits = {"item": "{} bytes an item", "model": "a model of {} bytes", "seconds": "{} seconds"}
+        given = {name: getattr(self, name) for name in limits}
+        return ", ".join(limits[name].format(value) for name, value in given.items() if value is not None)
+
+    def n_components(
+        self, *, bits: int | None, n_rows: int, n_outputs: int, n_columns: int = 0, metric: str | None = None
+    ) -> int | None:
         """Return the most components that keep within it, at least 1; None where nothing binds them.
 
         Parameters
@@ -78,14 +86,20 @@ class Budget:
             Bits a level; None for features without codes, 32 bits each.
         n_rows, n_outputs : int
             Rows of the fit, and columns of its weights.
+        n_columns : int
+            Of the rows.
+        metric : str or None
+            Kind of the metric, "auto" where it will not be "full". Frequencies in mixed columns are kept as they are.
         """
         limits = []
         if self.item is not None:
             width = 32 if bits is None else stored_bits(bits)
             limits.append(8 * (self.item // 8 * 8) // width)
         if self.model is not None:
-            # A weight an output in float64, and of a component half a frequency: its length, its dither, its angles.
-            limits.append(int(self.model / (8.0 * n_outputs + 4.5)) // 64 * 64)
+            # A weight an output in float64, and of a component half a frequency: its length, dither, angles and place.
+            each = 8.0 * n_outputs + 8.5 + (2.0 * n_columns if metric == "full" else 0.0)
+            scales = 0.0 if metric is None else 4.0 * n_columns * (n_columns if metric == "full" else 1)
+            limits.append(int(max(0.0, self.model - scales) / each) // 64 * 64)
         if self.seconds is not None:
             limits.append(_affordable(n_rows, n_outputs, self.seconds * _SPEED))
         return max(1, min(limits)) if limits else None
@@ -213,6 +227,13 @@ class Choice:
         return replace(
             self, settings={**self.settings, **settings}, trials=more, judged_by=max(self.judged_by, judged_by)
         )
+
+    def of_features(self) -> Choice:
+        """Return the choice of the encoder alone, for a fit that keeps it."""
+        about = ("gamma", "n_components", "metric", "prune")
+        settings = {name: value for name, value in self.settings.items() if name in about}
+        trials = tuple(trial for trial in self.trials if trial.setting.startswith(about))
+        return replace(self, settings=settings, trials=trials)
 
     def without(self, name: str) -> Choice:
         """Return the choice without a setting."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from lowtide._checks import fail
 from lowtide.learners.automatic import can_choose_loss, choose_loss
 from lowtide.learners.borders import class_losses, settled
 from lowtide.learners.calibration import Calibration, CalibrationRows, Machine
@@ -36,6 +37,9 @@ _JUDGES = 1024
 
 def settled_loss(given: str | Loss) -> Loss:
     """Return the loss that was asked for; of one that is chosen, what it is unless another is better."""
+    if isinstance(given, str) and given not in ("auto", *LOSSES):
+        listed = ", ".join(map(repr, ("auto", *LOSSES)))
+        raise fail("KernelClassifier", f"loss must be one of {listed} or a Loss object", given)
     return LOSSES.resolve("squared" if given == "auto" else given)
 
 

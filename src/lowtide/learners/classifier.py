@@ -87,7 +87,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     bits : int or None, default=1
         Bits a component; None for float features alone.
     metric : {"auto", "diagonal", "full"} or None, default="auto"
-        Columns that matter to the task are stretched, see `learn_metric`; codes then depend on the task. "full" mixes
+        Columns that matter to the task are stretched, see `learn_metrics`; codes then depend on the task. "full" mixes
         them by a matrix. "auto" takes what is clearly better on rows that it was not learned from.
     prune : int, "auto" or None, default="auto"
         Draw so many times as many frequencies, and keep those of the largest weight. "auto" tries 4 under a budget of

@@ -263,7 +263,8 @@ class KernelMachine(CallbackSupport, Learner):
         weight = self._check_weight(sample_weight, len(y))
         if sides is None:
             self._check_codes_fit(X.shape[0])
-            self.choice_ = Choice({})
+            keeps = self.warm_start and self.__dict__.keys() >= {"features_", "choice_"}
+            self.choice_ = self.choice_.of_features() if keeps else Choice({})
             sides = self._sides_of(self.fit_features(X, weight, named, y, most))
         return X, y, weight, sides
 
@@ -289,9 +290,18 @@ class KernelMachine(CallbackSupport, Learner):
                 check_option(owner, name, value, words)
         if not isinstance(self.prune, (str, type(None))):
             check_integer(owner, "prune", self.prune, 2, remedy="Or prune=None keeps all that are drawn.")
+        if self.n_components != "auto":
+            code = Budget(item=budget.item).n_components(bits=self.bits, n_rows=1, n_outputs=1)
+            self._check_within(budget, check_integer(owner, "n_components", self.n_components, 1), code)
         # Without a limit on the code there are as many frequencies as are worth it already.
         prune = None if self.prune == "auto" and budget.item is None else self.prune
         return Candidate(self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune)
+
+    def _check_within(self, budget: Budget, n_components: int, most: int | None) -> None:
+        """Refuse a number of components that was given together with a budget that has no room for it."""
+        if most is not None and n_components > most:
+            owner, need = type(self).__name__, f"n_components must be at most {most} to keep within {budget}"
+            raise fail(owner, need, n_components, 'Give one of the two, or n_components="auto".')
 
     def _default_features(self, X: Any, weight: Array | None, labels: Array | None, most: int) -> Encoder:
         """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
@@ -318,16 +328,22 @@ class KernelMachine(CallbackSupport, Learner):
             norm, word = KERNELS.of(Kernel)[self.kernel]().norm, "scale" if asked.gamma == "auto" else asked.gamma
             scale = resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
             asked = asked if asked.gamma == "auto" else replace(asked, gamma=scale)
-        limit = budget.n_components(bits=self.bits, n_rows=whole.shape[0], n_outputs=whole.n_targets)
-        most = min(most, memory_components(whole.shape[0], self.bits), *(() if limit is None else (limit,)))
+        n, d = whole.shape
+        sizes = {"n_rows": n, "n_outputs": whole.n_targets, "n_columns": d}
+        limit = budget.n_components(bits=self.bits, **sizes, metric=asked.metric)
+        if asked.n_components != "auto":
+            self._check_within(budget, asked.n_components, limit)
+        most = min(most, memory_components(n, self.bits), *(() if limit is None else (limit,)))
         chooser = Chooser(
             CalibrationRows.of(whole, SAMPLED),
-            whole.shape[0],
+            n,
             partial(self._features_of, seed=seed),
             self._on_sides,
             self._judged,
             first=self._first_alpha,
             farthest=self._farthest_alpha,
+            # Its frequencies are as large as the rows: not what a limit on the model is for.
+            mixes=budget.model is None,
             # Few components need a stronger metric than many, which can do without.
             power=_MILD if limit is None else None,
         )

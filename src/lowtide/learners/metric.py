@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +12,10 @@ from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import RandomFeatures
 from lowtide.kernels import Kernel
 from lowtide.learners.dual import dense_design
-from lowtide.learners.ridge import NormalEquations, random_signs
+from lowtide.learners.ridge import NormalEquations, random_signs, suitable_threads
 from lowtide.projections import DrawnProjection, Projection
 
-__all__ = ["average_outer_product", "best_frequencies", "learn_metric"]
+__all__ = ["average_outer_product", "best_frequencies", "learn_metrics"]
 
 Array = NDArray[Any]
 MetricKind = Literal["diagonal", "full"]
@@ -34,12 +34,12 @@ _ROWS_AT_ONCE = 256
 _MOST_TARGETS = 32
 
 
-def learn_metric(
+def learn_metrics(
     rows: ArrayLike,
     targets: ArrayLike,
     weight: ArrayLike | None = None,
     *,
-    kind: MetricKind = "diagonal",
+    kinds: Sequence[MetricKind] = ("diagonal",),
     kernel: str | Kernel = "rbf",
     gamma: float = 1.0,
     alpha: float = 1.0,
@@ -48,13 +48,13 @@ def learn_metric(
     rounds: int = 2,
     power: float | None = None,
     n_components: int = 768,
-) -> NDArray[np.float64]:
+) -> dict[MetricKind, NDArray[np.float64]]:
     """Learn how much each column, or each direction, matters to the targets: what to multiply rows with.
 
     A round fits random features of the rows to the targets by least squares, f_c(x) = sum_j w_jc phi_j(x) + b_c, and
     takes the average outer product of its gradients, M = sum_i s_i sum_c grad f_c(x_i) grad f_c(x_i)' / sum_i s_i.
     With q = (diag M)^(1/2), the scales are multiplied by (q / max q + 10^-4)^power; the matrix, by the same function of
-    M^(1/2). The next round starts from rows so scaled.
+    M^(1/2). The next round starts from rows so scaled. The first one is the same for both.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ def learn_metric(
         Values, or a column a class, of any two numbers; the mean is taken out.
     weight : array (n,), default=None
         Not negative; None for ones. A row of weight 2 counts as two rows.
-    kind : {"diagonal", "full"}, default="diagonal"
+    kinds : sequence of "diagonal" and "full", default=("diagonal",)
+        Which to learn: scales, a matrix, or both.
     kernel : str or Kernel, default="rbf"
         As in `RandomFeatures`, with `gamma` for a name and `projection` for the layout.
     gamma : float, default=1.0
@@ -82,8 +83,8 @@ def learn_metric(
 
     Returns
     -------
-    ndarray of float64, (d,) or (d, r)
-        Scales by which columns are multiplied, or a matrix by which rows are, r the number of columns that vary. The
+    dict of kind to ndarray of float64, (d,) or (d, r)
+        Scales by which columns are multiplied, and a matrix by which rows are, r the number of columns that vary. The
         sum of the variances of all columns stays what it was, so gamma keeps its meaning, though it is worth choosing
         anew: fewer columns count. Ones, or the columns themselves, where there is nothing to learn: targets or rows
         that do not vary.
@@ -103,39 +104,58 @@ def learn_metric(
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((500, 5))
-    >>> scales = learn_metric(X, np.sin(2 * X[:, :1]), gamma=0.1, alpha=0.1)
+    >>> scales = learn_metrics(X, np.sin(2 * X[:, :1]), gamma=0.1, alpha=0.1)["diagonal"]
     >>> bool(scales[0] > 2.0 and scales[1:].max() < 0.5)
     True
     """
-    owner = "learn_metric"
-    check_option(owner, "kind", kind, ("diagonal", "full"))
+    owner = "learn_metrics"
+    for kind in kinds:
+        check_option(owner, "kind", kind, ("diagonal", "full"))
     check_positive(owner, "alpha", alpha)
-    step = check_positive(owner, "power", _POWERS[kind] if power is None else power)
+    steps = {kind: check_positive(owner, "power", _POWERS[kind] if power is None else power) for kind in kinds}
     check_integer(owner, "rounds", rounds, 0)
     if check_integer(owner, "n_components", n_components, 2) % 2:
         raise fail(owner, "n_components must be even: pairs of a cosine and a sine", n_components)
     X, T, s = _checked(owner, rows, targets, weight)
     spread = _spread(X, s)
     varies, total = spread > 0.0, spread.sum()
+    none: dict[MetricKind, Array] = {"diagonal": np.ones(X.shape[1]), "full": np.eye(X.shape[1])}
     if not varies.any() or not _spread(T, s).any():
-        return np.ones(X.shape[1]) if kind == "diagonal" else np.eye(X.shape[1])
-    metric = np.ones(X.shape[1]) if kind == "diagonal" else np.eye(X.shape[1])[:, varies]
+        return {kind: none[kind] for kind in kinds}
+    own, first = X[:, varies], None
     features = RandomFeatures(kernel, gamma=gamma, n_components=n_components, projection=projection, bits=None)
-    for number in range(rounds):
-        features.set_params(random_state=seed + number)
-        scaled = (X * metric if kind == "diagonal" else X @ metric).astype(np.float32)
-        Z = features.fit_transform(scaled)
+
+    def slopes(scaled: Array, number: int, *, diagonal: bool) -> Array:
+        """Return M of a fit on rows, or its diagonal."""
+        Z = features.set_params(random_state=seed + number).fit_transform(scaled.astype(np.float32))
         coef = NormalEquations.of_rows(dense_design(Z), T, s).solve(alpha).coef
-        outer = average_outer_product(features.drawn_.projection, Z, coef, s, diagonal=kind == "diagonal")
-        if kind == "diagonal":
-            metric = metric * _factors(np.where(varies, outer, 0.0), step)
-            variance = metric**2 @ spread
-        else:
-            values, vectors = np.linalg.eigh(outer)
-            metric = metric @ ((vectors * _factors(np.maximum(values, 0.0), step)) @ vectors.T)
-            variance = _spread(X @ metric, s).sum()
-        metric = _rounded(metric * np.sqrt(total / variance))
-    return metric
+        return average_outer_product(features.drawn_.projection, Z, coef, s, diagonal=diagonal)
+
+    # Some hundred columns wait longer for a second thread than it saves them.
+    with suitable_threads(1):
+        if rounds:
+            first = slopes(own, 0, diagonal="full" not in kinds)
+        found: dict[MetricKind, Array] = {}
+        for kind in kinds:
+            metric = np.ones(own.shape[1]) if kind == "diagonal" else np.eye(own.shape[1])
+            for number in range(rounds):
+                scaled = own * metric if kind == "diagonal" else own @ metric
+                M = slopes(scaled, number, diagonal=kind == "diagonal") if number else np.asarray(first)
+                if kind == "diagonal":
+                    metric = metric * _factors(M if M.ndim == 1 else np.diagonal(M), steps[kind])
+                    variance = metric**2 @ spread[varies]
+                else:
+                    values, vectors = np.linalg.eigh(M)
+                    metric = metric @ ((vectors * _factors(np.maximum(values, 0.0), steps[kind])) @ vectors.T)
+                    variance = _spread(own @ metric, s).sum()
+                metric = _rounded(metric * np.sqrt(total / variance))
+            # A column that does not vary here may elsewhere: it counts as little as one that does not matter.
+            whole = np.zeros((X.shape[1], *metric.shape[1:]))
+            if kind == "diagonal":
+                whole += metric.max() * _FLOOR ** steps[kind]
+            whole[varies] = metric
+            found[kind] = whole
+    return found
 
 
 def average_outer_product(

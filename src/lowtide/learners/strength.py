@@ -133,6 +133,8 @@ class Walk:
         at = at if at != 0 else self._walked(0, -_STEP)
         at = next((side for side in (at + 1, at - 1) if self._is_better(side, at)), at)
         self.chosen = self._candidate(at)
+        # It holds the sums of all rows, which nobody needs any longer.
+        del self._losses
 
     def mean(self, candidate: float) -> float:
         """Return the mean of the first loss of a candidate that was tried; of no rows it is 0."""
