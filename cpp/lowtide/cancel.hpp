@@ -16,7 +16,7 @@ namespace lowtide {
 using WatchClock = std::chrono::steady_clock;
 
 // The calling thread asks its host at most so long after the last time, plus the time of a block.
-constexpr std::chrono::milliseconds ask_interval{40};
+constexpr std::chrono::milliseconds ask_interval{20};
 
 // Thrown out of an op whose token was cancelled or whose time ran out.
 struct Cancelled : std::exception {

@@ -59,9 +59,11 @@ class RowStrips {
       multiply(left, diagonal ? left : right, n_words, diagonal);
     }
     for (std::size_t q = 0; q * kDotRows < right.n; ++q)
-      for (std::size_t p = 0; p * kDotRows < left.n && (!diagonal || p <= q); ++p)
+      for (std::size_t p = 0; p * kDotRows < left.n && (!diagonal || p <= q); ++p) {
+        poll();
         write(
             RowTile{left.first + p * kDotRows, left.count(p), right.first + q * kDotRows, right.count(q), sums(p, q)});
+      }
   }
 
  private:

@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
+from lowtide.cancel import matmul
+from lowtide.learners.cholesky import Factor, eigenvectors, suitable_threads
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     EXACT_ROWS,
     LEVERAGE_PROBES,
     ErrorSum,
-    Factor,
     Leverages,
     NormalEquations,
     RidgeSolution,
     random_signs,
-    suitable_threads,
 )
 
 Array = NDArray[Any]
@@ -126,7 +125,7 @@ class DualSystem:
         """Return S^1/2 K S^1/2 found, in float64."""
         if self.kernel.dtype == np.float64:
             with suitable_threads(len(found)):
-                return np.asarray(self.kernel @ found)
+                return matmul(self.kernel, found)
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 
@@ -266,7 +265,7 @@ class Conditioner:
     def __init__(self, landmarks: Landmarks, scale: float) -> None:
         self._landmarks = landmarks
         with suitable_threads(len(landmarks.kernel)):
-            values, vectors = eigh(landmarks.kernel.astype(np.float64), overwrite_a=True)
+            values, vectors = eigenvectors(landmarks.kernel.astype(np.float64, order="F"))
         self._vectors = vectors.astype(landmarks.kernel.dtype)
         self._values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), 1.0))
         self.row_mean, self._size = landmarks.row_mean, float(np.sqrt(scale * landmarks.shift / landmarks.share))
@@ -283,8 +282,8 @@ class Conditioner:
 
     def _applied(self, columns: Array, factors: Array) -> Array:
         def middle(inner: Array) -> Array:
-            turned = self._vectors.T @ inner.astype(self._vectors.dtype)
-            return self._vectors @ (factors[:, None].astype(turned.dtype) * turned)
+            turned = matmul(self._vectors.T, inner.astype(self._vectors.dtype))
+            return matmul(self._vectors, factors[:, None].astype(turned.dtype) * turned)
 
         return self._landmarks.less(columns, middle)
 
