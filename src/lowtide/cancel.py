@@ -18,8 +18,8 @@ from lowtide._checks import check_positive, fail
 
 __all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "poll"]
 
-# Multiplications between two polls: 20 ms of one core, 0.2 s of a slow one.
-_PIECE = 1 << 29
+# Multiplications between two polls: 10 ms of one core, 0.1 s of a slow one.
+_PIECE = 1 << 28
 # Rows and columns of a piece at least: fewer would have BLAS read more than it multiplies.
 _LEAST_ROWS = 128
 # Seconds between two looks at whether to go on waiting.

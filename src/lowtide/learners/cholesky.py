@@ -21,10 +21,12 @@ Array = NDArray[Any]
 
 # Columns of a block that one thread works on.
 _BLOCK_COLUMNS = 256
-# Rows of a block at most, and multiplications of a solve in one piece: some 20 ms of one core each.
-_MOST_ROWS, _WHOLE_SOLVES = 8192, 1 << 29
+# Rows of a block at most, and multiplications of a solve in one piece: some 10 ms of one core each.
+_MOST_ROWS, _WHOLE_SOLVES = 4096, 1 << 28
 # Rows that a thread solves for at a time, for exact ones.
 _ROWS_SOLVED = 128
+# Values that are copied between two polls.
+_PIECE_VALUES = 1 << 22
 # Up to this order one thread solves about as fast as two, and much faster than two on a busy machine.
 _ONE_THREAD_ORDER = 6000
 
@@ -63,7 +65,14 @@ class Factor:
     @property
     def lower(self) -> Array:
         """L itself, zero above its diagonal."""
-        return np.tril(self._factor)
+        return self.lower_as(self._factor.dtype.type)
+
+    def lower_as(self, dtype: type[np.floating[Any]]) -> Array:
+        """Return L in a type, in C's order."""
+        lower = np.zeros(self._factor.shape, dtype=dtype)
+        for part in pieces(lower):
+            lower[part, : part.stop] = np.tril(self._factor[part, : part.stop], part.start)
+        return lower
 
     def lower_solve(self, right: Array) -> Array:
         """Return L^-1 right, in float64: its columns have the squared lengths x' (L L')^-1 x."""
@@ -122,6 +131,22 @@ def _on_threads(task: Callable[[int], Any], starts: range) -> list[Any]:
             return [task(start) for start in starts]
         with Threads(blas_threads()) as pool:
             return list(pool.map(task, starts))
+
+
+def pieces(matrix: Array) -> Iterator[slice]:
+    """Yield slices over the side of a large matrix, a few megabytes each, between which work can be stopped."""
+    n, step = matrix.shape[0], max(1, _PIECE_VALUES // max(1, matrix.shape[1]))
+    for start in range(0, n, step):
+        poll()
+        yield slice(start, min(n, start + step))
+
+
+def symmetric_copy(matrix: Array, dtype: type[np.floating[Any]] | None = None) -> Array:
+    """Return a copy of a symmetric matrix in C's order in the order that LAPACK wants: its transpose."""
+    copy = np.empty(matrix.shape, dtype=matrix.dtype if dtype is None else dtype)
+    for part in pieces(copy):
+        copy[part] = matrix[part]
+    return copy.T
 
 
 def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.cancel import matmul
-from lowtide.learners.cholesky import Factor, eigenvectors, suitable_threads
+from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
@@ -69,8 +69,9 @@ class DualSystem:
         kernel = rows.train.kernel(rows.train, kind)
         if rows.weight is not None:
             root = np.sqrt(rows.weight).astype(kind)
-            kernel *= root
-            kernel *= root[:, None]
+            for part in pieces(kernel):
+                kernel[part] *= root
+                kernel[part] *= root[part, None]
         return cls(rows, places, kernel)
 
     @cached_property
@@ -102,7 +103,7 @@ class DualSystem:
 
     def _solved(self, alpha: float, right: Array, kind: Kind) -> tuple[Array, Factor]:
         """Return (K + alpha I)^-1 right, and the factor: a float32 one is refined, and replaced where that fails."""
-        factor = Factor(np.array(self.kernel.T, dtype=kind, order="F"), alpha)
+        factor = Factor(symmetric_copy(self.kernel, kind), alpha)
         found = factor.solve(right)
         if kind == np.float64:
             if self.kernel.dtype == np.float64:
@@ -187,8 +188,8 @@ class RowSpan:
     def of(cls, problem: Problem, dtype: Kind) -> RowSpan:
         """Return the span of rows in memory that have weight, in coordinates of a type."""
         places, rows = _weighted(problem)
-        factor = Factor(np.asfortranarray(rows.train.kernel(rows.train, np.float64)), 0.0)
-        train = predict = dense_design(factor.lower.astype(dtype, order="C"))
+        factor = Factor(rows.train.kernel(rows.train, np.float64).T, 0.0)
+        train = predict = dense_design(factor.lower_as(dtype))
         if rows.predict is not rows.train:
             along = rows.train.kernel(rows.predict, np.float64)
             predict = dense_design(np.ascontiguousarray(factor.lower_solve(along).T, dtype=dtype))
@@ -265,7 +266,7 @@ class Conditioner:
     def __init__(self, landmarks: Landmarks, scale: float) -> None:
         self._landmarks = landmarks
         with suitable_threads(len(landmarks.kernel)):
-            values, vectors = eigenvectors(landmarks.kernel.astype(np.float64, order="F"))
+            values, vectors = eigenvectors(symmetric_copy(landmarks.kernel, np.float64))
         self._vectors = vectors.astype(landmarks.kernel.dtype)
         self._values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), 1.0))
         self.row_mean, self._size = landmarks.row_mean, float(np.sqrt(scale * landmarks.shift / landmarks.share))

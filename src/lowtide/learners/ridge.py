@@ -17,6 +17,7 @@ from scipy.linalg import blas
 
 from lowtide._checks import check_memory
 from lowtide.learners.cholesky import Factor as Factor
+from lowtide.learners.cholesky import pieces, symmetric_copy
 from lowtide.learners.cholesky import suitable_threads as suitable_threads
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
@@ -205,13 +206,14 @@ class NormalEquations:
 
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
-        # Symmetric, so its transpose is a plain copy in the order that LAPACK wants.
-        gram = self.gram.T.copy(order="F")
+        gram = symmetric_copy(self.gram)
         row_mean, target_mean = np.zeros_like(self.row_sum), np.zeros_like(self.target_sum)
         if fit_intercept:
             row_mean, target_mean = self.row_sum / self.weight, self.target_sum / self.weight
             ger = blas.sger if self.dtype == np.float32 else blas.dger
-            gram = ger(-1.0, row_mean.astype(self.dtype), self.row_sum.astype(self.dtype), a=gram, overwrite_a=1)
+            left, right = row_mean.astype(self.dtype), self.row_sum.astype(self.dtype)
+            for part in pieces(gram):
+                ger(-1.0, left, right[part], a=gram[:, part], overwrite_a=1)
         return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
 
 
@@ -227,9 +229,9 @@ class CenteredSystem:
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """Return weights (m, k) and intercepts (k,): in the type of gram, or float64 where that cannot hold alpha."""
         # Several are solved side by side.
-        factor = Factor(self.gram.copy(order="F"), alpha, n_threads=1)
+        factor = Factor(symmetric_copy(self.gram.T), alpha, n_threads=1)
         if factor.alpha != alpha and self.gram.dtype == np.float32:
-            factor = Factor(np.asfortranarray(self.gram, dtype=np.float64), alpha, n_threads=1)
+            factor = Factor(symmetric_copy(self.gram.T, np.float64), alpha, n_threads=1)
         coef = factor.solve(self.right)
         return coef, self.target_mean - self.row_mean @ coef
 
