@@ -309,5 +309,5 @@ def test_stopped_calls_leave_no_memory_behind():
     before = resident()
     for i in range(50):
         stopped(names[i % len(names)])
-    # One result of dot is 25 MB: what is kept of any call would be seen.
+    # Ten results of dot are 250 MB, as many operands of the others a few hundred.
     assert resident() - before < 100 << 20

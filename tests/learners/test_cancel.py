@@ -1,5 +1,8 @@
 """Fits, predictions and appends that are stopped leave what was there before."""
 
+import contextlib
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -26,36 +29,37 @@ MODELS = {
     "hinge": lt.KernelClassifier(features=features(), loss="hinge", C=1.0),
     "full": lt.KernelClassifier(features=features(), loss="squared", C=1.0, train_on="full", predict_on="full"),
     "regressor": lt.KernelRegressor(features=features(), alpha=1.0),
+    "asymmetric": lt.AsymmetricLSSVC(random_state=0),
     "pca": lt.CodePCA(n_components=3, features=features()),
 }
 
 
-def stop_after(seconds, work):
-    """Run work under a deadline until it is stopped: sooner on a machine that is done before."""
+def stopped_after(seconds, work, model=None):
+    """Return a copy of a model after work on it that a deadline stopped: a sooner one where work was done before."""
     while True:
+        tried = copy(model)
         try:
             with lt.CancelToken(seconds=seconds):
-                work()
+                work(tried)
         except CancelledError:
-            return
+            return tried
         seconds /= 2
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_stopped_fit_leaves_the_model_as_it_was(name):
     model = clone(MODELS[name]).fit(X, Y)
-    answer = getattr(model, "predict", getattr(model, "transform", None))
-    before, attributes = answer(X), dict(vars(model))
+    answer = type(model).predict if hasattr(model, "predict") else type(model).transform
+    before = answer(model, X)
     for seconds in (0.0005, 0.005, 0.02):
-        stop_after(seconds, lambda: model.fit(X[::-1] + 1.0, Y[::-1]))
-        assert vars(model) == attributes
-        np.testing.assert_array_equal(answer(X), before)
+        stopped = stopped_after(seconds, lambda tried: tried.fit(X[::-1] + 1.0, Y[::-1]), model)
+        assert vars(stopped) == vars(model)
+        np.testing.assert_array_equal(answer(stopped, X), before)
 
 
 @pytest.mark.parametrize("name", ["squared", "logistic", "regressor"])
 def test_first_fit_that_is_stopped_leaves_the_model_not_fitted(name):
-    model = clone(MODELS[name])
-    stop_after(0.002, lambda: model.fit(X, Y))
+    model = stopped_after(0.002, lambda tried: tried.fit(X, Y), clone(MODELS[name]))
     with pytest.raises(NotFittedError):
         model.predict(X)
     np.testing.assert_array_equal(model.fit(X, Y).predict(X), clone(MODELS[name]).fit(X, Y).predict(X))
@@ -86,7 +90,7 @@ def test_stopped_prediction_raises_and_the_next_is_right():
     model = clone(MODELS["squared"]).fit(X, Y)
     many = np.tile(X, (20, 1))
     expected = model.predict(many)
-    stop_after(0.005, lambda: model.predict(many))
+    stopped_after(0.005, lambda _: model.predict(many))
     np.testing.assert_array_equal(model.predict(many), expected)
 
 
@@ -95,15 +99,11 @@ def test_stopped_append_leaves_the_store_as_it_was(tmp_path):
     with lt.CodeStore.create(tmp_path / "store", encoder, chunk_rows=256, shard_chunks=4) as store:
         store.append(X)
         files = sorted(path.name for path in (tmp_path / "store").rglob("*"))
-        for seconds in (0.002, 0.02, 0.05):
+        for seconds in (0.002, 0.01, 0.03):
             before = store.n_rows
-
-            def append_one_time_only():
+            with contextlib.suppress(CancelledError), lt.CancelToken(seconds=seconds):
                 store.append(many)
-                raise AssertionError("an append was not stopped")
-
-            with pytest.raises((CancelledError, AssertionError)), lt.CancelToken(seconds=seconds):
-                append_one_time_only()
+            # A machine may be done before the time is out.
             assert store.n_rows in (before, before + len(many))
             if store.n_rows == len(X):
                 assert sorted(path.name for path in (tmp_path / "store").rglob("*")) == files

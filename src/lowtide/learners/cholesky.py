@@ -254,6 +254,14 @@ def eigenvectors(matrix: NDArray[np.float64]) -> tuple[Array, Array]:
     return values, vectors
 
 
+def lu_factors(matrix: NDArray[np.float64]) -> tuple[Array, Array, int]:
+    """Return L and U in one matrix, pivots, and 0 or the order of a pivot that is zero; as `eigenvectors`, aside."""
+    factors, info = np.array(matrix, order="F"), ctypes.c_int(0)
+    pivots = np.zeros(len(factors), dtype=np.intc)
+    aside(_call, "getrf", factors.dtype, *factors.shape, factors, np.ctypeslib.as_ctypes(pivots), info)
+    return factors, pivots - 1, info.value
+
+
 def _call(name: str, dtype: np.dtype[Any], *arguments: Any) -> None:
     """Call a routine of BLAS or LAPACK without Python's lock; matrices in Fortran's order bring their strides along.
 

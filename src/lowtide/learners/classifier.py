@@ -59,7 +59,7 @@ class _Stream:
     rows: CalibrationRows | None = None
     weight: float = 0.0
 
-    def add(self, problem: SummedProblem, loss: Loss) -> None:
+    def add(self, problem: Problem, loss: Loss) -> None:
         """Take in a block of rows."""
         self.weight += problem.total_weight
         if not loss.is_calibrated:
