@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/parallel.hpp"
 #include "lowtide/tile_pairs.hpp"
@@ -51,15 +52,18 @@ class RowStrips {
     const bool diagonal = mirrored && pair.s == pair.t;
     std::fill(sums_.get(), sums_.get() + panels_ * panels_ * kDotRows * kDotRows, 0);
     for (std::size_t first = 0; first < a_.row_words; first += run_) {
+      poll();
       const std::size_t n_words = std::min(run_, a_.row_words - first);
       prepare(left, first, n_words);
       if (!diagonal) prepare(right, first, n_words);
       multiply(left, diagonal ? left : right, n_words, diagonal);
     }
     for (std::size_t q = 0; q * kDotRows < right.n; ++q)
-      for (std::size_t p = 0; p * kDotRows < left.n && (!diagonal || p <= q); ++p)
+      for (std::size_t p = 0; p * kDotRows < left.n && (!diagonal || p <= q); ++p) {
+        poll();
         write(
             RowTile{left.first + p * kDotRows, left.count(p), right.first + q * kDotRows, right.count(q), sums(p, q)});
+      }
   }
 
  private:

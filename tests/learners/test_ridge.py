@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from lowtide.learners.ridge import Factor, factorize
+from lowtide.learners.cholesky import Factor, factorize
 
 each_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.linalg import blas
 
 from lowtide import _core
+from lowtide.cancel import add_gram, matmul
 from lowtide.codes.layout import Bits, FieldPlaces, field_places, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError
 
@@ -80,31 +80,30 @@ class Rows(ABC):
         """Return D W for W (n_features, c)."""
         out = np.empty((len(self.rows), W.shape[1]), dtype=W.dtype)
         for rows, block in self.blocks(W.dtype):
-            np.matmul(block, W, out=out[rows])
+            matmul(block, W, out=out[rows])
         return out
 
     def rmatmul(self, R: NDArray[Any]) -> NDArray[Any]:
         """Return D' R for R (n, c)."""
         out = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype)
         for rows, block in self.blocks(R.dtype):
-            out += block.T @ R[rows]
+            out += matmul(block.T, R[rows])
         return out
 
     def gram(self, weight: NDArray[np.float64] | None, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return D' diag(weight) D."""
-        update = blas.dsyrk if kind == np.float64 else blas.ssyrk
-        total = np.zeros((self.shape[1],) * 2, dtype=kind, order="F")
+        total = np.zeros((self.shape[1],) * 2, dtype=kind)
         for rows, block in self.blocks(kind):
             for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
-                total = update(sign, part.T, beta=1.0, c=total, overwrite_c=1)
-        return _mirrored(total.T)
+                add_gram(total, part, sign)
+        return _mirrored(total)
 
     def dot(self, other: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return D O' with other rows of as many decoded columns."""
         out = empty_result((len(self.rows), len(other.rows)), kind)
         for rows, left in self.blocks(kind):
             for columns, right in other.blocks(kind):
-                np.matmul(left, right.T, out=out[rows, columns])
+                matmul(left, right.T, out=out[rows, columns])
         return out
 
 

@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 # The outermost cells end here, in standard deviations: the law has 1e-23 beyond.
 _END = 10.0
-# Values of float64 features in flight: 64 MB.
-_BLOCK_VALUES = 1 << 23
+# Values of float64 features in flight: 16 MB.
+_BLOCK_VALUES = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,12 @@ class DrawnActivation(DrawnEncoder):
             t = projected_rows(rows[block], self.projection).astype(np.float64) * (2 * math.pi)
             with np.errstate(over="ignore"):
                 out[block] = self.activation(t) / math.sqrt(self.n_outputs)
-        if not np.isfinite(out).all():
-            remedy = "Scale the columns down."
-            raise fail(self.kind, f"{self.activation!r} of the projections must be within float32", "others", remedy)
+            if not np.isfinite(out[block]).all():
+                must, remedy = (
+                    f"{self.activation!r} of the projections must be within float32",
+                    "Scale the columns down.",
+                )
+                raise fail(self.kind, must, "others", remedy)
         return out
 
     def encode(self, rows: Any) -> Codes:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from lowtide._checks import fail
+from lowtide.cancel import matmul
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import (
     PLAUSIBLE,
@@ -188,7 +190,7 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
         return left.dot(right) if isinstance(right, Codes) else left @ np.ascontiguousarray(right.T)
     if isinstance(right, Codes):
         return np.ascontiguousarray((right @ np.ascontiguousarray(left.T)).T)
-    return np.asarray(left @ right.T)
+    return np.asarray(left @ right.T if issparse(left) or issparse(right) else matmul(left, right.T))
 
 
 def plausible_variance(mean: Floats, std: Floats) -> Callable[[NDArray[Any]], Floats]:

@@ -15,11 +15,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_option, check_positive, fail
+from lowtide.cancel import matmul
 from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
+from lowtide.learners.cholesky import lu_factors
 from lowtide.learners.classes import ClassCounts, ClassIndex, ClassTargets, check_classes, class_weights
 from lowtide.learners.decision import Decision, RightWeights, Side
 from lowtide.learners.design import Design, encoded_design, is_source
 from lowtide.learners.learner import Learner
+from lowtide.learners.machine import unchanged_if_stopped
 from lowtide.learners.rules import ArgMax
 from lowtide.learners.strength import lowest
 
@@ -137,32 +140,35 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         check_option("AsymmetricLSSVC", "role", self.role, _ROLES)
         check_option("AsymmetricLSSVC", "system", self.system, tuple(_SOLVERS))
         _refuse_codes(X)
-        named = X
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        weight = self._check_weight(sample_weight, len(labels))
-        found = ClassCounts.of(labels, weight)
-        check_classes("AsymmetricLSSVC", found.classes)
-        factor = class_weights(self.class_weight, found.classes, found.totals, owner="AsymmetricLSSVC")
-        index, weight = ClassIndex(found.classes, factor)(labels, weight)
-        encoder = self.fit_features(rows, None, named).drawn_
-        side = self._resolve_side(encoder)
-        makes = (partial(make, side=side) for make in (encoder.left, encoder.right))
-        left, right = (encoded_design(make, rows, encoder.n_outputs) for make in makes)
-        targets = ClassTargets(len(found.classes), one_hot=False).targets(index)
-        # In units of the largest weight, so that no product over- or underflows.
-        unit = 1.0 if weight is None else float(weight.max())
-        data = TwoSidedData(left, right, targets, None if weight is None else weight / unit)
-        system = data.system()
-        strength = self._strength(system, data, rows) if isinstance(self.C, str) else float(self.C) * unit
-        u, v, rcond = _SOLVERS[self.system](system, 2.0 * strength)
-        if rcond < _SMALLEST_RCOND:
-            raise fail("AsymmetricLSSVC", "C must give a system that is not singular", self.C, _REMEDIES[self.system])
-        self.C_ = strength / unit
-        names = self.__dict__.get("feature_names_in_")
-        columns = None if names is None else tuple(map(str, names))
-        own = RightWeights(v, system.mean - system.right.mean @ v, self.role)
-        made = (encoder, None, side, u, system.mean - system.left.mean @ u, ArgMax())
-        self.decision_ = Decision(*made, classes=found.classes, columns=columns, right=own)
+        with unchanged_if_stopped(self):
+            named = X
+            rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+            weight = self._check_weight(sample_weight, len(labels))
+            found = ClassCounts.of(labels, weight)
+            check_classes("AsymmetricLSSVC", found.classes)
+            factor = class_weights(self.class_weight, found.classes, found.totals, owner="AsymmetricLSSVC")
+            index, weight = ClassIndex(found.classes, factor)(labels, weight)
+            encoder = self.fit_features(rows, None, named).drawn_
+            side = self._resolve_side(encoder)
+            makes = (partial(make, side=side) for make in (encoder.left, encoder.right))
+            left, right = (encoded_design(make, rows, encoder.n_outputs) for make in makes)
+            targets = ClassTargets(len(found.classes), one_hot=False).targets(index)
+            # In units of the largest weight, so that no product over- or underflows.
+            unit = 1.0 if weight is None else float(weight.max())
+            data = TwoSidedData(left, right, targets, None if weight is None else weight / unit)
+            system = data.system()
+            strength = self._strength(system, data, rows) if isinstance(self.C, str) else float(self.C) * unit
+            u, v, rcond = _SOLVERS[self.system](system, 2.0 * strength)
+            if rcond < _SMALLEST_RCOND:
+                raise fail(
+                    "AsymmetricLSSVC", "C must give a system that is not singular", self.C, _REMEDIES[self.system]
+                )
+            self.C_ = strength / unit
+            names = self.__dict__.get("feature_names_in_")
+            columns = None if names is None else tuple(map(str, names))
+            own = RightWeights(v, system.mean - system.right.mean @ v, self.role)
+            made = (encoder, None, side, u, system.mean - system.left.mean @ u, ArgMax())
+            self.decision_ = Decision(*made, classes=found.classes, columns=columns, right=own)
         return self
 
     def _strength(self, system: TwoSidedSystem, data: TwoSidedData, rows: Any) -> float:
@@ -339,7 +345,7 @@ class TwoSidedSystem:
         """Return u and v (m, k) of the AsK-LS system, and its reciprocal condition number; O(m^3), g is 2 C."""
         L, R = self.left, self.right
         keep, once, gain = _parts_of(g)
-        matrix = keep * np.eye(len(L.gram)) - gain * (R.gram @ L.gram)
+        matrix = keep * np.eye(len(L.gram)) - gain * matmul(R.gram, L.gram)
         return _solve(matrix, once * R.cross - gain * (R.gram @ L.cross), once * L.cross - gain * (L.gram @ R.cross))
 
     def solve_ridge(self, g: float) -> tuple[Array, Array, float]:
@@ -349,7 +355,7 @@ class TwoSidedSystem:
         """
         L, R = self.left, self.right
         keep, _, gain = _parts_of(g)
-        matrix = keep * np.eye(len(L.gram)) + gain * (R.gram @ L.gram)
+        matrix = keep * np.eye(len(L.gram)) + gain * matmul(R.gram, L.gram)
         return _solve(matrix, gain * (R.gram @ L.cross), gain * (L.gram @ R.cross))
 
 
@@ -384,7 +390,7 @@ def _solve(matrix: Array, right: Array, right_of_transpose: Array) -> tuple[Arra
     That is 0 when the matrix is singular.
     """
     norm = float(np.abs(matrix).sum(axis=0).max())
-    lu, pivots, info = lapack.dgetrf(matrix)
+    lu, pivots, info = lu_factors(matrix)
     if info > 0:
         return np.zeros_like(right), np.zeros_like(right), 0.0
     rcond, _ = lapack.dgecon(lu, norm)

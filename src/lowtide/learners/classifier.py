@@ -24,7 +24,16 @@ from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_c
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, Step, fit_steps, reports_progress
+from lowtide.learners.machine import (
+    IN_BLOCKS,
+    KernelMachine,
+    Sides,
+    Step,
+    fit_steps,
+    forgotten_if_stopped,
+    reports_progress,
+    unchanged_if_stopped,
+)
 from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
 from lowtide.learners.ridge import Form
 from lowtide.learners.rules import ArgMax
@@ -49,6 +58,19 @@ class _Stream:
     fit: ClassFit
     rows: CalibrationRows | None = None
     weight: float = 0.0
+
+    def add(self, problem: Problem, loss: Loss) -> None:
+        """Take in a block of rows."""
+        self.weight += problem.total_weight
+        if not loss.is_calibrated:
+            self.rows = CalibrationRows.with_more(self.rows, problem)
+        for part in problem.parts():
+            if isinstance(self.so_far, ClassSums):
+                self.so_far.add(part.train, self.classes[part.labels], part.weight)
+            else:
+                self.so_far.add(part, loss, self.fit.strength)
+        if isinstance(self.so_far, ClassSums):
+            self.so_far.check()
 
 
 def _takes_blocks(model: Any) -> bool:
@@ -208,11 +230,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         loss = settled_loss(self.loss)
         # The packed codes of blocks are kept unless the loss needs their sums alone.
         self._check_parameters(blocks=isinstance(X, Iterator) and loss.has_normal_equations)
-        self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
         n_steps = None if self.multi_class == "ovo" or self.loss == "auto" else self.max_iter + 1
         with fit_steps(self, 2 if n_steps and loss.has_normal_equations else n_steps, X, y) as step:
+            self.__dict__.pop("_stream", None)
             problem, sides = self._start_problem(X, y, sample_weight)
             self._fit_problem(problem, sides, step)
         return self
@@ -227,7 +249,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ) -> Self:
         """Take in more rows: "squared" adds to the normal equations, the others take small steps.
 
-        Equations are solved and probabilities calibrated when the model is next asked for something.
+        Equations are solved and probabilities calibrated when the model is next asked for something. A call that is
+        stopped while it adds rows leaves the model not fitted.
 
         Parameters
         ----------
@@ -243,27 +266,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         stream: _Stream | None = self.__dict__.get("_stream")
         known = self._stream_classes(classes, stream)
         sides = None if stream is None else stream.sides
-        rows, labels, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS)
-        factor = class_weights(self.class_weight, known, None)
-        problem = sides.problem(rows, labels, weight, self.fit_intercept)
-        problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
-        if stream is None:
-            fit = self._class_fit()
-            fit.choose_by_block(problem)
-            steps = MinibatchSteps(problem.shape[1], problem.n_targets)
-            so_far = ClassSums(known) if loss.has_normal_equations else steps
-            stream = self._stream = _Stream(sides, known, so_far, fit)
-        stream.weight += problem.total_weight
-        if not loss.is_calibrated:
-            stream.rows = CalibrationRows.with_more(stream.rows, problem)
-        if isinstance(stream.so_far, ClassSums):
-            for part in problem.parts():
-                stream.so_far.add(part.train, known[part.labels], part.weight)
-            stream.so_far.check()
-        else:
-            for part in problem.parts():
-                stream.so_far.add(part, loss, stream.fit.strength)
-        self._keep(stream.fit)
+        with unchanged_if_stopped(self):
+            rows, labels, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS)
+            factor = class_weights(self.class_weight, known, None)
+            problem = sides.problem(rows, labels, weight, self.fit_intercept)
+            problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
+            if stream is None:
+                fit = self._class_fit()
+                fit.choose_by_block(problem)
+                steps = MinibatchSteps(problem.shape[1], problem.n_targets)
+                so_far = ClassSums(known) if loss.has_normal_equations else steps
+                stream = self._stream = _Stream(sides, known, so_far, fit)
+        with forgotten_if_stopped(self):
+            stream.add(problem, loss)
+            self._keep(stream.fit)
         self.decision_ = stream
         return self
 
@@ -345,6 +361,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _fit_blocks(self, blocks: Iterator[Any], loss: Loss) -> Self:
         """Fit on an iterator of (rows, y, sample_weight): sums where they are enough, else codes."""
         with fit_steps(self, None) as step:
+            self.__dict__.pop("_stream", None)
             gather = self._gather_sums if loss.has_normal_equations else self._gather_codes
             gather(self._started(blocks, step), step)
         return self

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 from scipy.sparse import issparse, vstack
 
 from lowtide._checks import fail
+from lowtide.cancel import add_gram, matmul
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.encoders import check_identity, row_keys, row_keys_of
 
@@ -210,25 +210,24 @@ class FullDesign(Design):
         """Return D W."""
         out = np.empty((self.shape[0], W.shape[1]), dtype=W.dtype)
         for part, Z in self.blocks():
-            np.matmul(Z.astype(W.dtype, copy=False), W, out=out[part])
+            matmul(Z.astype(W.dtype, copy=False), W, out=out[part])
         return out
 
     def rmatmul(self, R: Array) -> Array:
         """Return D' R."""
         out = np.zeros((self.shape[1], R.shape[1]), dtype=R.dtype)
         for part, Z in self.blocks():
-            out += Z.astype(R.dtype, copy=False).T @ R[part]
+            out += matmul(Z.astype(R.dtype, copy=False).T, R[part])
         return out
 
     def gram(self, weight: Array | None, dtype: type[np.floating[Any]]) -> Array:
         """Return D' diag(weight) D; weights must not be negative."""
-        syrk = blas.ssyrk if dtype == np.float32 else blas.dsyrk
         total = np.zeros((self.shape[1],) * 2, dtype=dtype, order="F")
         for part, Z in self.blocks():
             block = Z.astype(dtype)
             if weight is not None:
                 block *= np.sqrt(weight[part])[:, None].astype(dtype)
-            total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=1)
+            add_gram(total.T, block)
         return _mirrored(total)
 
     def dense(self) -> Array:

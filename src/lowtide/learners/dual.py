@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
+from lowtide.cancel import matmul
+from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
     EXACT_ROWS,
     LEVERAGE_PROBES,
     ErrorSum,
-    Factor,
     Leverages,
     NormalEquations,
     RidgeSolution,
     random_signs,
-    suitable_threads,
 )
 
 Array = NDArray[Any]
@@ -70,8 +69,9 @@ class DualSystem:
         kernel = rows.train.kernel(rows.train, kind)
         if rows.weight is not None:
             root = np.sqrt(rows.weight).astype(kind)
-            kernel *= root
-            kernel *= root[:, None]
+            for part in pieces(kernel):
+                kernel[part] *= root
+                kernel[part] *= root[part, None]
         return cls(rows, places, kernel)
 
     @cached_property
@@ -103,7 +103,7 @@ class DualSystem:
 
     def _solved(self, alpha: float, right: Array, kind: Kind) -> tuple[Array, Factor]:
         """Return (K + alpha I)^-1 right, and the factor: a float32 one is refined, and replaced where that fails."""
-        factor = Factor(np.array(self.kernel.T, dtype=kind, order="F"), alpha)
+        factor = Factor(symmetric_copy(self.kernel, kind), alpha)
         found = factor.solve(right)
         if kind == np.float64:
             if self.kernel.dtype == np.float64:
@@ -126,7 +126,7 @@ class DualSystem:
         """Return S^1/2 K S^1/2 found, in float64."""
         if self.kernel.dtype == np.float64:
             with suitable_threads(len(found)):
-                return np.asarray(self.kernel @ found)
+                return matmul(self.kernel, found)
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 
@@ -188,8 +188,8 @@ class RowSpan:
     def of(cls, problem: Problem, dtype: Kind) -> RowSpan:
         """Return the span of rows in memory that have weight, in coordinates of a type."""
         places, rows = _weighted(problem)
-        factor = Factor(np.asfortranarray(rows.train.kernel(rows.train, np.float64)), 0.0)
-        train = predict = dense_design(factor.lower.astype(dtype, order="C"))
+        factor = Factor(rows.train.kernel(rows.train, np.float64).T, 0.0)
+        train = predict = dense_design(factor.lower_as(dtype))
         if rows.predict is not rows.train:
             along = rows.train.kernel(rows.predict, np.float64)
             predict = dense_design(np.ascontiguousarray(factor.lower_solve(along).T, dtype=dtype))
@@ -266,7 +266,7 @@ class Conditioner:
     def __init__(self, landmarks: Landmarks, scale: float) -> None:
         self._landmarks = landmarks
         with suitable_threads(len(landmarks.kernel)):
-            values, vectors = eigh(landmarks.kernel.astype(np.float64), overwrite_a=True)
+            values, vectors = eigenvectors(symmetric_copy(landmarks.kernel, np.float64))
         self._vectors = vectors.astype(landmarks.kernel.dtype)
         self._values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), 1.0))
         self.row_mean, self._size = landmarks.row_mean, float(np.sqrt(scale * landmarks.shift / landmarks.share))
@@ -283,8 +283,8 @@ class Conditioner:
 
     def _applied(self, columns: Array, factors: Array) -> Array:
         def middle(inner: Array) -> Array:
-            turned = self._vectors.T @ inner.astype(self._vectors.dtype)
-            return self._vectors @ (factors[:, None].astype(turned.dtype) * turned)
+            turned = matmul(self._vectors.T, inner.astype(self._vectors.dtype))
+            return matmul(self._vectors, factors[:, None].astype(turned.dtype) * turned)
 
         return self._landmarks.less(columns, middle)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,14 +13,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 
+from lowtide.cancel import Threads
 from lowtide.codes import Codes
+from lowtide.learners.cholesky import blas_threads, linear_algebra
 from lowtide.learners.classes import ClassIndex, check_classes
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.decision import Decision
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem, SummedProblem, as_columns
 from lowtide.learners.regressor import KernelRegressor
-from lowtide.learners.ridge import ErrorSum, NormalEquations, blas_threads, linear_algebra
+from lowtide.learners.ridge import ErrorSum, NormalEquations
 from lowtide.learners.rules import ArgMax, Rule, Values
 
 Array = NDArray[Any]
@@ -179,7 +180,7 @@ def _side_by_side(task: Callable[..., Any], n_features: int, *arguments: list[in
     with linear_algebra().limit(limits=1):
         if n_threads == 1 or n_features <= _EXACT_FEATURES:
             return list(map(task, *arguments))
-        with ThreadPoolExecutor(n_threads) as pool:
+        with Threads(n_threads) as pool:
             return list(pool.map(task, *arguments))
 
 

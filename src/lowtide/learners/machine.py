@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_y, validate_data
 from lowtide._checks import check_integer, check_memory, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
+from lowtide.errors import CancelledError
 from lowtide.kernels import KERNELS, Kernel, resolve_gamma
 from lowtide.learners.automatic import (
     SAMPLED,
@@ -80,11 +81,35 @@ def reports_progress(method: Method) -> Method:
 
 
 @contextmanager
+def unchanged_if_stopped(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was before when a token or Ctrl-C stops what is done to it."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except (CancelledError, KeyboardInterrupt):
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def forgotten_if_stopped(estimator: Any) -> Iterator[None]:
+    """Leave an estimator not fitted when a token or Ctrl-C stops what adds to its sums: they are of no known rows."""
+    try:
+        yield
+    except (CancelledError, KeyboardInterrupt):
+        vars(estimator).pop("_stream", None)
+        vars(estimator).pop("decision_", None)
+        raise
+
+
+@contextmanager
 def fit_steps(estimator: Any, n_steps: int | None, X: Any = None, y: Any = None) -> Iterator[Step]:
     """Open a fit of so many steps, None when nobody knows, for callbacks and the bar; close it however it ends.
 
     It gives a function that reports one step as done, by its name, and returns whether a callback asks to stop. The
-    second argument of that returns what a copy of the estimator needs to predict as if the fit ended here.
+    second argument of that returns what a copy of the estimator needs to predict as if the fit ended here. A fit that
+    is stopped leaves the estimator as it was before.
     """
     start = getattr(estimator, "_init_callback_context", None)
     context = None if start is None else start(max_subtasks=n_steps)
@@ -110,7 +135,8 @@ def fit_steps(estimator: Any, n_steps: int | None, X: Any = None, y: Any = None)
         return stop
 
     try:
-        yield step
+        with unchanged_if_stopped(estimator):
+            yield step
     finally:
         if bar is not None:
             bar.stop()

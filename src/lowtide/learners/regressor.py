@@ -18,7 +18,7 @@ from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import trials_of
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
-from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, fit_steps, reports_progress
+from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, fit_steps, forgotten_if_stopped, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, as_columns, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums
 from lowtide.learners.rules import Values
@@ -175,10 +175,10 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             Of a source with columns also the name of one.
         """
         self._check_parameters(blocks=isinstance(X, Iterator))
-        self.__dict__.pop("_stream", None)
         if isinstance(X, Iterator):
             blocks, stream = labeled_blocks(X, y, sample_weight, "KernelRegressor"), None
             with fit_steps(self, None) as step:
+                self.__dict__.pop("_stream", None)
                 for block in blocks:
                     stream = self._added(*block, stream)
                     step("block")
@@ -187,6 +187,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
                 self._solve_sums(stream)
             return self
         with fit_steps(self, 2, X, y) as step:
+            self.__dict__.pop("_stream", None)
             problem, sides = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
             flat = problem.n_label_axes == 1
             problem = problem.relabel(as_columns)
@@ -209,8 +210,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         sample_weight : array (n,), optional
         """
         self._check_parameters(blocks=True)
-        self._stream = self._added(X, y, sample_weight, self.__dict__.get("_stream"))
-        self._solve_sums(self._stream)
+        with forgotten_if_stopped(self):
+            self._stream = self._added(X, y, sample_weight, self.__dict__.get("_stream"))
+            self._solve_sums(self._stream)
         return self
 
     def _check_parameters(self, blocks: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Least squares from m x m sums that are gathered once; what a solution in any form is, and its Cholesky factor.
+"""Least squares from m x m sums that are gathered once; what a solution in any form is.
 
 All forms minimize sum_i s_i |t_i - D_i w - b|^2 + alpha |w|^2: "primal" by the sums here, "dual" by the kernel matrix
 of the rows, "iterative" by conjugate gradients.
@@ -6,20 +6,19 @@ of the rows, "iterative" by conjugate gradients.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, cython_blas, cython_lapack, lapack
-from threadpoolctl import ThreadpoolController
+from scipy.linalg import blas
 
 from lowtide._checks import check_memory
+from lowtide.learners.cholesky import Factor as Factor
+from lowtide.learners.cholesky import pieces, symmetric_copy
+from lowtide.learners.cholesky import suitable_threads as suitable_threads
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
 
@@ -31,22 +30,16 @@ FORMS: tuple[Form, ...] = ("primal", "dual", "iterative")
 _MOST_REFINEMENTS = 6
 _PRECISION = 1e-7
 _ROWS_AT_ONCE = 64
-# Columns of a block that one thread works on.
-_BLOCK_COLUMNS = 256
 # Below this many code entries solutions are float64 throughout.
 _SMALL_PROBLEM = 1 << 24
 # Random vectors that mean leverages are read from: to some percent of their mean for a hundred features or more.
 LEVERAGE_PROBES = 16
-# Rows that a thread solves for at a time, for exact ones.
-_ROWS_SOLVED = 128
 # Up to so many rows leverages are exact; up to the second where there are as many features. One less a leverage is not
 # trusted below the last.
 EXACT_ROWS, _MOST_EXACT_ROWS = 2048, 8192
 LEAST_REST = 0.01
 # Products that may be made of two sides for it.
 _CROSS_PRODUCTS = 1 << 34
-# Up to this order one thread solves about as fast as two, and much faster than two on a busy machine.
-_ONE_THREAD_ORDER = 6000
 
 
 class Leverages(NamedTuple):
@@ -213,13 +206,14 @@ class NormalEquations:
 
     def centered(self, *, fit_intercept: bool = True) -> CenteredSystem:
         """Return the equations of centered rows, to be solved for many alphas."""
-        # Symmetric, so its transpose is a plain copy in the order that LAPACK wants.
-        gram = self.gram.T.copy(order="F")
+        gram = symmetric_copy(self.gram)
         row_mean, target_mean = np.zeros_like(self.row_sum), np.zeros_like(self.target_sum)
         if fit_intercept:
             row_mean, target_mean = self.row_sum / self.weight, self.target_sum / self.weight
             ger = blas.sger if self.dtype == np.float32 else blas.dger
-            gram = ger(-1.0, row_mean.astype(self.dtype), self.row_sum.astype(self.dtype), a=gram, overwrite_a=1)
+            left, right = row_mean.astype(self.dtype), self.row_sum.astype(self.dtype)
+            for part in pieces(gram):
+                ger(-1.0, left, right[part], a=gram[:, part], overwrite_a=1)
         return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
 
 
@@ -235,189 +229,11 @@ class CenteredSystem:
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """Return weights (m, k) and intercepts (k,): in the type of gram, or float64 where that cannot hold alpha."""
         # Several are solved side by side.
-        factor = Factor(self.gram.copy(order="F"), alpha, n_threads=1)
+        factor = Factor(symmetric_copy(self.gram.T), alpha, n_threads=1)
         if factor.alpha != alpha and self.gram.dtype == np.float32:
-            factor = Factor(np.asfortranarray(self.gram, dtype=np.float64), alpha, n_threads=1)
+            factor = Factor(symmetric_copy(self.gram.T, np.float64), alpha, n_threads=1)
         coef = factor.solve(self.right)
         return coef, self.target_mean - self.row_mean @ coef
-
-
-class Factor:
-    """The Cholesky factor of gram + alpha I, in place of gram; alpha is raised where it is lost in rounding.
-
-    In float64 an alpha below m roundings of the mean diagonal is raised to that: gram may have as large an error in
-    directions that no row has, and would be inverted there. In float32 it is raised where gram became indefinite.
-    """
-
-    def __init__(self, gram: Array, alpha: float, n_threads: int | None = None) -> None:
-        names = "potrs", "trtrs", "trtri"
-        self._potrs, self._trtrs, self._trtri = lapack.get_lapack_funcs(names, (gram,))
-        diagonal = gram.diagonal().copy()
-        smallest = 8 * np.finfo(gram.dtype).eps * max(float(np.mean(diagonal)), float(np.finfo(gram.dtype).tiny))
-        if gram.dtype == np.float64:
-            alpha = max(alpha, len(gram) * smallest)
-        for _ in range(8):
-            np.fill_diagonal(gram, diagonal + gram.dtype.type(alpha))
-            if factorize(gram, n_threads) == 0:
-                self._factor, self.alpha = gram, alpha
-                return
-            # The factorization wrote over the lower triangle only.
-            gram = np.asfortranarray(np.triu(gram, 1) + np.triu(gram, 1).T)
-            alpha = max(10 * alpha, smallest)
-        raise np.linalg.LinAlgError("the Gram matrix must be finite")
-
-    def solve(self, right: Array) -> Array:
-        """Return (gram + alpha I)^-1 right, in float64."""
-        with suitable_threads(len(self._factor)):
-            solution, _ = self._potrs(self._factor, right.astype(self._factor.dtype), lower=True)
-        return np.asarray(solution, dtype=np.float64)
-
-    def half_solve(self, right: Array) -> Array:
-        """Return L'^-1 right, L L' = gram + alpha I, in float64: x' L'^-1 has the squared length x' (L L')^-1 x."""
-        with suitable_threads(len(self._factor)):
-            solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True, trans=1)
-        return np.asarray(solution, dtype=np.float64)
-
-    @property
-    def lower(self) -> Array:
-        """L itself, zero above its diagonal."""
-        return np.tril(self._factor)
-
-    def lower_solve(self, right: Array) -> Array:
-        """Return L^-1 right, in float64: its columns have the squared lengths x' (L L')^-1 x."""
-        with suitable_threads(len(self._factor)):
-            solution, _ = self._trtrs(self._factor, right.astype(self._factor.dtype), lower=True)
-        return np.asarray(solution, dtype=np.float64)
-
-    def row_products(self, rows: Problem, row_mean: Array) -> tuple[Array, Array]:
-        """Return x_i' (L L')^-1 x_i and z_i' (L L')^-1 x_i of the sides of rows, less the mean row, in float64."""
-        own, other, blocks = np.zeros(rows.shape[0]), np.zeros(rows.shape[0]), range(0, rows.shape[0], _ROWS_SOLVED)
-
-        def solve(design: Design) -> Array:
-            solved = np.asfortranarray((design.dense() - row_mean).T, dtype=self._factor.dtype)
-            solve_lower(self._factor, solved)
-            return solved
-
-        def fill(start: int) -> None:
-            part = slice(start, start + _ROWS_SOLVED)
-            block = rows.take(part)
-            x = z = solve(block.train)
-            if block.predict is not block.train:
-                z = solve(block.predict)
-            own[part], other[part] = (np.einsum("ij,ij->j", x, each, dtype=np.float64) for each in (x, z))
-
-        _on_threads(fill, blocks)
-        return own, other
-
-    def inverse_diagonal(self) -> Array:
-        """Return the diagonal of (gram + alpha I)^-1, in float64, at the cost of another factorization.
-
-        The squared lengths of columns of L^-1: a few columns at a time, on all threads side by side.
-        """
-        return np.concatenate(_on_threads(self._inverse_lengths, range(0, len(self._factor), _BLOCK_COLUMNS)))
-
-    def _inverse_lengths(self, start: int) -> Array:
-        """Return squared lengths of some columns of L^-1: the inverse of a corner, and -L22^-1 L21 of that below."""
-        stop = start + _BLOCK_COLUMNS
-        corner, _ = self._trtri(self._factor[start:stop, start:stop], lower=True)
-        corner = np.tril(corner)
-        below = np.asfortranarray(self._factor[stop:, start:stop] @ corner)
-        if len(below):
-            solve_lower(self._factor[stop:, stop:], below)
-        return np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below, dtype=np.float64)
-
-
-def _on_threads(task: Callable[[int], Any], starts: range) -> list[Any]:
-    """Return what a task gives for each start, side by side on threads of our own; for one start none is made."""
-    with linear_algebra().limit(limits=1):
-        if len(starts) <= 1:
-            return [task(start) for start in starts]
-        with ThreadPoolExecutor(blas_threads()) as pool:
-            return list(pool.map(task, starts))
-
-
-def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
-    """Write the lower Cholesky factor over the lower triangle; the upper one is not touched.
-
-    Blocks of columns go to threads of our own, each to one thread of BLAS: the threads of BLAS wait for each other, on
-    busy machines longer than the work takes. None is as many threads as BLAS may have. Returns 0, or the order of the
-    first leading minor that is not positive definite.
-    """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
-        raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")
-    n, n_threads = len(matrix), blas_threads() if n_threads is None else n_threads
-    if n_threads == 1 or n <= 4 * _BLOCK_COLUMNS:
-        with linear_algebra().limit(limits=1):
-            return _potrf(matrix) if n else 0
-    size = _BLOCK_COLUMNS
-    with linear_algebra().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-        for start in range(0, n, size):
-            stop = min(n, start + size)
-            failed = _potrf(matrix[start:stop, start:stop])
-            if failed:
-                return start + failed
-            done, cuts = slice(start, stop), np.linspace(stop, n, n_threads + 1).astype(int)
-            list(pool.map(partial(_divide, matrix, done), map(slice, cuts[:-1], cuts[1:])))
-            blocks = (slice(begin, min(n, begin + size)) for begin in range(stop, n, size))
-            list(pool.map(partial(_subtract, matrix, done), blocks))
-    return 0
-
-
-def _potrf(corner: NDArray[Any]) -> int:
-    """Factorize a block in place; return 0 or the order of the first minor that is not positive definite."""
-    info = ctypes.c_int(0)
-    _call("potrf", corner.dtype, b"L", len(corner), corner, info)
-    return info.value
-
-
-def _divide(matrix: NDArray[Any], done: slice, own: slice) -> None:
-    """Write rows L'^-1 over rows beside a corner that holds L."""
-    rows = matrix[own, done]
-    if len(rows):
-        _call("trsm", matrix.dtype, b"R", b"L", b"T", b"N", *rows.shape, 1.0, matrix[done, done], rows)
-
-
-def _subtract(matrix: NDArray[Any], done: slice, own: slice) -> None:
-    """Take what columns that are done account for from others, on and below the diagonal."""
-    beside, below = matrix[own, done], matrix[own.stop :, done]
-    _call("syrk", matrix.dtype, b"L", b"N", *beside.shape, -1.0, beside, 1.0, matrix[own, own])
-    if len(below):
-        sizes = len(below), *beside.shape
-        _call("gemm", matrix.dtype, b"N", b"T", *sizes, -1.0, below, beside, 1.0, matrix[own.stop :, own])
-
-
-def solve_lower(lower: NDArray[Any], right: NDArray[Any]) -> None:
-    """Write L^-1 right over right; both in Fortran's order, L may be a corner of another. Several run side by side."""
-    _call("trsm", right.dtype, b"L", b"L", b"N", b"N", *right.shape, 1.0, lower, right)
-
-
-def _call(name: str, dtype: np.dtype[Any], *arguments: Any) -> None:
-    """Call a routine of BLAS or LAPACK without Python's lock; matrices in Fortran's order bring their strides along.
-
-    scipy's own wrappers hold the lock, but the routines that it offers to Cython are plain pointers.
-    """
-    prefix, real = ("s", ctypes.c_float) if dtype == np.float32 else ("d", ctypes.c_double)
-    kinds = {bytes: ctypes.c_char, int: ctypes.c_int, float: real}
-    kept: list[Any] = []
-    for argument in arguments:
-        if isinstance(argument, np.ndarray):
-            kept += [argument.ctypes.data, ctypes.c_int(max(1, argument.strides[1] // argument.itemsize))]
-        else:
-            kept.append(kinds[type(argument)](argument) if type(argument) in kinds else argument)
-    pointers = [each if isinstance(each, int) else ctypes.byref(each) for each in kept]
-    _routine(prefix + name, len(pointers))(*pointers)
-
-
-@cache
-def _routine(name: str, n_pointers: int) -> Callable[..., None]:
-    """Return a routine of BLAS or LAPACK, whose arguments are all pointers."""
-    capsule = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}[name]
-    read_name = ctypes.pythonapi.PyCapsule_GetName
-    read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    address = read_pointer(capsule, read_name(capsule))
-    return ctypes.CFUNCTYPE(None, *n_pointers * [ctypes.c_void_p])(address)
 
 
 @dataclass
@@ -471,21 +287,3 @@ def product_dtype(n: int, m: int) -> type[np.floating[Any]]:
 def random_signs(n: int, k: int) -> Array:
     """Return signs (n, k) that depend on nothing else: weights and repeated rows get the same ones."""
     return np.random.default_rng(0).choice([-1.0, 1.0], size=(n, k))
-
-
-@contextmanager
-def suitable_threads(order: int) -> Iterator[None]:
-    """Let BLAS use one thread for matrices up to some order: a second one gains little, and waits where others work."""
-    with linear_algebra().limit(limits=1) if order <= _ONE_THREAD_ORDER else nullcontext():
-        yield
-
-
-def blas_threads() -> int:
-    """Return how many threads linear algebra may use here and now."""
-    return max((int(library["num_threads"]) for library in linear_algebra().info()), default=1)
-
-
-@cache
-def linear_algebra() -> ThreadpoolController:
-    """Return the linear algebra libraries of this process; looking for them takes some milliseconds."""
-    return ThreadpoolController().select(user_api="blas")

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
 from lowtide.learners.borders import class_losses
+from lowtide.learners.cholesky import linear_algebra, suitable_threads
 from lowtide.learners.design import Design
 from lowtide.learners.dual import Conditioner
 from lowtide.learners.losses import Loss
 from lowtide.learners.problem import Problem, SummedProblem
-from lowtide.learners.ridge import LEAST_REST, linear_algebra, product_dtype, random_signs, suitable_threads
+from lowtide.learners.ridge import LEAST_REST, product_dtype, random_signs
 from lowtide.learners.strength import choose_strength
 
 Array = NDArray[Any]

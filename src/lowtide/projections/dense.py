@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide.cancel import matmul
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, DenseProjection, Projection, block_sizes, kept_array, kept_places
 
@@ -121,7 +122,7 @@ def _haar(rng: np.random.Generator, dimension: int, n_columns: int) -> NDArray[n
     while Q.shape[1] < n_columns:
         panel = rng.standard_normal((min(_PANEL, dimension - Q.shape[1]), dimension)).T
         for _ in range(2):
-            panel = panel - Q @ (Q.T @ panel)
+            panel = panel - matmul(Q, matmul(Q.T, panel))
         own, R = np.linalg.qr(panel)
         Q = np.hstack([Q, own * np.where(np.diag(R) < 0, -1.0, 1.0)])
     return Q[:, :n_columns]

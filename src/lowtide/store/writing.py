@@ -10,7 +10,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_option, fail
+from lowtide.cancel import Threads
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileAccessError, FileFormatError
@@ -143,7 +144,7 @@ def append_rows(
         make_folder(root / name)
     n_old, size = manifest.n_rows, manifest.shard_rows
     try:
-        with ThreadPoolExecutor(1, thread_name_prefix="lowtide-store") as disk:
+        with Threads(1, "lowtide-store") as disk:
             written: list[Future[ShardRecord]] = []
             for shard in range(n_old // size, -(-(n_old + n_new) // size)):
                 begin, end = max(0, shard * size - n_old), min(n_new, (shard + 1) * size - n_old)

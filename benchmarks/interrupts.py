@@ -1,0 +1,199 @@
+"""`python -m benchmarks.interrupts`: send SIGINT at random moments of long work, and time the answers.
+
+Each row is a process of its own. Its work is done once to know its result and how long it takes, and then stopped at
+random moments of that time. Then it is done again and must give the same result. Memory is what the process has grown
+by from the second interrupted call to the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lowtide as lt
+from lowtide import _core
+
+_DIMENSION, _CLASSES = 50, 10
+
+
+def draw(n: int) -> tuple[Any, Any]:
+    """Return rows (n, 50) and labels of ten classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, _DIMENSION)).astype(np.float32)
+    scores = X @ rng.normal(size=(_DIMENSION, _CLASSES)) + rng.normal(size=(n, _CLASSES))
+    return X, scores.argmax(axis=1)
+
+
+def features(n_components: int, bits: int = 1) -> lt.RandomFeatures:
+    """Return the encoder of every row of the table."""
+    return lt.RandomFeatures(n_components=n_components, bits=bits, gamma=0.01, random_state=0)
+
+
+def encode(scale: float) -> Callable[[], Any]:
+    """Return rows to one-bit codes of 65,536 components."""
+    X, _ = draw(int(120_000 * scale))
+    encoder = features(65_536).fit(X[:1000])
+    return lambda: encoder.encode(X).packed[::997].copy()
+
+
+def gram(scale: float) -> Callable[[], Any]:
+    """Return D' D of two-bit codes."""
+    X, _ = draw(int(60_000 * scale))
+    codes = features(4096, bits=2).fit(X[:1000]).encode(X)
+    return lambda: codes.gram()[::31].copy()
+
+
+def top_k(scale: float) -> Callable[[], Any]:
+    """Return the ten nearest of 512-bit codes."""
+    X, _ = draw(400_000)
+    codes = features(512).fit(X[:1000]).encode(X)
+    queries = codes[: int(25_000 * scale)]
+    return lambda: codes.top_k(queries, 10)[0]
+
+
+def fit(loss: str, n: int, n_components: int, scale: float) -> Callable[[], Any]:
+    """Return weights of a classifier; hinge tells two classes apart."""
+    X, y = draw(int(n * scale))
+    y = y > _CLASSES // 2 if loss == "hinge" else y
+
+    def work() -> Any:
+        model = lt.KernelClassifier(features=features(n_components), loss=loss, C=1.0, tol=1e-5)
+        return model.fit(X, y).decision_.weights
+
+    return work
+
+
+def predict(scale: float) -> Callable[[], Any]:
+    """Return classes of many rows."""
+    X, y = draw(int(1_000_000 * scale))
+    model = lt.KernelClassifier(features=features(8192), loss="squared", C=1.0).fit(X[:3000], y[:3000])
+    return lambda: model.predict(X)
+
+
+def append(scale: float) -> Callable[[], Any]:
+    """Return the rows of a store to which many are appended; what was stopped must have left it as it was."""
+    X, _ = draw(int(150_000 * scale))
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name, "store")
+    encoder = features(32_768).fit(X[:1000])
+    lt.CodeStore.create(path, encoder).close()
+
+    def work() -> Any:
+        with lt.CodeStore.open(path, mode="a") as store:
+            before = store.n_rows
+            try:
+                store.append(X[:1000])
+                store.append(X)
+            except KeyboardInterrupt:
+                if store.n_rows not in (before, before + 1000):
+                    raise AssertionError(f"{store.n_rows - before} rows of an append that was stopped") from None
+                raise
+            return np.asarray([store.n_rows - before, folder is not None])
+
+    return work
+
+
+def advise(scale: float) -> Callable[[], Any]:
+    """Return the settings that are advised for rows."""
+    X, y = draw(int(3000 * scale))
+    return lambda: np.frombuffer(repr(lt.advise(X, y).settings).encode(), dtype=np.uint8)
+
+
+WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
+    "encode": encode,
+    "gram": gram,
+    "top_k": top_k,
+    "fit squared": partial(fit, "squared", 40_000, 6144),
+    "fit squared_hinge": partial(fit, "squared_hinge", 60_000, 4096),
+    "fit logistic": partial(fit, "logistic", 60_000, 4096),
+    "fit hinge": partial(fit, "hinge", 60_000, 4096),
+    "predict": predict,
+    "store append": append,
+    "advise": advise,
+}
+
+
+def resident_bytes() -> int:
+    """Return what this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def answer_seconds(work: Callable[[], Any], delay: float) -> float | None:
+    """Return the time from a SIGINT after so long to KeyboardInterrupt; None where the work was done before."""
+    sent = [0.0]
+
+    def send() -> None:
+        sent[0] = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    try:
+        timer.start()
+        work()
+        timer.cancel()
+        timer.join()
+    except KeyboardInterrupt:
+        return time.perf_counter() - sent[0]
+    return None
+
+
+def measure(name: str, n_times: int, scale: float) -> str:
+    """Return a row of the table."""
+    warnings.simplefilter("ignore")
+    work = WORK[name](scale)
+    start = time.perf_counter()
+    expected = work()
+    took = seconds = time.perf_counter() - start
+    rng, sizes, slowest = np.random.default_rng(1), [], 0.0
+    while len(sizes) < n_times:
+        # Work may take less time than the first time did: then the next moment is tried.
+        answer = answer_seconds(work, float(rng.uniform(0.02, 0.9)) * seconds)
+        if answer is None:
+            seconds *= 0.9
+            continue
+        slowest = max(slowest, answer)
+        gc.collect()
+        sizes.append(resident_bytes())
+    right = "yes" if np.array_equal(work(), expected) else "NO"
+    growth = (sizes[-1] - sizes[min(1, n_times - 1)]) / 2**20
+    return f"| {name} | {took:.1f} s | {1000 * slowest:.0f} ms | {right} | {growth:+.0f} MB |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.interrupts", description=__doc__)
+    parser.add_argument("rows", nargs="*", help=f"some of {', '.join(WORK)}; all unless given")
+    parser.add_argument("--times", type=int, default=10, help="interrupts of each")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the rows of all work")
+    parser.add_argument("--one", action="store_true", help="measure one row in this process")
+    given = parser.parse_args()
+    unknown = set(given.rows) - set(WORK)
+    if unknown:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    if given.one:
+        print(measure(given.rows[0], given.times, given.scale))
+        return
+    print(f"{_core.isa()}, {_core.thread_count()} threads\n")
+    print("| work | takes | slowest answer | next call right | memory |")
+    print("| --- | ---: | ---: | --- | ---: |", flush=True)
+    for name in given.rows or WORK:
+        options = ["--one", "--times", str(given.times), "--scale", str(given.scale)]
+        subprocess.run([sys.executable, "-m", "benchmarks.interrupts", name, *options], check=True)
+
+
+if __name__ == "__main__":
+    main()
