@@ -167,7 +167,7 @@ def json_numbers(values: NDArray[Any]) -> bytes:
     Parameters
     ----------
     values : array (n,) or (n, d)
-        Of whole numbers or floats.
+        Of whole numbers that int64 holds, or floats.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def json_numbers(values: NDArray[Any]) -> bytes:
     >>> json_numbers(np.array([[1.0, 2.5], [1e-7, 1e22]]))
     b'[[1.0,2.5],[1e-07,1e+22]]'
     """
-    if values.ndim not in (1, 2) or values.dtype.kind not in "iuf":
+    if values.ndim not in (1, 2) or values.dtype.kind not in "iuf" or values.dtype == np.uint64:
         raise fail("json_numbers", "values must be an array of numbers with 1 or 2 axes", values.dtype)
     if values.ndim == 2 and values.shape[1] == 0:
         return b"[" + b",".join([b"[]"] * len(values)) + b"]"
