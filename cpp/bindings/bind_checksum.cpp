@@ -1,7 +1,10 @@
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+
 #include "bytes.hpp"
 #include "lowtide/ops.hpp"
+#include "unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -9,10 +12,17 @@ using namespace nanobind::literals;
 namespace lowtide {
 namespace {
 
+// Some milliseconds by tables.
+constexpr std::size_t block_bytes = std::size_t{1} << 22;
+
 std::uint32_t checksum(nb::handle buffer, std::uint32_t value) {
   const Bytes bytes(buffer);
-  nb::gil_scoped_release nogil;
-  return ops().crc32c(value, bytes.data(), bytes.size());
+  const Unlocked unlocked;
+  for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
+    if (at != 0) poll();
+    value = ops().crc32c(value, bytes.data() + at, std::min(block_bytes, bytes.size() - at));
+  }
+  return value;
 }
 
 }  // namespace

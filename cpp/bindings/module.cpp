@@ -17,6 +17,7 @@ void bind_ternary(nb::module_& m);
 void bind_checksum(nb::module_& m);
 void bind_results(nb::module_& m);
 void bind_json(nb::module_& m);
+void bind_cancel(nb::module_& m);
 }  // namespace lowtide
 
 namespace {
@@ -55,4 +56,5 @@ NB_MODULE(_lowtide_core, m) {
   lowtide::bind_checksum(m);
   lowtide::bind_results(m);
   lowtide::bind_json(m);
+  lowtide::bind_cancel(m);
 }
