@@ -201,8 +201,8 @@ def _large_text(values: NDArray[Any]) -> bytes:
 
 # Requests that may wait in line on one connection, and pieces of a body that may be shorter than this on average: more
 # of them in one packet would hold up every other connection while they are taken apart.
-_MOST_IN_LINE = 1024
-_MOST_PIECES, _SHORT_PIECE = 4096, 32
+_MOST_IN_LINE = 128
+_MOST_PIECES, _SHORT_PIECE = 2048, 16
 
 # What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
 _HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
