@@ -55,13 +55,13 @@ class Budget:
         """Return what one request holds: nothing yet."""
         return Lease(self)
 
-    def take(self, n_bytes: int) -> None:
-        """Count bytes, or refuse: 413 for what can never be, 503 for what may be once others are done."""
+    def take(self, n_bytes: int, held: int = 0) -> None:
+        """Count bytes for who holds some already, or refuse: 413 for what can never be, 503 for what may be later."""
         used = self.used + n_bytes
         if used > self.limit:
             # Closed: the rest of a body would otherwise have to be read to find the next request.
             closing = (b"connection", b"close")
-            if n_bytes > self.limit:
+            if held + n_bytes > self.limit:
                 must = f"a request must be answered within the server's {self.limit} bytes of memory"
                 raise Refusal(413, f"{must}. Send fewer rows at a time.", [closing])
             busy = "the server's memory is in use by other requests. Try again soon."
@@ -92,7 +92,7 @@ class Lease:
 
     def add(self, n_bytes: int) -> None:
         """Hold more."""
-        self._budget.take(n_bytes)
+        self._budget.take(n_bytes, self.size)
         self.size += n_bytes
 
     def become(self, n_bytes: int) -> None:
