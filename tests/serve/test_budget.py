@@ -46,6 +46,31 @@ def test_budget_counts_what_requests_hold():
     assert (one.size, budget.used) == (20, 20)
 
 
+def test_an_eighth_is_left_to_small_requests():
+    budget = Budget(8 * MB)
+    large, small, rooms = budget.lease(), budget.lease(), []
+    budget.make_room = lambda: rooms.append(budget.used)
+    large.add(7 * MB)
+    with pytest.raises(Refusal):
+        budget.lease().add(100_000)
+    assert rooms == [7 * MB]
+    small.add(60_000)
+    with pytest.raises(Refusal) as never:
+        large.add(1000)
+    assert never.value.status == 413
+
+
+def test_bodies_that_stop_half_way_make_room_for_others(digits):
+    rows = json.dumps([[0.25] * 64] * 1000).encode()
+    with serving([digits.path], memory=4 * MB) as (address, service), ExitStack() as closing:
+        stopped = [closing.enter_context(connect(address)) for _ in range(3)]
+        for connection in stopped:
+            connection.sendall(BODY % (15 * MB) + b"[" + b" " * MB)
+        until(lambda: service.budget.used >= 3 * MB)
+        until(lambda: ask(address, "/v1/predict", rows, JSON).status == 200)
+        assert b"memory is needed for other requests" in everything(stopped[0])
+
+
 def test_budget_is_a_share_of_what_there_is_unless_given(monkeypatch):
     monkeypatch.setattr("lowtide.serve.budget.available_memory", lambda: 4 << 30)
     assert Budget().limit == 1 << 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 
 from lowtide._checks import available_memory, check_integer
 from lowtide.serve.connection import Refusal
@@ -12,6 +13,9 @@ from lowtide.serve.connection import Refusal
 _SHARE = 4
 _LEAST = 64 << 20
 _UNKNOWN = 1 << 30
+# An eighth of the limit is left to requests that hold at most so much: most need no more, and large ones that stop
+# half-way are not to keep them out.
+_SMALL, _RESERVE = 1 << 16, 8
 # Memory that was in use at a time and is worth giving back.
 _WORTH = 16 << 20
 
@@ -30,6 +34,8 @@ class Budget:
     ----------
     used : int
         Bytes that requests hold now.
+    make_room : callable
+        Called when there is no room for a request: may end others that have waited too long.
 
     Examples
     --------
@@ -49,6 +55,7 @@ class Budget:
             limit = _UNKNOWN if available is None else max(_LEAST, available // _SHARE)
         self.limit = check_integer("serve", "memory", limit, 1)
         self.used = 0
+        self.make_room: Callable[[], None] = lambda: None
         self._most = 0  # since memory was last given back
 
     def lease(self) -> Lease:
@@ -57,13 +64,15 @@ class Budget:
 
     def take(self, n_bytes: int, held: int = 0) -> None:
         """Count bytes for who holds some already, or refuse: 413 for what can never be, 503 for what may be later."""
-        used = self.used + n_bytes
-        if used > self.limit:
+        used, wanted = self.used + n_bytes, held + n_bytes
+        limit = self.limit if wanted <= _SMALL else self.limit - self.limit // _RESERVE
+        if used > limit:
             # Closed: the rest of a body would otherwise have to be read to find the next request.
             closing = (b"connection", b"close")
-            if held + n_bytes > self.limit:
-                must = f"a request must be answered within the server's {self.limit} bytes of memory"
+            if wanted > limit:
+                must = f"a request must be answered within the server's {limit} bytes of memory"
                 raise Refusal(413, f"{must}. Send fewer rows at a time.", [closing])
+            self.make_room()
             busy = "the server's memory is in use by other requests. Try again soon."
             raise Refusal(503, busy, [(b"retry-after", b"1"), closing])
         self.used = used

@@ -375,6 +375,18 @@ class Connection(HttpToolsProtocol):
             self.refuse(503, "there are too many connections.")
 
 
+# Of bodies that are ended for want of memory: how long they have had to arrive, and how many at a time.
+_PATIENCE, _MOST_ENDED = 1.0, 16
+
+
+def end_slow_bodies(connections: Iterable[Any]) -> None:
+    """Close those whose bodies have been waited for longest, for more than a second."""
+    late = monotonic() - _PATIENCE
+    slow = [each for each in connections if each.waits_for == _BODY and each.since < late]
+    for each in heapq.nsmallest(_MOST_ENDED, slow, key=lambda each: each.since):
+        each.refuse(503, "the server's memory is needed for other requests.", [(b"retry-after", b"1")])
+
+
 def _make_room(connections: set[Any], most: int) -> None:
     """Close those that have waited longest when there are too many; none that is being answered."""
     # Those that are already closing stay in the set until the loop has come to them.

@@ -14,6 +14,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
@@ -27,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError, FingerprintMismatchError, LowtideError
 from lowtide.serve.budget import return_memory
-from lowtide.serve.connection import Call, Connection, Receive, Refusal, Send
+from lowtide.serve.connection import Call, Connection, Receive, Refusal, Send, end_slow_bodies
 from lowtide.serve.guard import HostList
 from lowtide.serve.operations import OPERATIONS, Operation
 from lowtide.serve.service import Service
@@ -287,6 +288,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
         self._chores = loop.create_task(self._do_chores())
+        self._service.budget.make_room = partial(end_slow_bodies, self.server_state.connections)
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # only the main thread has signals
             loop.add_signal_handler(signal.SIGHUP, self._reload)
         host, port = self._listener.getsockname()[:2]
