@@ -46,12 +46,12 @@ _ENCODE = """async ([page, rows]) => {
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """Start the system's Chromium; needs playwright."""
+def chromium(*switches: str) -> Iterator[Any]:
+    """Start the system's Chromium, with further switches; needs playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET, *switches])
         yield browser
         browser.close()
 

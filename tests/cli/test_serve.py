@@ -30,14 +30,17 @@ def model(tmp_path):
         (["{model}", "{model}"], 2, "names of models must differ"),
         (["a b={model}"], 2, "a name must be letters"),
         (["{model}", "--host", "0.0.0.0"], 2, "keys must be given"),
+        (["{model}", "--host", "0.0.0.0", "--keys", "{keys}"], 2, "--plain-http"),
+        (["{model}", "--memory", "0"], 2, "--memory"),
         (["{model}", "--port", "70000"], 2, "--port"),
         (["{model}", "--rate", "0"], 2, "--rate"),
         ([], 2, "Missing argument"),
     ],
 )
-def test_what_cannot_be_served_is_refused_with_a_reason(model, arguments, code, reason, monkeypatch):
+def test_what_cannot_be_served_is_refused_with_a_reason(model, tmp_path, arguments, code, reason, monkeypatch):
     monkeypatch.delenv("LOWTIDE_KEYS", raising=False)
-    result = lowtide("serve", *(argument.format(model=model) for argument in arguments))
+    (tmp_path / "keys").write_text("laptop: correct-horse-battery")
+    result = lowtide("serve", *(argument.format(model=model, keys=tmp_path / "keys") for argument in arguments))
     assert result.exit_code == code
     assert reason in result.stderr
 

@@ -8,7 +8,7 @@ import io
 import time
 
 import pytest
-from serve.serving import ask, serving
+from serve.serving import ask, connect, everything, serving
 
 from lowtide.errors import FileAccessError, FileFormatError, ParameterError
 from lowtide.serve import Catalog, KeyRing, Named, Service, Settings
@@ -21,7 +21,10 @@ KEY, OTHER = "correct-horse-battery", "another-horse-battery"
 @pytest.fixture(scope="module")
 def guarded(digits):
     stream = io.StringIO()
-    with serving([digits.path], keys=f"laptop: {KEY}\n# a comment\n\n{OTHER}", stream=stream) as (address, service):
+    with serving([digits.path], keys=f"laptop: {KEY}\n# a comment\n\n{OTHER}", stream=stream, wrong_keys=10_000) as (
+        address,
+        service,
+    ):
         yield address, service, stream
 
 
@@ -169,6 +172,130 @@ def test_loopback_needs_none(host):
     assert Settings(host=host).is_loopback
 
 
+def test_keys_of_other_machines_need_tls_or_a_word(digits):
+    catalog, keys = Catalog.load([Named("digits", digits.path)]), KeyRing.from_text(KEY)
+    with pytest.raises(ParameterError, match="in the clear .* --proxy"):
+        Service(catalog, Settings(host="0.0.0.0", port=0), keys)
+    for said in ({"proxy": True}, {"plain_http": True}):
+        Service(catalog, Settings(host="0.0.0.0", port=0, **said), keys).close()
+
+
+def test_proxy_says_over_what_a_key_came_and_from_whom(digits):
+    stream = io.StringIO()
+    with serving([digits.path], keys=KEY, proxy=True, wrong_keys=2, stream=stream) as (address, service):
+        named = {"X-API-Key": KEY, "X-Forwarded-For": "10.0.0.1, 192.0.2.7"}
+        for proto in ({}, {"X-Forwarded-Proto": "http"}):
+            answer = ask(address, "/v1/models", headers=named | proto)
+            assert (answer.status, "strict-transport-security" in answer.headers) == (403, False)
+            assert "https" in answer.json["detail"]
+        answer = ask(address, "/v1/models", headers=named | {"X-Forwarded-Proto": "https"})
+        assert answer.status == 200
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+        assert "strict-transport-security" in ask(address, "/", headers={"X-Forwarded-Proto": "https"}).headers
+        guess = {"X-API-Key": OTHER, "X-Forwarded-Proto": "https"}
+        for caller, statuses in (("192.0.2.9", [401, 401, 429]), ("192.0.2.7", [401])):
+            found = [
+                ask(address, "/v1/models", headers=guess | {"X-Forwarded-For": f"10.0.0.1, {caller}"}) for _ in statuses
+            ]
+            assert [answer.status for answer in found] == statuses
+        service.log.flush()
+    assert '"caller":"192.0.2.9"' in stream.getvalue()
+
+
+def test_address_that_guesses_keys_must_wait(digits):
+    with serving([digits.path], keys=f"laptop: {KEY}", wrong_keys=5) as (address, service):
+        guesses = [ask(address, "/v1/models", headers={"X-API-Key": f"{OTHER}{i}"}) for i in range(8)]
+        assert [answer.status for answer in guesses] == [401] * 5 + [429] * 3
+        assert all(answer.is_refusal and 1 <= int(answer.headers["retry-after"]) <= 13 for answer in guesses[5:])
+        # A right one tells no more than a wrong one until then, and who brings none is told as ever.
+        assert ask(address, "/v1/models", headers={"X-API-Key": KEY}).status == 429
+        assert ask(address, "/v1/models").status == 401
+        assert ask(address, "/healthz").status == 200
+        assert b"lowtide_wrong_keys_total 5.0" in service.metrics.text()
+
+
+def test_right_keys_are_never_made_to_wait_by_themselves(digits):
+    with serving([digits.path], keys=KEY, wrong_keys=1) as (address, _):
+        assert {ask(address, "/v1/models", headers={"X-API-Key": KEY}).status for _ in range(20)} == {200}
+        assert {ask(address, "/v1/models").status for _ in range(5)} == {401}
+        assert ask(address, "/v1/models", headers={"X-API-Key": KEY}).status == 200
+
+
+def test_every_key_is_compared_whatever_was_found(monkeypatch):
+    """The time says neither which key was nearly right nor at which place of the file one is."""
+    ring, compared = KeyRing.from_text(f"one: {KEY}\ntwo: {OTHER}\nthree: {KEY}3"), []
+    monkeypatch.setattr("hmac.compare_digest", lambda a, b: compared.append((len(a), len(b))) or a == b)
+    for key, name in (
+        (KEY, "one"),
+        (OTHER, "two"),
+        (f"{KEY}3", "three"),
+        (KEY[:-1], None),
+        ("", None),
+        ("x" * 400, None),
+    ):
+        compared.clear()
+        assert ring.name_of(key.encode()) == name
+        assert compared == [(32, 32)] * 3
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:{port}", "127.0.0.1:{port}", "[::1]:1234", "localhost.", "named.example"]
+)
+def test_server_is_asked_under_its_own_names(digits, host):
+    with serving([digits.path], allow_hosts=("Named.example",)) as (address, _):
+        answer = ask(address, "/v1/models", headers={"Host": host.format(port=address.rsplit(":", 1)[1])})
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/", "/healthz", "/v1/predict", "/nothing"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "localhost:80@evil", "[::2]", ""]
+)
+def test_page_whose_name_was_made_to_point_here_is_refused(address, digits, host, path):
+    body = pack(digits.codes[:1]) if path == "/v1/predict" else None
+    answer = ask(address, path, body, headers={"Host": host})
+    assert answer.status == 421
+    assert answer.is_refusal
+
+
+def test_request_without_a_host_is_refused(address):
+    with connect(address) as connection:
+        connection.sendall(b"GET /v1/models HTTP/1.1\r\nconnection: close\r\n\r\n")
+        assert everything(connection).startswith(b"HTTP/1.1 400")
+
+
+def test_any_name_will_do_where_others_may_come_unless_some_are_listed(digits):
+    listening = {"host": "0.0.0.0", "keys": KEY, "plain_http": True}
+    for allowed, status in (((), 200), (("named.example",), 421)):
+        with serving([digits.path], allow_hosts=allowed, **listening) as (address, _):
+            sent = {"Host": "other.example", "X-API-Key": KEY}
+            assert ask(address.replace("0.0.0.0", "127.0.0.1"), "/v1/models", headers=sent).status == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://localhost:8000", 200),
+        ("https://friend.example", 200),
+        ("http://localhost:9000", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+        ("file://localhost:8000", 403),
+    ],
+)
+def test_pages_of_other_servers_may_not_ask(digits, origin, status):
+    with serving([digits.path], allow_hosts=("friend.example",)) as (address, _):
+        answer = ask(address, "/v1/models", headers={"Host": "localhost:8000", "Origin": origin})
+    assert answer.status == status
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/v1/models", "/healthz", "/nothing", "/metrics", "/v1/encoder"])
+def test_no_answer_is_taken_for_what_it_is_not(address, path):
+    answer = ask(address, path)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-type"]
+
+
 def test_callers_beyond_the_rate_wait(digits):
     with serving([digits.path], rate=0.001) as (address, _):
         answers = [ask(address, "/v1/models") for _ in range(4)]
@@ -178,7 +305,7 @@ def test_callers_beyond_the_rate_wait(digits):
 
 def test_rate_is_for_each_caller_and_comes_back():
     now = 0.0
-    limit = RateLimit(2.0, clock=lambda: now)
+    limit = RateLimit(2.0, clock=lambda: now)  # bursts of two seconds' worth
     assert [limit.wait("a") for _ in range(5)] == [0.0, 0.0, 0.0, 0.0, 0.5]
     assert limit.wait("b") == 0.0
     now = 0.5

@@ -52,6 +52,45 @@ def test_reload_changes_the_model_and_loses_no_request(tmp_path, digits):
     assert found[-1] <= {30, 31, 32}
 
 
+def test_reloads_under_many_requests_give_no_half_answer(tmp_path, digits):
+    """Predictions, scores and classes of every answer are those of one and the same model."""
+    path = tmp_path / "m.lowtide"
+    models = [fitted(digits.X, shift) for shift in (0, 10, 20, 30)]
+    rows = json.dumps(digits.X[:5].tolist()).encode()
+    lt.save(models[0], path, weights="float64")
+    expected = {}
+    for shift, model in zip((0, 10, 20, 30), models):
+        expected[shift] = (model.predict(digits.X[:5]).tolist(), model.decision_function(digits.X[:5]))
+    found, stop = [], threading.Event()
+
+    def go_on(address):
+        while not stop.is_set():
+            found.append(ask(address, "/v1/predict?return=scores", rows, "application/json"))
+
+    with serving([path]) as (address, service):
+        callers = [threading.Thread(target=go_on, args=(address,)) for _ in range(8)]
+        for caller in callers:
+            caller.start()
+        number = 0
+        while len(found) < 400:
+            number += 1
+            lt.save(models[number % 4], path, weights="float64")
+            assert asyncio.run(service.reload())
+        stop.set()
+        for caller in callers:
+            caller.join()
+    seen = set()
+    for answer in found:
+        assert answer.status == 200
+        content = answer.json
+        shift = content["classes"][0]
+        seen.add(shift)
+        assert content["classes"] == [shift, shift + 1, shift + 2]
+        assert content["predictions"] == expected[shift][0]
+        np.testing.assert_allclose(content["scores"], expected[shift][1], rtol=1e-9, atol=1e-12)
+    assert len(seen) > 1
+
+
 def test_reload_of_a_damaged_file_keeps_what_there_was(tmp_path, digits, caplog):
     path = tmp_path / "m.lowtide"
     lt.save(fitted(digits.X, 0), path)
@@ -144,7 +183,8 @@ def test_client_fetches_columns_that_have_changed_before_the_same_encoder(tmp_pa
 def test_stop_answers_the_requests_in_flight(digits):
     message = pack(digits.codes[:1])
     service = Service(Catalog.load([Named("digits", digits.path)]), Settings(port=0), KeyRing({}))
-    head = f"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: {CODES}\r\ncontent-length: {len(message)}\r\n\r\n"
+    head = f"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: {CODES}\r\n"
+    head += f"content-length: {len(message)}\r\n\r\n"
     finished = threading.Event()
     with connect_after_start(service, finished) as connection:
         connection.sendall(head.encode() + message[:50])
@@ -273,7 +313,7 @@ def test_port_that_is_taken_is_an_error_with_a_remedy(digits, address):
 @pytest.mark.parametrize("host", ["[::1]", "nowhere.invalid", "192.0.2.1"])
 def test_host_that_is_no_address_of_this_machine_is_an_error_that_says_so(digits, host):
     keys = KeyRing.from_text("correct-horse-battery")
-    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0), keys)
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0, plain_http=True), keys)
     with pytest.raises(ParameterError, match="host must be an address of this machine"), running(service):
         pass
     service.close()

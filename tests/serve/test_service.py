@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from serve.serving import ask, serving
+from serve.serving import CODES, ask, connect, serving, until
 
 import lowtide as lt
+from lowtide.cancel import poll
+from lowtide.errors import CancelledError
+from lowtide.serve import Catalog, Named
 from lowtide.serve.connection import Refusal
 from lowtide.serve.service import Batcher
 from lowtide.wire import pack
@@ -170,6 +173,87 @@ def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
     assert answer.status == 503
     assert answer.is_refusal
     assert answer.headers["retry-after"] == "5"
+
+
+def test_work_is_stopped_once_nobody_waits_for_it(pool):
+    stopped = threading.Event()
+
+    def run(items):
+        try:
+            while True:
+                poll()
+        except CancelledError:
+            stopped.set()
+            raise
+
+    async def leave():
+        b = batcher(run, pool, small=0)
+        one, other = b.submit(1), b.submit(2)
+        await asyncio.sleep(0.05)
+        one.cancel()
+        await asyncio.sleep(0.05)
+        assert not stopped.is_set()  # the other one still waits
+        other.cancel()
+        await asyncio.to_thread(stopped.wait, 60)
+        b.run = list
+        return await b.submit(3)
+
+    assert asyncio.run(leave()) == 3
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_work_of_a_caller_who_left_or_waited_too_long_is_stopped(digits, monkeypatch, leaves):
+    """Else a few callers who ask and leave would hold the threads of all others for as long as their work takes."""
+    begun, stopped = threading.Event(), threading.Event()
+
+    def answer(*_):
+        begun.set()
+        try:
+            while True:
+                poll()
+        except CancelledError:
+            stopped.set()
+            raise
+
+    with serving([digits.path], work_seconds=60.0 if leaves else 0.1) as (address, service):
+        model, message = type(service.current.catalog.models["digits"]), pack(digits.codes[:1])
+        with monkeypatch.context() as patch:
+            patch.setattr(model, "small_rows", lambda *_: -1)
+            patch.setattr(model, "answer", answer)
+            head = f"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: {CODES}\r\n"
+            with connect(address) as connection:
+                connection.sendall(f"{head}content-length: {len(message)}\r\n\r\n".encode() + message)
+                assert begun.wait(60)
+                if not leaves:
+                    assert connection.recv(100).startswith(b"HTTP/1.1 503")
+            assert stopped.wait(60)
+        until(lambda: service.budget.used == 0 and service.metrics.in_flight == 0)
+        assert ask(address, "/v1/predict", message).status == 200
+
+
+def test_rows_of_a_dense_encoder_are_not_encoded_on_the_event_loop(digits, tmp_path):
+    dense = lt.RandomFeatures(projection="iid", n_components=65_536, gamma=0.001, random_state=0).fit(digits.X)
+    quick = lt.RandomFeatures(n_components=128, gamma=0.001, random_state=0).fit(digits.X)
+    for encoder, small in ((dense, False), (quick, True)):
+        lt.save(encoder, tmp_path / "encoder.lowtide")
+        lt.save(encoder.encode(digits.X[:20]), tmp_path / "codes.lowtide")
+        catalog = Catalog.load(
+            [Named.parse(str(tmp_path / "encoder.lowtide"))], [Named.parse(str(tmp_path / "codes.lowtide"))]
+        )
+        database = catalog.databases["codes"]
+        assert (database.small_rows("rows") >= 1) == small
+        assert database.small_rows("codes") >= 1
+
+
+@pytest.mark.parametrize("n", [1, 2000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_json_has_no_word_for_are_refused(digits, monkeypatch, n, bad):
+    with serving([digits.path]) as (address, service):
+        scores = {"predictions": np.zeros(n, dtype=np.int64), "scores": np.full((n, 10), bad)}
+        monkeypatch.setattr(type(service.current.catalog.models["digits"]), "answer", lambda *_: [scores])
+        answer = ask(address, "/v1/predict?return=scores", pack(digits.codes[:1]))
+    assert answer.status == 422
+    assert "not finite" in answer.json["detail"]
 
 
 def test_large_request_is_answered_like_a_small_one(digits, monkeypatch):
