@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,7 +18,7 @@ from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
-from lowtide.persist.container import FORMAT, Bytes, Container, PathLike, pack, read, unpack, write_whole
+from lowtide.persist.container import FORMAT, Bytes, PathLike, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
@@ -117,7 +119,7 @@ def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -
     return pack(header, {f"{name}/{key}": array for name, part in state.items() for key, array in part.arrays.items()})
 
 
-def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any:
+def load(path: PathLike, *, kind: Kind | None = None) -> Any:
     """Return the object of a file that `save` wrote.
 
     Parameters
@@ -125,14 +127,11 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     path : str or path-like
     kind : type or tuple of types, optional
         What the file must hold, `lowtide.Codes` for example; anything else is refused before it is built.
-    mmap : bool, default=False
-        Leave the packed rows of `Codes` in the file and let the system read them as they are used. The file must then
-        not be changed in place; replacing it by `save` is fine.
 
     Returns
     -------
     object
-        Of the kind that was saved, with its fingerprint.
+        Of the kind that was saved, with its fingerprint; all of it in memory, so that the file is not needed any more.
 
     Raises
     ------
@@ -151,6 +150,7 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     See Also
     --------
     save : the way there
+    lowtide.persist.open_codes : codes that stay in their file, read block by block
 
     Examples
     --------
@@ -166,7 +166,8 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-6))
     True
     """
-    return _built(repr(str(path)), read(path, mapped=mmap), kind)
+    found = read(path)
+    return built(repr(str(path)), found.header, found.arrays, kind)
 
 
 def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
@@ -182,20 +183,21 @@ def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
     --------
     to_bytes : the way there
     """
-    return _built("data", unpack("data", np.frombuffer(data, dtype=np.uint8)), kind)
+    found = unpack("data", np.frombuffer(data, dtype=np.uint8))
+    return built("data", found.header, found.arrays, kind)
 
 
-def _built(owner: str, container: Container, kind: Kind | None) -> Any:
-    """Return the object of a container, once it is known to be of a kind that is wanted."""
-    name = container.header.get("kind")
+def built(owner: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kind: Kind | None) -> Any:
+    """Return the object of a header and arrays, once it is known to be of a kind that is wanted."""
+    name = header.get("kind")
     if not isinstance(name, str) or name not in KINDS:
-        listed, writer = ", ".join(KINDS), container.header.get("writer")
+        listed, writer = ", ".join(KINDS), header.get("writer")
         raise FileFormatError(f"{owner} must hold one of {listed}, got {name!r} of {writer!r}. Update lowtide.")
     if kind is not None and not issubclass(KINDS[name], kind):
         wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
         raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")
     try:
-        return KINDS[name].from_state(_unpack_weights(_state(container)))
+        return KINDS[name].from_state(_unpack_weights(_state(header, arrays)))
     except FileFormatError as error:
         raise FileFormatError(f"{owner}: {error}") from error
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault
@@ -203,17 +205,31 @@ def _built(owner: str, container: Container, kind: Kind | None) -> Any:
         raise FileFormatError(f"{owner} must hold a valid {name}, got one that cannot be built. {reason}") from error
 
 
-def _state(container: Container) -> State:
-    """Return the parts of a file, each with its arrays."""
+def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> State:
+    """Return the parts of a file, each with its arrays; every number of them is finite."""
     state: State = {}
-    for name, part in container.header["parts"].items():
+    for name, part in header["parts"].items():
         if type(part["version"]) is not int or not isinstance(part["spec"], dict):
             raise TypeError(f"part {name!r} must have a version and a specification")
         state[name] = Part(part["version"], part["spec"])
-    for place, array in container.arrays.items():
+        for place, number in _numbers(part["spec"]):
+            if not math.isfinite(number):
+                raise FileFormatError(f"part {name!r} must have finite numbers, got {number} for {place[1:]}.")
+    for place, array in arrays.items():
         name, _, key = place.partition("/")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise FileFormatError(f"part {name!r} must have finite numbers, got NaN or infinity in its array {key!r}.")
         state[name].arrays[key] = array
     return state
+
+
+def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers with a point of what JSON held, each with its place: JSON's own have NaN, and 1e999."""
+    if isinstance(value, float):
+        yield place, value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _numbers(inner, f"{place}.{key}")
 
 
 def describe(path: PathLike) -> dict[str, Any]:
@@ -244,21 +260,21 @@ def describe(path: PathLike) -> dict[str, Any]:
     >>> found["arrays"]["encoder/projection.signs"]
     {'dtype': 'uint8', 'shape': [16], 'bytes': 16}
     """
-    container = read(path, mapped=True)
-    header, n_bytes = container.header, container.text_bytes
+    outline = scan(path)
+    header, n_bytes = outline.header, outline.text_bytes
     return {
         "format": int(FORMAT),
         "kind": header.get("kind"),
         "writer": header.get("writer"),
-        "sha256": container.sha256,
+        "sha256": outline.sha256,
         "parts": header.get("parts"),
         "arrays": {
-            name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
-            for name, array in sorted(container.arrays.items())
+            name: {"dtype": place.dtype.name, "shape": list(place.shape), "bytes": place.n_bytes}
+            for name, place in sorted(outline.places.items())
         },
         "metadata": header.get("metadata", {}),
         "header_bytes": n_bytes,
-        "bytes": n_bytes + sum(array.nbytes for array in container.arrays.values()),
+        "bytes": n_bytes + sum(place.n_bytes for place in outline.places.values()),
     }
 
 
@@ -281,7 +297,7 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
     ...     lt.persist.read_metadata(path)
     {'made of': 'unit vectors'}
     """
-    metadata = read(path, mapped=True).header.get("metadata", {})
+    metadata = scan(path).header.get("metadata", {})
     if not isinstance(metadata, dict):
         raise FileFormatError(f"{str(path)!r} must have a dict of metadata, got {type(metadata).__name__}.")
     return metadata
