@@ -16,6 +16,8 @@ reading any JSON, so nothing is interpreted before it is known to be what was wr
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -23,7 +25,7 @@ import re
 import secrets
 import stat
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -46,6 +48,8 @@ START_BYTES = 192
 _BLOCK = 1 << 18
 # Pieces of memory that a call of the system fills.
 _MOST_PIECES = 512
+# Names under which one file may be on its way at a time: more writers of one file take random ones.
+_PART_NAMES = 4
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
@@ -215,36 +219,102 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     """Write to a new file beside `path`, make it durable, and rename it over `path`.
 
     A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of
-    a file that is replaced are kept.
+    a file that is replaced are kept. What a process that was killed has left of an earlier try is removed.
 
     Parameters
     ----------
     path : str or path-like
     pieces : iterable of bytes
     """
-    target = Path(os.path.realpath(as_path(path)))
-    part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
+    write_together({path: pieces})
+
+
+def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
+    """Write several files as `write_whole` does one: all are whole and durable before the first gets its name.
+
+    Parameters
+    ----------
+    files : dict of iterables of bytes, by path
+    """
     remedy = "Choose a folder that exists, that you may write to and that has room."
+    waiting: list[tuple[Path, Path]] = []
     try:
-        with refusing(f"{str(path)!r} must be writable", remedy):
-            replaced = None
-            with contextlib.suppress(FileNotFoundError):
-                replaced = target.stat().st_mode
-            if replaced is not None and not stat.S_ISREG(replaced):
-                raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            with os.fdopen(descriptor, "wb") as stream:
-                if replaced is not None:
-                    os.fchmod(descriptor, stat.S_IMODE(replaced))
-                stream.writelines(pieces)
-                stream.flush()
-                os.fsync(descriptor)
-            part.replace(target)
+        for path, pieces in files.items():
+            target = Path(os.path.realpath(as_path(path)))
+            with refusing(f"{str(path)!r} must be writable", remedy):
+                replaced = None
+                with contextlib.suppress(FileNotFoundError):
+                    replaced = target.stat().st_mode
+                if replaced is not None and not stat.S_ISREG(replaced):
+                    raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
+                part, descriptor = _new_part(target)
+                waiting.append((part, target))
+                with os.fdopen(descriptor, "wb") as stream:
+                    if replaced is not None:
+                        os.fchmod(descriptor, stat.S_IMODE(replaced))
+                    stream.writelines(pieces)
+                    stream.flush()
+                    os.fsync(descriptor)
+        for part, target in waiting:
+            with refusing(f"{str(target)!r} must be writable", remedy):
+                part.replace(target)
     finally:
-        # Once renamed there is nothing under this name any more; otherwise nothing may stay.
-        with contextlib.suppress(OSError):
-            part.unlink()
-    sync_folder(target.parent)
+        # Once renamed there is nothing under these names any more; otherwise nothing may stay.
+        for part, _ in waiting:
+            with contextlib.suppress(OSError):
+                part.unlink()
+    for folder in {target.parent for _, target in waiting}:
+        sync_folder(folder)
+
+
+def _new_part(target: Path) -> tuple[Path, int]:
+    """Return a new file beside a target, open and locked, under a name that a later writer of the target looks at.
+
+    The lock ends with the process: a file under such a name that nobody has locked was left by one that was killed.
+    """
+    found: tuple[Path, int] | None = None
+    for slot in range(_PART_NAMES):
+        part = part_of(target, slot)
+        if found is None:
+            with contextlib.suppress(FileExistsError):
+                found = _locked(part)
+                continue
+        _remove_left(part)
+        if found is None:
+            with contextlib.suppress(FileExistsError):
+                found = _locked(part)
+    return found or _locked(target.with_name(f".lowtide-{secrets.token_hex(8)}.part"))
+
+
+def part_of(target: Path, slot: int) -> Path:
+    """Return one of the names under which a file is written before it gets its own."""
+    return target.with_name(f".lowtide-{hashlib.sha256(f'{target.name}/{slot}'.encode()).hexdigest()[:16]}.part")
+
+
+def _locked(part: Path) -> tuple[Path, int]:
+    """Make a file and lock it; FileExistsError where there is one, or where it was taken for one that was left."""
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks keeps what is left there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not part.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return part, descriptor
+
+
+def _remove_left(part: Path) -> None:
+    """Remove a file that no process is writing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_ino == part.lstat().st_ino:
+                part.unlink()
+        finally:
+            os.close(descriptor)
 
 
 def read(path: PathLike) -> Container:

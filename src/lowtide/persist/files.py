@@ -33,7 +33,7 @@ WeightForm = Literal["float64", "float32", "float16", "int8"]
 
 
 def save(
-    object: Any, path: PathLike, *, weights: WeightForm = "float32", metadata: dict[str, Any] | None = None
+    object: Any, path: PathLike, *, weights: WeightForm | None = None, metadata: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted encoder, a fitted learner or codes to a file.
 
@@ -44,9 +44,11 @@ def save(
         is a learner and whose other steps `lowtide.tables` knows is kept as that learner with a recipe of its columns.
     path : str or path-like
         Replaced when it is there. The customary ending is ".lowtide".
-    weights : {"float32", "float64", "float16", "int8"}, default="float32"
-        How a learner's weights are kept. float32 changes scores by float32 rounding, float64 not at all; float16 and
-        int8, with a scale a column, take half and a quarter of float32.
+    weights : {"float32", "float64", "float16", "int8"}, optional
+        How a learner's weights are kept; by default as they were fitted, so that the scores of the loaded model are
+        those of the saved one, bit by bit. That is float64, and float32 where it holds each of them, as after
+        `compress`. "float32" takes half and changes scores by its rounding; float16 and int8, with a scale a column,
+        take a quarter and an eighth.
     metadata : dict, optional
         What else to keep beside the object, as JSON has it: texts, finite numbers, booleans, None, lists and dicts with
         texts for keys. `lowtide.persist.read_metadata` gives it back; `load` does not look at it.
@@ -80,13 +82,13 @@ def save(
     write_whole(path, _pieces(object, weights, metadata))
 
 
-def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
+def to_bytes(object: Any, *, weights: WeightForm | None = None) -> bytes:
     """Return the bytes of the file that `save` would write.
 
     Parameters
     ----------
     object : as for `save`
-    weights : {"float32", "float64", "float16", "int8"}, default="float32"
+    weights : as for `save`
 
     See Also
     --------
@@ -105,7 +107,7 @@ def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
     return b"".join(_pieces(object, weights, None))
 
 
-def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -> list[Bytes]:
+def _pieces(object: Any, weights: WeightForm | None, metadata: dict[str, Any] | None) -> list[Bytes]:
     kept = as_model(object) if isinstance(object, Pipeline) else object
     kind = type(kept).__name__
     if KINDS.get(kind) is not type(kept):
@@ -163,7 +165,7 @@ def load(path: PathLike, *, kind: Kind | None = None) -> Any:
     ...     path = os.path.join(folder, "model.lowtide")
     ...     lt.save(model, path)
     ...     loaded = lt.load(path)
-    >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-6))
+    >>> bool(np.array_equal(loaded.predict(X), model.predict(X)))
     True
     """
     found = read(path)
@@ -315,10 +317,10 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     return kept
 
 
-def _pack_weights(state: State, kind: str, form: WeightForm) -> State:
+def _pack_weights(state: State, kind: str, form: WeightForm | None) -> State:
     """Return a state with its weights in a form, and a part "weights" that says how they were: type and scales."""
     if "decision" not in state:
-        if form != "float32":
+        if form is not None:
             raise fail("save", f"weights must be left out for {kind}, which has none", form)
         return state
     decision = state["decision"]
@@ -347,12 +349,15 @@ def _unpack_weights(state: State) -> State:
     return {**rest, "decision": replace(decision, arrays=arrays)}
 
 
-def small_weights(weights: NDArray[Any], form: WeightForm) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+def small_weights(weights: NDArray[Any], form: WeightForm | None) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """Return weights (m, k) in a form and, where it keeps them relative to their largest, a scale a column.
 
-    float32 rounds each weight to 2^-24 of itself. float16 keeps w/s and int8 the integer nearest to 127 w/s, s the
+    None is float32 where it holds each of them, else float64. float32 rounds a weight to 2^-24 of itself. float16 keeps w/s and int8 the integer nearest to 127 w/s, s the
     largest |w| of a column: errors are at most 2^-11 |w| (2^-25 s for tiny ones) and s/254.
     """
+    if form is None:
+        with np.errstate(over="ignore"):
+            form = "float32" if np.array_equal(weights.astype(np.float32), weights) else "float64"
     check_option("save", "weights", form, ("float64", "float32", "float16", "int8"))
     if not np.isfinite(weights).all():
         raise fail("save", "weights must be finite", "NaN or infinity", "Fit with stronger regularization.")
