@@ -71,6 +71,8 @@ def encode(
     a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
     stopped when it is given again.
     """
+    outputs = {"--output": output} | ({} if save_encoder is None else {"--save-encoder": save_encoder})
+    term.check_apart(outputs, [data, model])
     if output.suffix.lower() == ".zarr":
         _check_options(model, encoder.bits)
         if save_encoder is not None:

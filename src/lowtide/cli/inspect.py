@@ -10,7 +10,7 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
-from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, counted, sheet, voice_options
+from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, check_apart, counted, sheet, voice_options
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
@@ -45,6 +45,7 @@ def inspect(file: Path, voice: Voice) -> None:
 
     A file's checksum is verified on the way; 'lowtide verify' does that for a store.
     """
+    check_apart({"FILE": None}, [file])
     text, content = _inspect_store(file) if file.is_dir() else _inspect_file(file)
     voice.say(text)
     voice.result("inspect", {"file": str(file), **content})
@@ -58,6 +59,7 @@ def verify(path: Path, voice: Voice) -> None:
 
     Ends with 1 and names every damaged shard and chunk when something is not what was written. Nothing is changed.
     """
+    check_apart({"PATH": None}, [path])
     if path.is_dir():
         store = lt.CodeStore.open(path)
         store.verify()

@@ -70,6 +70,7 @@ def predict(
     printed too.
     """
     place = None if output is None else check_output(output, force=force, several=probabilities or scores)
+    term.check_apart({"--output": output}, [model, data, target])
     learner, table = models.load_model(model)
     decision: Decision = learner.decision_
     wanted = [name for name, asked in (("probabilities", probabilities), ("scores", scores)) if asked]

@@ -1,7 +1,16 @@
 """Model files: encoders, learners and codes as safetensors with a JSON header; no pickle, no code run on load."""
 
 from lowtide.persist.codes_file import CodesFile, open_codes
-from lowtide.persist.container import PathLike, as_path, read_into, refused, refusing, sync_folder, write_together, write_whole
+from lowtide.persist.container import (
+    PathLike,
+    as_path,
+    read_into,
+    refused,
+    refusing,
+    sync_folder,
+    write_together,
+    write_whole,
+)
 from lowtide.persist.files import check_metadata, describe, from_bytes, load, read_metadata, save, to_bytes
 
 # fmt: off

@@ -19,6 +19,7 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
 import re
@@ -238,6 +239,7 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
     """
     remedy = "Choose a folder that exists, that you may write to and that has room."
     waiting: list[tuple[Path, Path]] = []
+    opened = contextlib.ExitStack()  # a file is locked, and so nobody takes it for one that was left, until it is closed
     try:
         for path, pieces in files.items():
             target = Path(os.path.realpath(as_path(path)))
@@ -249,12 +251,11 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
                     raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
                 part, descriptor = _new_part(target)
                 waiting.append((part, target))
-                with os.fdopen(descriptor, "wb") as stream:
-                    if replaced is not None:
-                        os.fchmod(descriptor, stat.S_IMODE(replaced))
-                    stream.writelines(pieces)
-                    stream.flush()
-                    os.fsync(descriptor)
+                stream = opened.enter_context(os.fdopen(descriptor, "wb", buffering=0))
+                if replaced is not None:
+                    os.fchmod(descriptor, stat.S_IMODE(replaced))
+                _write_all(stream, pieces)
+                os.fsync(descriptor)
         for part, target in waiting:
             with refusing(f"{str(target)!r} must be writable", remedy):
                 part.replace(target)
@@ -263,8 +264,17 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
         for part, _ in waiting:
             with contextlib.suppress(OSError):
                 part.unlink()
+        opened.close()
     for folder in {target.parent for _, target in waiting}:
         sync_folder(folder)
+
+
+def _write_all(stream: io.RawIOBase, pieces: Iterable[Bytes]) -> None:
+    """Write all bytes; a stream without a buffer has nothing left to write, and to fail at, when it is closed."""
+    for piece in pieces:
+        left = memoryview(piece).cast("B")
+        while left:
+            left = left[stream.write(left) or 0 :]
 
 
 def _new_part(target: Path) -> tuple[Path, int]:
