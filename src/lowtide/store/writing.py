@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import math
 import os
 import re
+import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -341,6 +343,34 @@ def is_unfinished(path: PathLike) -> bool:
     return (root / GROUP).is_dir() and all(
         str(file) in (LOCK, ENCODER) or file.name == "zarr.json" or _is_left(file.name) for file in files
     )
+
+
+def replace_store(new: Path, old: Path) -> None:
+    """Give a complete store the name of another, which is then removed; a crash leaves the name with one of the two.
+
+    Parameters
+    ----------
+    new, old : Path
+        In one folder. Where the system cannot exchange two names at once, there is a moment without either.
+    """
+    with refusing(f"{str(old)!r} must be a folder that can be replaced"):
+        if not _exchange(new, old):
+            aside = old.with_name(f"{new.name}-old")
+            shutil.rmtree(aside, ignore_errors=True)
+            old.rename(aside)
+            new.rename(old)
+            new = aside
+        sync_folder(old.parent)
+        shutil.rmtree(new)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two names at once; False where that cannot be done."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
 
 
 def template_of(owner: str, encoder: Any) -> Codes:
