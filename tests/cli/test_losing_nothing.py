@@ -114,7 +114,9 @@ def test_standard_output_that_is_the_input_or_full_or_closed(copied):
     assert usage
     assert "got standard output for" in same
     room = os.strerror(errno.ENOSPC)
-    assert full == f"Error: standard output must take what is printed, got: {room}. Files that were asked for are whole."
+    assert (
+        full == f"Error: standard output must take what is printed, got: {room}. Files that were asked for are whole."
+    )
     assert [first, second, third] == ["ended with 2", "ended with 1", f"ended with {128 + signal.SIGPIPE}"]
 
 
@@ -144,10 +146,14 @@ def test_store_is_replaced_only_by_a_complete_one(copied, monkeypatch):
     before = contents(copied / "s.zarr")
     with monkeypatch.context() as patch:
         patch.setattr(lt.CodeStore, "append", lambda *arguments: 1 / 0)
-        result = CliRunner().invoke(main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL])
+        result = CliRunner().invoke(
+            main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL]
+        )
         assert isinstance(result.exception, ZeroDivisionError)
     assert contents(copied / "s.zarr") == before
-    result = CliRunner().invoke(main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL])
+    result = CliRunner().invoke(
+        main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL]
+    )
     assert result.exit_code == 0, result.output
     assert lt.CodeStore.open("s.zarr").bits == 2
     assert not list(Path().glob(".*lowtide*"))
@@ -155,13 +161,17 @@ def test_store_is_replaced_only_by_a_complete_one(copied, monkeypatch):
 
 def test_store_is_replaced_where_names_cannot_be_exchanged(copied, monkeypatch):
     monkeypatch.setattr("lowtide.store.writing._exchange", lambda *names: False)
-    result = CliRunner().invoke(main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL])
+    result = CliRunner().invoke(
+        main, ["encode", "t.csv", "-o", "s.zarr", "--bits", "2", "--drop", "y", "--force", *SMALL]
+    )
     assert result.exit_code == 0, result.output
     assert lt.CodeStore.open("s.zarr").bits == 2
     assert not list(Path().glob(".*lowtide*"))
 
 
-@pytest.mark.parametrize("command", ["fit s.zarr -o new.lowtide --C 1 -q", "verify s.zarr -q", "predict m.lowtide s.zarr -q"])
+@pytest.mark.parametrize(
+    "command", ["fit s.zarr -o new.lowtide --C 1 -q", "verify s.zarr -q", "predict m.lowtide s.zarr -q"]
+)
 def test_store_without_one_of_its_files_is_an_error_that_names_it(command, copied):
     files = [file for file in (copied / "s.zarr").rglob("*") if file.is_file() and file.name != "lock"]
     assert len(files) == 8

@@ -54,7 +54,16 @@ def test_rows_of_a_file_are_those_of_the_codes(n, tmp_path):
     lt.save(codes := _codes(n=n, n_levels=100), tmp_path / "c.lowtide")
     stored = lt.persist.open_codes(tmp_path / "c.lowtide")
     index = np.random.default_rng(0).integers(-n, n, 300)
-    for key in (slice(None), slice(n // 3, n // 2), slice(None, None, -7), index, index[:1], np.arange(n) % 3 == 0, -1, []):
+    for key in (
+        slice(None),
+        slice(n // 3, n // 2),
+        slice(None, None, -7),
+        index,
+        index[:1],
+        np.arange(n) % 3 == 0,
+        -1,
+        [],
+    ):
         assert stored[key] == codes[key]
     assert lt.concatenate(list(stored.blocks(777))) == codes
     assert (stored.bits, stored.n_levels, stored.nbytes) == (codes.bits, codes.n_levels, codes.nbytes)

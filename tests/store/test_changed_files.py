@@ -1,4 +1,4 @@
-"""Files that are cut short, grown, rewritten or replaced while they are read: an error or nothing, never a dead process."""
+"""Files that are cut short, grown, rewritten or replaced while they are read: an error or nothing, never the end."""
 
 import json
 import os

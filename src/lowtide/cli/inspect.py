@@ -10,7 +10,16 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
-from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, check_apart, counted, sheet, voice_options
+from lowtide.cli.terminal import (
+    FILE_OR_STORE,
+    Voice,
+    amount,
+    bytes_in_words,
+    check_apart,
+    counted,
+    sheet,
+    voice_options,
+)
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
 

@@ -44,7 +44,13 @@ def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[
     one block, without a copy.
     """
     n, d = X.shape
-    if n_columns == 0 and isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous and X.flags.aligned:
+    if (
+        n_columns == 0
+        and isinstance(X, np.ndarray)
+        and X.dtype == np.float32
+        and X.flags.c_contiguous
+        and X.flags.aligned
+    ):
         yield slice(0, n), X
         return
     step = max(1, _BLOCK_BYTES // (4 * max(1, d, n_columns)))

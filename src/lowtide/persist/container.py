@@ -239,7 +239,9 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
     """
     remedy = "Choose a folder that exists, that you may write to and that has room."
     waiting: list[tuple[Path, Path]] = []
-    opened = contextlib.ExitStack()  # a file is locked, and so nobody takes it for one that was left, until it is closed
+    opened = (
+        contextlib.ExitStack()
+    )  # a file is locked, and so nobody takes it for one that was left, until it is closed
     try:
         for path, pieces in files.items():
             target = Path(os.path.realpath(as_path(path)))

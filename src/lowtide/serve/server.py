@@ -253,7 +253,7 @@ class _Server(uvicorn.Server):
         self._service.log.event("stopped")
 
     async def _do_chores(self) -> None:
-        """Close late connections, load files that changed and write the log, once a second, or as often as may be late."""
+        """Close late connections, load what changed and write the log, every second, or as often as one may be late."""
         settings = self._service.settings
         every = min(_CHORES_SECONDS, settings.head_seconds, settings.body_seconds)
         watching: asyncio.Task[None] | None = None

@@ -4,4 +4,12 @@ from lowtide.store.source import ConcatenatedStores
 from lowtide.store.store import CodeStore
 from lowtide.store.writing import ShardRecord, ShardWriter, is_unfinished, replace_store, template_of
 
-__all__ = ["CodeStore", "ConcatenatedStores", "ShardRecord", "ShardWriter", "is_unfinished", "replace_store", "template_of"]
+__all__ = [
+    "CodeStore",
+    "ConcatenatedStores",
+    "ShardRecord",
+    "ShardWriter",
+    "is_unfinished",
+    "replace_store",
+    "template_of",
+]

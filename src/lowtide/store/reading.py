@@ -32,7 +32,7 @@ RowCheck = Callable[[NDArray[Any]], object]
 
 
 def open_inside(root: Path, name: str) -> int:
-    """Return the descriptor of a regular file, opened without following links; FileNotFoundError where there is none."""
+    """Return the descriptor of a regular file, opened without following links; FileNotFoundError without one."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     folder, _, file = name.rpartition("/")
     try:
