@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -397,7 +397,7 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
     return target
 
 
-def check_apart(outputs: dict[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
+def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse an output that is an input, by whatever name, link or folder; what is to be read must be there to the end.
 
     `outputs` are named by their options; those that are None are standard output. An input may be a text that is no

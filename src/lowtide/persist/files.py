@@ -353,8 +353,8 @@ def small_weights(weights: NDArray[Any], form: WeightForm | None) -> tuple[NDArr
     """Return weights (m, k) in a form and, where it keeps them relative to their largest, a scale a column.
 
     None is float32 where it holds each of them, else float64. float32 rounds a weight to 2^-24 of itself. float16 keeps
-    w/s and int8 the integer nearest to 127 w/s, s the
-    largest |w| of a column: errors are at most 2^-11 |w| (2^-25 s for tiny ones) and s/254.
+    w/s and int8 the integer nearest to 127 w/s, s the largest |w| of a column: errors are at most 2^-11 |w| (2^-25 s
+    for tiny ones) and s/254.
     """
     if form is None:
         with np.errstate(over="ignore"):
