@@ -1,8 +1,10 @@
-"""`python -m benchmarks.crashes`: writers of a code store killed in mid-append, and single bits flipped.
+"""`python -m benchmarks.crashes`: writers of a code store and commands killed while they write, single bits flipped.
 
 Every row says which it is, so a reopened store can be held to all that was ever acknowledged: `kills` ends a writer
 with SIGKILL at random moments; `steps` ends one right before each call that changes a file or a folder, one after the
-other; `flips` changes single bits of shards and reads.
+other; `flips` changes single bits of shards and reads. `commands` ends each command of the command line that writes
+before each of its changes of the disk, and at random moments: its output must be the old one or the new one, whole, and
+the next run must leave nothing else behind.
 """
 
 from __future__ import annotations
@@ -17,15 +19,16 @@ import struct
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from lowtide import Codes, CodeStore
+from lowtide.cli.main import main as main_of_commands
 from lowtide.errors import FileFormatError
 
-__all__ = ["flips", "kills", "steps"]
+__all__ = ["commands", "flips", "kills", "steps"]
 
 LEVELS = 200
 # Small shards: many files, and so many moments, in a second.
@@ -135,8 +138,8 @@ def steps(folder: Path) -> dict[str, int]:
         total["steps"] += 1
 
 
-def _append_until(path: Path, step: int, say: Callable[[int], None]) -> None:
-    """Append once, in a process that ends at its n-th fsync, rename or removal."""
+def _die_at(step: int) -> None:
+    """Let this process end at its n-th fsync, rename or removal."""
     left = step
 
     def dying(call: Callable[..., object]) -> Callable[..., object]:
@@ -149,11 +152,111 @@ def _append_until(path: Path, step: int, say: Callable[[int], None]) -> None:
 
         return instead
 
-    store = CodeStore.open(path, "a")
     for name in ("fsync", "replace", "rename", "unlink"):
         setattr(os, name, dying(getattr(os, name)))
+
+
+def _append_until(path: Path, step: int, say: Callable[[int], None]) -> None:
+    """Append once, in a process that ends at its n-th change of the disk."""
+    store = CodeStore.open(path, "a")
+    _die_at(step)
     store.append(rows(150, 450), y=np.arange(150, 450))
     say(store.n_rows)
+
+
+# What each writes, and what it is given before and when it is killed: the second is to replace the first.
+_FIT = "fit t.csv --target y -o m.lowtide --force -q --components 64 --gamma 0.1"
+_COMMANDS = {
+    "fit": (["m.lowtide"], f"{_FIT} --C 2", f"{_FIT} --C 1"),
+    "encode": (
+        ["c.lowtide"],
+        "encode t.csv --drop y -o c.lowtide --force -q",
+        "encode t.csv --drop y -o c.lowtide --force -q --bits 2",
+    ),
+    "encode to a store": (
+        ["s.zarr"],
+        "encode t.csv --drop y -o s.zarr --force -q",
+        "encode t.csv --drop y -o s.zarr --force -q --bits 2",
+    ),
+    "predict": (
+        ["p.csv"],
+        "predict m.lowtide t.csv -o p.csv --force -q",
+        "predict m.lowtide t.csv -o p.csv --force -q --scores",
+    ),
+    "export-c": (
+        ["m.h", "m.c"],
+        "export-c m.lowtide -o . --force -q",
+        "export-c m.lowtide -o . --force -q --weights int4",
+    ),
+    "demo": (["d.html"], "demo --components 64 --output d.html", "demo --components 64 --output d.html --seed 1"),
+}
+
+
+def commands(n: int, folder: Path, names: Sequence[str] = tuple(_COMMANDS), seed: int = 0) -> dict[str, dict[str, int]]:
+    """Kill commands that write, at each of their changes of the disk and at n random moments."""
+    draw, base, found = random.Random(seed), folder / "commands", {}
+    base.mkdir()
+    values = np.random.default_rng(0).standard_normal((200, 4)).tolist()
+    lines = [",".join([*map(str, row), "up" if row[0] > 0 else "down"]) for row in values]
+    (base / "t.csv").write_text("a,b,c,d,y\n" + "\n".join(lines) + "\n")
+    _run(base, f"{_FIT} --C 1")
+    for name in names:
+        outputs, before, after = _COMMANDS[name]
+        start = folder / f"{name} start"
+        shutil.copytree(base, start)
+        _run(start, before)
+        old = [_content(start / output) for output in outputs]
+        whole = folder / f"{name} whole"
+        shutil.copytree(start, whole)
+        begin = time.perf_counter()
+        _run(whole, after)
+        lasts, new = time.perf_counter() - begin, [_content(whole / output) for output in outputs]
+        total, n_random = {"kills": 0, "torn": 0, "mixed": 0, "left": 0}, 0
+        step: int | None = 0
+        while step is not None or n_random < n:
+            place = folder / f"{name} killed"
+            shutil.copytree(start, place)
+            moment = None if step is not None else draw.uniform(0.0, lasts)
+            finished = _run(place, after, step, moment)
+            is_new = [content == made for content, made in zip((_content(place / each) for each in outputs), new)]
+            is_old = [_content(place / each) == content for each, content in zip(outputs, old)]
+            if name == "demo" and not is_old[0]:  # its page has the seconds that it took
+                is_new = [_content(place / "d.html")["d.html"].rstrip().endswith(b"</html>")]
+            total["kills"] += not finished
+            total["torn"] += not all(a or b for a, b in zip(is_old, is_new))
+            total["mixed"] += not (all(is_old) or all(is_new))
+            _run(place, after)
+            kept = {"t.csv", "m.lowtide", *outputs}
+            total["left"] += len({path.name for path in place.iterdir()} - kept)
+            shutil.rmtree(place)
+            n_random += step is None
+            step = None if finished or step is None else step + 1
+        found[name] = total
+    return found
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    """Return the bytes of a file, or of the files of a store but the lock, which has the number of a process."""
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    return {
+        each.name if each == path else str(each.relative_to(path)): each.read_bytes()
+        for each in files
+        if each.name != "lock"
+    }
+
+
+def _run(folder: Path, command: str, step: int | None = None, moment: float | None = None) -> bool:
+    """Run a command in a process of its own, which ends at a step or is killed at a moment; whether it finished."""
+
+    def body(say: Callable[[int], None]) -> None:
+        os.chdir(folder)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        if step is not None:
+            _die_at(step)
+        main_of_commands(command.split(), standalone_mode=False)
+
+    return _in_a_child(body, moment)[1]
 
 
 def flips(n: int, folder: Path, seed: int = 0) -> dict[str, int]:
@@ -195,10 +298,11 @@ def _named(action: Callable[[], object], shard: str) -> bool:
 
 
 def main() -> None:
-    """Run all three and print what was found as JSON."""
+    """Run all four and print what was found as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crashes", description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--commands", type=int, default=20, help="random moments at which each command is killed")
     parser.add_argument("--folder", help="where the stores are made; that of temporary files by default")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
@@ -207,6 +311,7 @@ def main() -> None:
             "kills": kills(arguments.kills, place),
             "steps": steps(place),
             "flips": flips(arguments.flips, place),
+            "commands": commands(arguments.commands, place),
         }
     print(json.dumps(found, indent=2))
 

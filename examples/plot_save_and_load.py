@@ -62,7 +62,7 @@ plt.show()
 
 lt.save(model.features_, os.path.join(folder.name, "encoder.lowtide"))
 lt.save(model.features_.encode(X_test), os.path.join(folder.name, "codes.lowtide"))
-codes = lt.load(os.path.join(folder.name, "codes.lowtide"), mmap=True)
+codes = lt.persist.open_codes(os.path.join(folder.name, "codes.lowtide"))
 print(f"{os.path.getsize(os.path.join(folder.name, 'encoder.lowtide'))} bytes of encoder, {codes}")
 print(f"accuracy from the stored codes: {model.score(codes, y_test):.3f}")
 folder.cleanup()

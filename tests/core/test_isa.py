@@ -86,3 +86,18 @@ def test_every_op_that_the_stub_lists_is_in_the_package():
     stub = Path(_core.__file__).parent / "_lowtide_core.pyi"
     listed = {node.name for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)}
     assert {"encode", "code_gram", "is_fast"} < listed <= set(vars(_core))
+
+
+def test_unknown_level_is_warned_of_at_first_use():
+    found = in_python(
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as heard:\n"
+        "    warnings.simplefilter('always')\n"
+        "    import lowtide\n"
+        "    assert not heard\n"
+        "    lowtide.Codes\n"
+        "print(*(str(each.message) for each in heard))",
+        "sse9",
+    )
+    text = f"LOWTIDE_ISA must be scalar, avx2, avx512 or amx, got 'sse9'. Running at {_core.detected_isa()}"
+    assert found.startswith(text)

@@ -14,7 +14,8 @@ from persist.samples import encoder
 import lowtide as lt
 from lowtide.codes import Codes
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError
-from lowtide.persist import write_whole
+from lowtide.persist import write_together, write_whole
+from lowtide.persist.container import part_of
 
 OLD = b"an older file"
 
@@ -156,10 +157,45 @@ def test_load_reads_only_the_start_of_a_foreign_file(tmp_path):
 def test_load_says_when_a_file_does_not_fit_into_memory(tmp_path, monkeypatch):
     lt.save(encoder(), tmp_path / "e.lowtide")
     monkeypatch.setattr(np, "empty", _raise(MemoryError()))
-    with pytest.raises(FileAccessError, match="mmap=True"):
+    with pytest.raises(FileAccessError, match="open_codes"):
         lt.load(tmp_path / "e.lowtide")
 
 
 def test_load_accepts_text_paths_and_path_objects(tmp_path):
     lt.save(_codes(), str(tmp_path / "c.lowtide"))
     assert lt.load(str(tmp_path / "c.lowtide")) == lt.load(tmp_path / "c.lowtide")
+
+
+def test_file_that_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    target = tmp_path / "c.lowtide"
+    for slot in range(4):
+        part_of(target, slot).write_bytes(b"half of it")
+    lt.save(_codes(), target)
+    assert [path.name for path in tmp_path.iterdir()] == ["c.lowtide"]
+
+
+def test_file_that_another_writer_is_at_stays(tmp_path):
+    target = tmp_path / "c.lowtide"
+
+    def pieces():
+        yield b"one"
+        lt.save(_codes(), target)  # another writer of the same file, meanwhile
+        assert part_of(target, 0).read_bytes() == b"one"
+        yield b"two"
+
+    write_whole(target, pieces())
+    assert target.read_bytes() == b"onetwo"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_that_belong_together_come_together_or_not_at_all(tmp_path):
+    def failing():
+        yield b"new"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(FileAccessError, match="No space left"):
+        write_together({tmp_path / "a": [b"new"], tmp_path / "b": failing()})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
+    write_together({tmp_path / "a": [b"new"], tmp_path / "b": [b"new"]})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"new", "b": b"new"}

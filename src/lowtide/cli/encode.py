@@ -71,6 +71,8 @@ def encode(
     a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
     stopped when it is given again.
     """
+    outputs = {"--output": output} | ({} if save_encoder is None else {"--save-encoder": save_encoder})
+    term.check_apart(outputs, [data, model])
     if output.suffix.lower() == ".zarr":
         _check_options(model, encoder.bits)
         if save_encoder is not None:
@@ -171,16 +173,20 @@ def _to_store(
         "options": json.loads(json.dumps({**asdict(options), **asdict(table)})),
     }
     progress = {"request": request, "done": False}
-    store = _begun(output, progress, force)
+    place = _place(output, progress, force)
+    store = _begun(place, progress)
     if store is not None:
         voice.note(f"{output} was begun before: going on after {counted(store.n_rows, 'row')}.")
     else:
         made, fitted, kind = _for_store(source, column, model, options, table, voice)
         metadata = {**fitted.to_metadata(), "target": {"name": column, "kind": kind}, "encode": progress}
-        store = lt.CodeStore.create(output, _coded(made), metadata=metadata)
+        store = lt.CodeStore.create(place, _coded(made), metadata=metadata)
     resumed = store.n_rows
     with store:
         _fill(store, source, column, voice)
+    if place != output:
+        lt.store.replace_store(place, output)
+        store = lt.CodeStore.open(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
     kept = f"{column!r}, column 'y'" if column else ""
     written = f"{output}, store, {bytes_in_words(size)}"
@@ -189,27 +195,40 @@ def _to_store(
     _tell(voice, store.encoder, store, per_row, content, [("target", kept), ("written", written)])
 
 
-def _begun(place: Path, progress: dict[str, Any], force: bool) -> lt.CodeStore | None:
-    """Return the store that this very command was making when it ended; None to make a new one."""
-    term.check_folder_above(place, "--output")
-    if place.exists() and not place.is_dir():
-        refuse("--output", f"must name a store or nothing, got the file {str(place)!r}. Name another.")
-    if not place.exists() or not any(place.iterdir()) or lt.store.is_unfinished(place):
-        return None
-    found = None
-    with suppress(FileFormatError):
-        found = lt.CodeStore.open(place).metadata.get("encode")
-    if found == progress:
-        return lt.CodeStore.open(place, "a")
+def _place(output: Path, progress: dict[str, Any], force: bool) -> Path:
+    """Return where a store is made: in its place, or beside a store that is there until the new one is complete."""
+    term.check_folder_above(output, "--output")
+    if output.exists() and not output.is_dir():
+        refuse("--output", f"must name a store or nothing, got the file {str(output)!r}. Name another.")
+    if not output.exists() or not any(output.iterdir()) or lt.store.is_unfinished(output):
+        return output
+    if _progress(output) == progress:
+        return output
     if not force:
         there = "which is there already, complete or made by another command. Add --force to replace it."
-        refuse("--output", f"must name a new store, got {str(place)!r}, {there}")
+        refuse("--output", f"must name a new store, got {str(output)!r}, {there}")
     # What is neither a store nor left of one is not ours to remove.
-    if not (place / "lowtide").is_dir() or place.is_symlink():
-        refuse("--output", f"must name a store or nothing, got {str(place)!r}. Remove it by hand, or name another.")
+    if not (output / "lowtide").is_dir() or output.is_symlink():
+        refuse("--output", f"must name a store or nothing, got {str(output)!r}. Remove it by hand, or name another.")
     with suppress(FileFormatError):  # not a whole store, so nobody is writing to it
-        lt.CodeStore.open(place, "a").close()
-    shutil.rmtree(place)
+        lt.CodeStore.open(output, "a").close()
+    return output.with_name(f".{output.name}.lowtide-new")
+
+
+def _begun(place: Path, progress: dict[str, Any]) -> lt.CodeStore | None:
+    """Return the store that this very command was making when it ended; None to make a new one."""
+    if not place.exists() or not any(place.iterdir()) or lt.store.is_unfinished(place):
+        return None
+    if _progress(place) == progress:
+        return lt.CodeStore.open(place, "a")
+    shutil.rmtree(place)  # left by another command that was to replace the same store
+    return None
+
+
+def _progress(place: Path) -> Any:
+    """Return what a store says of the command that makes it; None for what is not a whole store."""
+    with suppress(FileFormatError):
+        return lt.CodeStore.open(place).metadata.get("encode")
     return None
 
 

@@ -9,7 +9,7 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import FittedTable, encoder_of, load_encoder
-from lowtide.cli.terminal import FILE, Voice, bytes_in_words, refuse, sheet, voice_options
+from lowtide.cli.terminal import FILE, Voice, bytes_in_words, check_apart, refuse, sheet, voice_options
 
 if TYPE_CHECKING:
     from lowtide.device import DeviceCode
@@ -70,6 +70,9 @@ def export_c(
 
     A code is equal bit by bit to that of 'lowtide encode'. Flash and RAM are said in the header.
     """
+    prefix = lt.device.name_from(model.stem) if name is None else name
+    for file in (f"{prefix}.h", f"{prefix}.c"):
+        check_apart({"--output": output / file}, [model, check])
     _, table = load_encoder(model)
     thing = lt.load(model)
     decides = weights != "none" and hasattr(thing, "decision_")
@@ -82,7 +85,7 @@ def export_c(
         )
     made = lt.device.export_c(
         thing,
-        name=lt.device.name_from(model.stem) if name is None else name,
+        name=prefix,
         weights=weights if decides else None,  # type: ignore[arg-type]
         input=input,  # type: ignore[arg-type]
         favor=favor,  # type: ignore[arg-type]

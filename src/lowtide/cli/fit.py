@@ -83,6 +83,7 @@ def fit(
     if lt.tables.is_table_name(output):
         say = str(output.with_suffix(".lowtide"))
         refuse("--output", f"must name a model file, {say!r} say, got {str(output)!r}.")
+    term.check_apart({"--output": output}, [data, target])
     start = time.perf_counter()
     if data.is_dir():
         settled = "is a store of codes and must come without {}: its features are settled."

@@ -10,7 +10,16 @@ import click
 
 import lowtide as lt
 from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
-from lowtide.cli.terminal import FILE_OR_STORE, Voice, amount, bytes_in_words, counted, sheet, voice_options
+from lowtide.cli.terminal import (
+    FILE_OR_STORE,
+    Voice,
+    amount,
+    bytes_in_words,
+    check_apart,
+    counted,
+    sheet,
+    voice_options,
+)
 
 KERNEL_VALUES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
@@ -45,6 +54,7 @@ def inspect(file: Path, voice: Voice) -> None:
 
     A file's checksum is verified on the way; 'lowtide verify' does that for a store.
     """
+    check_apart({"FILE": None}, [file])
     text, content = _inspect_store(file) if file.is_dir() else _inspect_file(file)
     voice.say(text)
     voice.result("inspect", {"file": str(file), **content})
@@ -58,6 +68,7 @@ def verify(path: Path, voice: Voice) -> None:
 
     Ends with 1 and names every damaged shard and chunk when something is not what was written. Nothing is changed.
     """
+    check_apart({"PATH": None}, [path])
     if path.is_dir():
         store = lt.CodeStore.open(path)
         store.verify()
@@ -75,7 +86,7 @@ def verify(path: Path, voice: Voice) -> None:
 def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
     """Return what a model, encoder or code file says of itself, and the errors of its kernel values."""
     content = lt.persist.describe(file)
-    thing = lt.load(file, mmap=True)
+    thing = (lt.persist.open_codes if content["kind"] == "Codes" else lt.load)(file)
     encoder, classes = encoder_of(thing), thing.classes_.tolist() if hasattr(thing, "classes_") else None
     # Only a kernel of one distance has its errors as a curve, and only frequencies that no task chose have errors.
     states_errors = isinstance(encoder, lt.RandomFeatures) and encoder.drawn_.kept is None
@@ -125,8 +136,8 @@ def _projection(encoder: lt.RandomFeatures) -> str:
 
 def _kind(thing: Any, name: str) -> str:
     """Say what a thing is, and what its size or its learning was settled by."""
-    if isinstance(thing, lt.Codes):
-        per_row = counted(thing.packed.shape[1], "byte")
+    if isinstance(thing, lt.persist.CodesFile):
+        per_row = counted(thing.template.packed.shape[1], "byte")
         levels = f"{thing.n_levels:,} levels of {_bits(thing.bits)}"
         return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
     if hasattr(thing, "C_"):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,13 +30,15 @@ COMMANDS = {
     "versions": "lowtide.cli.main:versions",
 }
 
-USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130  # 130 = 128 + SIGINT, what a shell expects after Ctrl-C
+USAGE_ERROR, FAILURE = 2, 1
+INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 + SIGINT and 128 + SIGPIPE: what a shell expects of them
 
 
 class LazyGroup(click.Group):
     """A group that imports a command when it is asked for, and turns the errors of lowtide into exit codes.
 
-    A wrong parameter ends with 2, any other LowtideError with 1, Ctrl-C with 130; each with one line on stderr.
+    A wrong parameter ends with 2, any other LowtideError and a full standard output with 1, Ctrl-C with 130; each with
+    one line on stderr. A pipe that is closed, as `head` does, ends with 141 and without a word.
 
     Examples
     --------
@@ -56,13 +62,25 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it raises on purpose becomes a line on stderr and an exit code."""
         try:
-            return super().invoke(ctx)
+            found = super().invoke(ctx)
+            if sys.stdout is not None:  # as it is where the shell has closed it
+                sys.stdout.flush()  # here, where what goes wrong can still be said
+            return found
         except LowtideError as error:
             click.echo(f"Error: {' '.join(str(error).split())}", err=True)
             ctx.exit(USAGE_ERROR if isinstance(error, ParameterError) else FAILURE)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
+        except OSError as error:
+            ctx.exit(_lost_output(error))
+
+    def main(self, *arguments: Any, **named: Any) -> Any:
+        """Run the command line; help has no command to run, and may not be taken either."""
+        try:
+            return super().main(*arguments, **named)
+        except OSError as error:
+            sys.exit(_lost_output(error))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
@@ -84,6 +102,20 @@ def main(modules: tuple[str, ...]) -> None:
 def versions() -> None:
     """Print versions, instruction set and threads, for bug reports."""
     lowtide.show_versions()
+
+
+def _lost_output(error: OSError) -> int:
+    """Return the exit code of an error of standard output, and say what it is; any other is raised again."""
+    if error.filename is not None:  # a file that was opened, not the stream that is printed to
+        raise error
+    # What was not taken goes to nowhere, so that Python does not fail at it once more when it ends.
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:  # whoever read it has seen enough
+        return CLOSED_PIPE
+    problem = f"standard output must take what is printed, got: {error.strerror}"
+    click.echo(f"Error: {problem}. Files that were asked for are whole.", err=True)
+    return FAILURE
 
 
 def _import(module: str) -> None:

@@ -70,6 +70,7 @@ def predict(
     printed too.
     """
     place = None if output is None else check_output(output, force=force, several=probabilities or scores)
+    term.check_apart({"--output": output}, [model, data, target])
     learner, table = models.load_model(model)
     decision: Decision = learner.decision_
     wanted = [name for name, asked in (("probabilities", probabilities), ("scores", scores)) if asked]
@@ -132,7 +133,7 @@ class _Prediction:
         if data.is_dir():
             self._codes = lt.CodeStore.open(data)
         elif data.suffix == ".lowtide":
-            self._codes = lt.load(data, kind=lt.Codes, mmap=True)
+            self._codes = lt.persist.open_codes(data)
         else:
             self._source = lt.tables.open_table(data, header=header)
             self._names = table.align(self._source, voice)

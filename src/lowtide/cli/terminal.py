@@ -8,9 +8,10 @@ import json
 import math
 import os
 import re
+import stat
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -394,6 +395,55 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
     if target.exists() and not force:
         refuse(option, f"must name a new file, got {str(path)!r}, which is there already. Add --force to replace it.")
     return target
+
+
+def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse an output that is an input, by whatever name, link or folder; what is to be read must be there to the end.
+
+    `outputs` are named by their options; those that are None are standard output. An input may be a text that is no
+    file, such as the name of a column.
+    """
+    read = [Path(each).absolute() for each in inputs if each is not None and _status(Path(each)) is not None]
+    marks = {_identity(_status(place)): place for place in read}
+    for option, output in outputs.items():
+        status = _stdout_status() if output is None else _status(output)
+        there = marks.get(_identity(status))
+        if there is None and output is not None:
+            there = next((marks[mark] for mark in map(_identity, _folders(output)) if mark in marks), None)
+            inside = [place for place in read if status and _identity(status) in map(_identity, _folders(place))]
+            there = there or next(iter(inside), None)
+        if there is not None:
+            what = "standard output" if output is None else repr(str(output))
+            refuse(option, f"must not be, hold or be in what is read, got {what} for {str(there)!r}. Name another.")
+    written = [_identity(_status(output)) or output.resolve() for output in outputs.values() if output is not None]
+    if len(set(written)) < len(written):
+        refuse(next(iter(outputs)), "must name another file than the other output.")
+
+
+def _status(place: Path) -> os.stat_result | None:
+    try:
+        return place.stat()
+    except (OSError, ValueError):  # a text that is no name of a file
+        return None
+
+
+def _stdout_status() -> os.stat_result | None:
+    """Return what standard output is, where that is a file: of a terminal or a pipe nothing can be lost."""
+    try:
+        status = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _identity(status: os.stat_result | None) -> tuple[int, int] | None:
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
+def _folders(place: Path) -> list[os.stat_result]:
+    """Return the folders that a place is in, links followed, but for the root and those that are not there."""
+    found = [_status(folder) for folder in place.resolve().parents[:-1]]
+    return [status for status in found if status is not None]
 
 
 def npy_pieces(array: NDArray[Any]) -> Iterator[Any]:

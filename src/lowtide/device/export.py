@@ -20,7 +20,7 @@ from lowtide.device.text import Part, check_name, filled
 from lowtide.device.weights import WEIGHTS
 from lowtide.encoders import DrawnEncoder, DrawnLearned, DrawnSketch, DrawnTernary, Encoder
 from lowtide.learners import Decision, as_model
-from lowtide.persist import write_whole
+from lowtide.persist import write_together
 from lowtide.tables import Recipe
 
 _INPUTS = {"float32": "float", "int16": "int16_t", "uint8": "uint8_t"}
@@ -66,7 +66,7 @@ class DeviceCode:
         return sum(self.tables.values()) + self.code_bytes
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write `<name>.h` and `<name>.c`, each whole or not at all.
+        """Write `<name>.h` and `<name>.c`, each whole or not at all; both are on the disk before one gets its name.
 
         Parameters
         ----------
@@ -78,8 +78,7 @@ class DeviceCode:
         tuple of Path
         """
         paths = Path(folder, f"{self.name}.h"), Path(folder, f"{self.name}.c")
-        for path, text in zip(paths, (self.header, self.source)):
-            write_whole(path, [text.encode()])
+        write_together({path: [text.encode()] for path, text in zip(paths, (self.header, self.source))})
         return paths
 
 

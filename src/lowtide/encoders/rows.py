@@ -38,13 +38,19 @@ def is_plain(X: Any, n_features: int) -> bool:
 
 
 def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Yield (rows, block) of a validated array or CSR matrix (n, d), with the block C-contiguous float32.
+    """Yield (rows, block) of a validated array or CSR matrix (n, d), with the block C-contiguous, aligned float32.
 
     What a caller makes of a block in `n_columns` stays below 32 MB. With 0 an array that is float32 already comes as
     one block, without a copy.
     """
     n, d = X.shape
-    if n_columns == 0 and isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
+    if (
+        n_columns == 0
+        and isinstance(X, np.ndarray)
+        and X.dtype == np.float32
+        and X.flags.c_contiguous
+        and X.flags.aligned
+    ):
         yield slice(0, n), X
         return
     step = max(1, _BLOCK_BYTES // (4 * max(1, d, n_columns)))
@@ -56,7 +62,7 @@ def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[
 def _to_float32(block: Any) -> NDArray[np.float32]:
     dense = block.toarray() if sparse.issparse(block) else block
     with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(dense, dtype=np.float32)
+        rows = np.require(dense, np.float32, ("C", "A"))  # aligned too: an array may begin at any byte of a file
     if rows is not dense:
         check_within_float32(dense)
     return rows
@@ -245,7 +251,7 @@ def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
 def _over_blocks(op: Callable[..., None], X: Any, projection: DrawnProjection, out: Any, *arguments: Any) -> Any:
     """Fill the rows of `out` by an op, a block at a time, and return it."""
     # Rows that come one by one would feel the way over blocks.
-    if isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous:
+    if isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous and X.flags.aligned:
         _run(op, X, projection, *arguments, out)
         return out
     for rows, block in float32_blocks(X):

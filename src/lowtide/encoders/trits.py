@@ -181,7 +181,7 @@ def _compared_rows(
     dtype = _EXACT.get(X.dtype.type) if isinstance(X, np.ndarray) else None
     if dtype is not None and projection.most_terms <= _MOST_TERMS:
         upper, lower = thresholds.for_integers
-        _core.ternary_encode(np.ascontiguousarray(X, dtype=dtype), *lists, upper, lower, even, out)
+        _core.ternary_encode(np.require(X, dtype, ("C", "A")), *lists, upper, lower, even, out)
         return out
     upper, lower = thresholds.for_floats
     for rows, block in float32_blocks(X):

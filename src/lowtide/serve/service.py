@@ -317,6 +317,8 @@ class Service:
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
         self._reloading = asyncio.Lock()
+        self._refused_marks: tuple[Any, ...] = ()
+        self._seen_marks: tuple[Any, ...] = ()
 
     async def read(self, reader: QueryReader, call: Call) -> Query:
         """Return the query of a request's body."""
@@ -351,10 +353,12 @@ class Service:
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""
         async with self._reloading:  # else an earlier one that takes longer would bring back what it had read
+            marks = self.current.catalog.marks_now()
             try:
                 keys = self.keys if self._keys_path is None else KeyRing.load(self._keys_path)
                 catalog = await asyncio.get_running_loop().run_in_executor(self.pool, self.current.catalog.reload)
             except Exception as error:
+                self._refused_marks = marks
                 self.metrics.reloads["failed"] += 1
                 if isinstance(error, LowtideError):
                     self.log.event("reload failed", logging.ERROR, reason=str(error))
@@ -365,6 +369,18 @@ class Service:
             self.metrics.reloads["done"] += 1
             self.log.event("reloaded", models=list(catalog.models), databases=list(catalog.databases), keys=len(keys))
             return True
+
+    async def reload_when_changed(self) -> None:
+        """Reload where a file is another than was loaded; what is loaded answers until then, and where it fails.
+
+        Called in turns. A file must be the same in two of them, since it may still be written; one that could not be
+        loaded is tried again once it has changed again.
+        """
+        catalog = self.current.catalog
+        marks = await asyncio.get_running_loop().run_in_executor(self.pool, catalog.marks_now)
+        settled, self._seen_marks = marks == self._seen_marks, marks
+        if settled and marks not in (catalog.marks, self._refused_marks):
+            await self.reload()
 
     def close(self) -> None:
         """Let the threads go."""

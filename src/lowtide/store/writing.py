@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import math
 import os
 import re
+import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -47,7 +49,7 @@ from lowtide.store.layout import (
     default_rows,
 )
 from lowtide.store.manifest import Manifest
-from lowtide.store.reading import ArrayReader, MappedShard, read_manifest
+from lowtide.store.reading import ArrayReader, ShardFile, read_manifest
 
 _OWNER = "CodeStore.create"
 # A file that was never given its name, and one that is a shard.
@@ -245,11 +247,11 @@ def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
     shard = (n_rows - 1) // array.shard_rows
     kept = array.rows_in(shard, n_rows)
     try:
-        mapped = MappedShard(root, array, shard, kept)
+        file = ShardFile(root, array, shard, kept)
         last = array.n_chunks(kept) - 1
-        if mapped.n_chunks == last + 1 and not mapped.chunk(last)[kept - last * array.chunk_rows :].any():
+        if file.n_chunks == last + 1 and not file.chunk(last)[kept - last * array.chunk_rows :].any():
             return False
-        rows = [mapped.chunk(i) for i in range(last + 1)]
+        rows = [file.chunk(i) for i in range(last + 1)]
     except FileFormatError:
         return False  # damage is for `verify` and for whoever reads these rows; nothing is thrown away on its account
     rows[-1] = rows[-1][: kept - last * array.chunk_rows]
@@ -342,6 +344,34 @@ def is_unfinished(path: PathLike) -> bool:
     return (root / GROUP).is_dir() and all(
         str(file) in (LOCK, ENCODER) or file.name == "zarr.json" or _is_left(file.name) for file in files
     )
+
+
+def replace_store(new: Path, old: Path) -> None:
+    """Give a complete store the name of another, which is then removed; a crash leaves the name with one of the two.
+
+    Parameters
+    ----------
+    new, old : Path
+        In one folder. Where the system cannot exchange two names at once, there is a moment without either.
+    """
+    with refusing(f"{str(old)!r} must be a folder that can be replaced"):
+        if not _exchange(new, old):
+            aside = old.with_name(f"{new.name}-old")
+            shutil.rmtree(aside, ignore_errors=True)
+            old.rename(aside)
+            new.rename(old)
+            new = aside
+        sync_folder(old.parent)
+        shutil.rmtree(new)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two names at once; False where that cannot be done."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
 
 
 def template_of(owner: str, encoder: Any) -> Codes:
