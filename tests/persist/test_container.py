@@ -133,6 +133,14 @@ def test_text_that_is_not_the_json_of_a_header_is_refused(text):
         _read(sealed(text.replace(b"@", ZEROS + b'"')))
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e400"])
+def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(number):
+    for value in (number, f"[1, {number}]", f'{{\\"b\\":{number}}}'):
+        text = f'{{"__metadata__":{{"lowtide":"2",@,"header":"{{\\"a\\":{value}}}"}}}}'.encode()
+        with pytest.raises(FileFormatError, match="for a finite number"):
+            _read(sealed(text.replace(b"@", ZEROS + b'"')))
+
+
 @pytest.mark.parametrize("length", [0, 7, 1 << 24, 1 << 26, (1 << 64) - 8])
 def test_announced_header_that_is_not_there_is_refused(length):
     data = packed({}, {})

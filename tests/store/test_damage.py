@@ -202,6 +202,8 @@ WRONG = [
     ("template", None, {"bits": 2}),
     ("template", None, None),
     ("metadata", None, 5),
+    ("metadata", None, {"a": float("nan")}),
+    ("metadata", None, {"a": [float("-inf")]}),
 ]
 
 

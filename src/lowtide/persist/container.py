@@ -25,7 +25,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +131,19 @@ def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
 
 
 def _parse(text: bytes | str) -> dict[str, Any]:
-    """Return a JSON object; a name that comes twice would let two readers see two things."""
+    """Return a JSON object of finite numbers; a name that comes twice would let two readers see two things."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
             raise ValueError("a name comes twice")
         return dict(pairs)
 
-    parsed = json.loads(text, object_pairs_hook=unique)
+    def finite(number: str) -> float:
+        if not isfinite(float(number)):  # 1e999 too, which JSON may say
+            raise ValueError(f"{number[:40]} for a finite number")
+        return float(number)
+
+    parsed = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
     if not isinstance(parsed, dict):
         raise TypeError(f"a {type(parsed).__name__} for an object")
     return parsed
