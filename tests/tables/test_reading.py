@@ -136,11 +136,43 @@ def test_npy_never_unpickles(tmp_path):
         saved(tmp_path, np.array([{}, []], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\x93NUMPY\x01\x00"])
+def description(text, version=1):
+    """Return the start of a .npy file, whose description may be any bytes."""
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 if version == 1 else 4, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"a,b\n1,2\n",
+        b"\x93NUMPY\x01\x00",
+        description(b"{'descr': '<f8', 'shape': (2, 2\n"),
+        description(b"{'descr': ',i8', 'fortran_order': False, 'shape': (5,), }\n"),
+        description(b"(" * 500),
+        b"\x93NUMPY\x03\x00\xff\xff\xff\x7f{}\n",
+    ],
+    ids=["empty", "text", "start", "open", "comma", "deep", "long"],
+)
 def test_npy_that_is_another_file_is_refused(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
     with pytest.raises(TableError, match="x.npy"):
         open_table(tmp_path / "x.npy")
+
+
+def test_npy_with_texts_of_numbers_that_are_no_characters_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([["a"], ["b"]]))
+    data = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(data[:-4] + (0x110000).to_bytes(4, "little"))
+    with pytest.raises(TableError, match="must be of Unicode's characters"):
+        list(open_table(tmp_path / "x.npy").blocks())
+    np.save(tmp_path / "x.npy", np.array([["", ""]]))
+    assert [column.tolist() for column in only_block(open_table(tmp_path / "x.npy")).columns] == [[""], [""]]
+
+
+def test_csv_whose_header_names_nothing_is_refused(tmp_path):
+    with pytest.raises(TableError, match="must name the columns, got empty names"):
+        table(tmp_path, ",,\n1,2,3\n")
 
 
 def test_npz_under_the_wrong_name_is_refused(tmp_path):

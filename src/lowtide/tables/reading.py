@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -128,6 +129,8 @@ def _open_csv(path: Path, header: bool) -> Source:
     if header:
         _check_header(path, names)
     kept = [j for j, name in enumerate(names) if name]
+    if not kept:
+        raise _wrong(path, "the first line must name the columns", "empty names", "Add a line of names.")
 
     def parts() -> Iterator[tuple[Columns, Sequence[int]]]:
         numbered = islice(_csv_rows(path), int(header), None)
@@ -184,13 +187,20 @@ def _check_header(path: Path, names: list[str]) -> None:
 
 def _open_npy(path: Path, _header: bool) -> Source:
     """Return an array (n, d) or (n,), mapped into memory, as a table."""
+    must, remedy = "it must hold one numpy array of numbers", "Write it with numpy.save(file, array)."
     try:
+        with path.open("rb") as stream:
+            start, size = stream.read(12), stream.seek(0, 2)
+        # numpy takes the memory for as long a description as the file announces before it looks for one.
+        if start[6:7] > b"\1" and int.from_bytes(start[8:], "little") > size:
+            raise _wrong(path, must, "one that is cut short", remedy)
         given = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        got, remedy = "another kind of file, or Python objects", "Write it with numpy.save(file, array)."
-        raise _wrong(path, "it must hold one numpy array of numbers", got, remedy) from error
+    except TableError:
+        raise
     except OSError as error:
         raise _wrong(path, "it must be readable", error.strerror or error) from error
+    except Exception as error:  # numpy reads the description as Python, with any of Python's errors
+        raise _wrong(path, must, "another kind of file, or Python objects", remedy) from error
     if not isinstance(given, np.ndarray):
         raise _wrong(path, "it must hold one numpy array", "several", "Write one with numpy.save.")
     array = given[:, None] if given.ndim == 1 else given
@@ -205,7 +215,13 @@ def _open_npy(path: Path, _header: bool) -> Source:
         size = max(1, _NUMBER_CELLS // array.shape[1])
         for start in range(0, len(array), size):
             part = array[start : start + size]
-            yield list(np.asarray(part.astype(object) if part.dtype.kind == "U" else part).T), None
+            if part.dtype.kind == "U":
+                # Numbers that are no characters would make texts that Python itself fails on.
+                numbers = np.ascontiguousarray(part).view(part.dtype.str[0] + "u4") if part.dtype.itemsize else part[:0]
+                if numbers.size and numbers.max() > sys.maxunicode:
+                    raise _wrong(path, "texts must be of Unicode's characters", "other numbers", remedy)
+                part = part.astype(object)
+            yield list(np.asarray(part).T), None
 
     return Source(path.name, tuple(str(j) for j in range(array.shape[1])), False, parts)
 
