@@ -1,6 +1,9 @@
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+
 #include "lowtide/ops.hpp"
+#include "unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -26,10 +29,17 @@ class Bytes {
   Py_buffer view_;
 };
 
+// Some milliseconds by tables.
+constexpr std::size_t block_bytes = std::size_t{1} << 22;
+
 std::uint32_t checksum(nb::handle buffer, std::uint32_t value) {
   const Bytes bytes(buffer);
-  nb::gil_scoped_release nogil;
-  return ops().crc32c(value, bytes.data(), bytes.size());
+  const Unlocked unlocked;
+  for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
+    if (at != 0) poll();
+    value = ops().crc32c(value, bytes.data() + at, std::min(block_bytes, bytes.size() - at));
+  }
+  return value;
 }
 
 }  // namespace

@@ -41,11 +41,13 @@ void pack(Matrix<const std::uint8_t> levels, unsigned bits, CodeRowsOut out) {
   const std::size_t n = levels.shape(0), n_levels = levels.shape(1);
   check_rows(out.shape(1), out.data(), n_levels, bits);
   require(out.shape(0) == n, "out must have as many rows as levels");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      ops().pack(levels.data() + i * n_levels, n_levels, bits,
-                 reinterpret_cast<std::uint64_t*>(out.data() + i * out.shape(1)));
+    polled_blocks(begin, end, items_a_block(n_levels), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        ops().pack(levels.data() + i * n_levels, n_levels, bits,
+                   reinterpret_cast<std::uint64_t*>(out.data() + i * out.shape(1)));
+    });
   });
 }
 
@@ -53,10 +55,12 @@ void unpack(CodeRows rows, unsigned bits, Matrix<std::uint8_t> out) {
   const std::size_t n = out.shape(0), n_levels = out.shape(1);
   check_rows(rows.shape(1), rows.data(), n_levels, bits);
   require(rows.shape(0) == n, "out must have as many rows as the codes");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      ops().unpack(words(rows.data() + i * rows.shape(1)), n_levels, bits, out.data() + i * n_levels);
+    polled_blocks(begin, end, items_a_block(n_levels), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        ops().unpack(words(rows.data() + i * rows.shape(1)), n_levels, bits, out.data() + i * n_levels);
+    });
   });
 }
 
@@ -80,11 +84,13 @@ template <typename T>
 void decode(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<T> out) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   check_shape(out, codes.n_rows, n_levels * codes.width, "out must be (n_rows, n_levels * book width)");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   const std::size_t row_words = words_per_row(n_levels, bits), stride = n_levels * codes.width;
   parallel_for(codes.n_rows, 16, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      decode_op<T>()(codes.rows + i * row_words, n_levels, bits, codes.book, codes.width, out.data() + i * stride);
+    polled_blocks(begin, end, items_a_block(stride), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        decode_op<T>()(codes.rows + i * row_words, n_levels, bits, codes.book, codes.width, out.data() + i * stride);
+    });
   });
 }
 
@@ -94,7 +100,7 @@ void matvec(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matri
   require(bits != 8, "code_matvec takes bits 1, 2, 3 or 4");
   require(W.shape(0) == n_levels * codes.width, "W must have n_levels * book width rows");
   check_shape(out, codes.n_rows, W.shape(1), "out must be (n_rows, columns of W)");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_matvec(codes, W.data(), W.shape(1), out.data());
 }
 
@@ -110,14 +116,16 @@ void row_product(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, 
   check_shape(out, codes.n_rows, n_columns, "out must be (n_rows, columns)");
   check_aligned(columns, "columns must be aligned to their items: pass a copy");
   check_aligned(out, "out must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   const std::size_t row_words = words_per_row(n_levels, bits);
-  parallel_for(codes.n_rows, 1 + weights_a_share / (1 + n_columns * n_features),
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i)
-                   row_product_op<T>()({codes.rows + i * row_words, n_levels, bits, codes.book, codes.width,
-                                        columns.data(), n_features, n_columns, out.data() + i * n_columns});
-               });
+  parallel_for(
+      codes.n_rows, 1 + weights_a_share / (1 + n_columns * n_features), [&](std::size_t begin, std::size_t end) {
+        polled_blocks(begin, end, items_a_block(n_columns * n_features), [&](std::size_t first, std::size_t last) {
+          for (std::size_t i = first; i < last; ++i)
+            row_product_op<T>()({codes.rows + i * row_words, n_levels, bits, codes.book, codes.width, columns.data(),
+                                 n_features, n_columns, out.data() + i * n_columns});
+        });
+      });
 }
 
 template <typename T>
@@ -126,7 +134,7 @@ void rmatvec(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matr
   require(bits != 8, "code_rmatvec takes bits 1, 2, 3 or 4");
   require(R.shape(0) == codes.n_rows, "R must have as many rows as the codes");
   check_shape(out, n_levels * codes.width, R.shape(1), "out must be (n_levels * book width, columns of R)");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_rmatvec(codes, R.data(), R.shape(1), out.data());
 }
 
@@ -136,7 +144,7 @@ void gram(CodeRows rows, std::size_t n_levels, Book book, Matrix<T> out) {
   const std::size_t n_features = n_levels * codes.width;
   require(codes.n_rows < std::size_t{1} << 32, "code_gram counts rows in 32 bits: give fewer than 2^32 rows");
   check_shape(out, n_features, n_features, "out must be square with n_levels * book width rows");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_gram(codes, out.data());
 }
 
@@ -149,7 +157,7 @@ void wide_gram(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, co
   check_shape(out, n_features, n_features, "out must be square with n_levels * book width rows");
   require(!weight || weight->shape(0) == codes.n_rows, "weight must have an entry a row");
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   if (digits && !weight && digits_suffice(codes)) return digit_gram(codes, out.data());
   panel_gram(codes, weight ? weight->data() : nullptr, out.data());
 }
@@ -160,7 +168,7 @@ void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t 
   const CodeMatrix b = code_matrix(other, n_levels, 1, other_book);
   require(a.width == b.width, "both codebooks must have the same width");
   check_shape(out, a.n_rows, b.n_rows, "out must be (rows of the one, rows of the other)");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_dot(a, b, out.data());
 }
 
@@ -172,7 +180,7 @@ void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Cod
   check_shape(out, a.n_rows, b.n_rows, "out must be (rows of the one, rows of the other)");
   require(!weight || weight->shape(0) == a.n_levels * a.width, "weight must have an entry a decoded column");
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   panel_dot(a, b, weight ? weight->data() : nullptr, out.data());
 }
 
@@ -183,7 +191,7 @@ void mixed_dot(CodeRows rows, Book book, CodeRows other, std::size_t other_level
   const CodeMatrix a = code_matrix(rows, other_levels * b.width, 1, book);
   const std::size_t n_rows = turned ? b.n_rows : a.n_rows, n_columns = turned ? a.n_rows : b.n_rows;
   check_shape(out, n_rows, n_columns, "out must be (rows of the one, rows of the other), or turned");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   bit_dot(a, b, turned ? DotOut{out.data(), 1, a.n_rows} : DotOut{out.data(), b.n_rows, 1});
 }
 
@@ -206,7 +214,7 @@ void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix
   require(n_levels * bits <= 8 * kTopKBytes, "code_top_k takes rows of at most 512 bytes");
   require(queries.shape(1) == n_levels * codes.width, "queries must have n_levels * book width columns");
   check_best(codes, queries.shape(0), indices, scores);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_top_k(codes, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(), scores.data());
 }
 
@@ -218,7 +226,7 @@ void top_k_codes(CodeRows rows, Book book, CodeRows other, Book other_book, std:
   require(codes.width == queries.width, "both codebooks must have the same width");
   require(row_contingency(codes, queries).is_symmetric(), "the product must depend on the number of equal bits alone");
   check_best(codes, queries.n_rows, indices, scores);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   code_top_k(codes, queries, indices.shape(1), largest, indices.data(), scores.data());
 }
 

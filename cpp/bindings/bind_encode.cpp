@@ -170,16 +170,19 @@ void check_scores(const Scores& scores, const Rows& rows, std::size_t n_levels, 
 template <class Encoding>
 void score(const Encoding& encode_rows, const Rows& rows, std::size_t n_levels, unsigned bits, const Scores& scores) {
   check_scores(scores, rows, n_levels, bits);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   const std::size_t row_words = words_per_row(n_levels, bits), k = scores.columns.shape(0);
   const auto packed = make_buffer<std::uint64_t>(rows.n * row_words);
   encode_rows(Words{packed.get(), row_words});
-  for (std::size_t i = 0; i < rows.n; ++i) {
+  const auto score_row = [&](std::size_t i) {
     double* out = scores.out.data() + i * k;
     ops().row_product_f64({packed.get() + i * row_words, n_levels, bits, scores.book.data(), scores.book.shape(1),
                            scores.columns.data(), scores.columns.shape(1), k, out});
     for (std::size_t c = 0; c < k; ++c) out[c] += scores.intercept.data()[c];
-  }
+  };
+  polled_blocks(0, rows.n, items_a_block(k * scores.columns.shape(1)), [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) score_row(i);
+  });
 }
 
 void encode(const Input& X, const Layout& layout, const Floats& scale, const Floats& offset, const Floats& shifts,
@@ -188,7 +191,7 @@ void encode(const Input& X, const Layout& layout, const Floats& scale, const Flo
   const Rows rows = rows_of(X, layout, scale);
   check_out(out, rows, n_levels, bits);
   const ByBorders encode_rows(rows, scale, offset, {shifts, borders, table, even, bits}, n_levels);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   encode_rows(words_of(out));
 }
 
@@ -208,7 +211,7 @@ void encode_stochastic(const Input& X, const Layout& layout, const Floats& scale
   check_out(out, rows, n_levels, bits);
   const StochasticRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), grid_bits, seed};
   const AtRandom encode_rows(rows, scale, offset, rule, shifts, bits, n_levels);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   encode_rows(words_of(out));
 }
 
@@ -245,7 +248,7 @@ void threshold(const Input& X, const Layout& layout, const Floats& scale, const 
   check_out(out, rows, n_levels, bits);
   const LineRule rule = checked_line_rule(borders, bits);
   const Words packed = words_of(out);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   for_each_slice(rows, [&](const Slice& s) {
     const float *a = scale.data() + s.first, factor = inverse_length(norms.data()[s.row]);
     std::uint64_t* words = packed.at(s.row, s.first, bits);

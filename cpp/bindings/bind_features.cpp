@@ -19,11 +19,13 @@ void norms(const Input& X, const Vector<float>& out) {
   require(n == 0 || d <= 1 || X.stride(1) == 1, "the entries of a row of X must be contiguous: pass a C-ordered array");
   check_aligned(X, "X must be aligned to its items: pass a copy");
   check_aligned(out, "out must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   // Values worth waking a thread for: some 25 microseconds.
   parallel_for(n, 1 + (std::size_t{1} << 17) / (d + 1), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      out.data()[i] = ops().norm(X.data() + static_cast<std::ptrdiff_t>(i) * X.stride(0), d);
+    polled_blocks(begin, end, items_a_block(d), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        out.data()[i] = ops().norm(X.data() + static_cast<std::ptrdiff_t>(i) * X.stride(0), d);
+    });
   });
 }
 
@@ -35,7 +37,7 @@ void features(const Input& X, const Layout& layout, const Floats& scale, const F
   check_out(out, rows, n_components);
   const FeatureRule rule{static_cast<unsigned>(shifts.shape(0)), shifts.data(), amplitude,
                          out.size() * sizeof(float) >= large_result};
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   for_each_slice(rows, [&](const Slice& s) {
     ops().features(s.v, s.count, scale.data() + s.first, offset.data() + s.first, rule,
                    levels_of(s, rule.width, n_components), out.data() + s.row * n_components + s.first * rule.width);
@@ -46,7 +48,7 @@ void turns(const Input& X, const Layout& layout, const Floats& scale, const Floa
   const Rows rows = rows_of(X, layout, scale);
   check_offset(offset, rows);
   check_out(out, rows, rows.n_frequencies);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   for_each_slice(rows, [&](const Slice& s) {
     ops().turns(s.v, s.count, scale.data() + s.first, offset.data() + s.first,
                 out.data() + s.row * rows.n_frequencies + s.first);
@@ -56,7 +58,7 @@ void turns(const Input& X, const Layout& layout, const Floats& scale, const Floa
 void project(const Input& X, const Layout& layout, const Floats& scale, const Matrix<float>& out) {
   const Rows rows = rows_of(X, layout, scale);
   check_out(out, rows, rows.n_frequencies);
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   for_each_slice(rows, [&](const Slice& s) {
     ops().project(s.v, s.count, scale.data() + s.first, out.data() + s.row * rows.n_frequencies + s.first);
   });
@@ -75,7 +77,7 @@ void pull_back_rows(const Input& values, const Blocks& blocks, const Floats& sca
   check_aligned(blocks, "blocks must be aligned to their items: pass a copy");
   check_aligned(scale, "scale must be aligned to its items: pass a copy");
   check_aligned(out, "out must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   pull_back({values.data(), values.stride(0), n, p, scale.data(), blocks.data(), dim, d, out.data()});
 }
 

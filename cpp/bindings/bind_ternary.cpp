@@ -38,7 +38,7 @@ void encode(const StridedMatrix<const X>& rows, const Vector<const std::uint16_t
   const TernaryLists projection = lists_of(lists, starts, rows.shape(1), n_outputs, chunk);
   check_rows(out.shape(1), out.data(), n_outputs, 2);
   require(out.shape(0) == n, "out must have as many rows as X");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   ternary_encode<X, T>({rows.data(), rows.stride(0), n}, projection, upper.data(), lower.data(), even,
                        reinterpret_cast<std::uint64_t*>(out.data()));
 }
@@ -55,7 +55,7 @@ void gram(const CodeRows& rows, std::size_t n_levels, double value, const Matrix
   require(trits.n_rows < std::size_t{1} << 31, "trit_gram sums rows in 31 bits: give fewer than 2^31 rows");
   require(out.shape(0) == n_levels && out.shape(1) == n_levels, "out must be square with n_levels rows");
   check_aligned(out, "out must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   trit_gram(trits, out.data());
 }
 
@@ -65,7 +65,7 @@ void dot(const CodeRows& rows, double value, const CodeRows& other, double other
   const TritMatrix a = trit_matrix(rows, n_levels, value), b = trit_matrix(other, n_levels, other_value);
   require(out.shape(0) == a.n_rows && out.shape(1) == b.n_rows, "out must be (rows of the one, rows of the other)");
   check_aligned(out, "out must be aligned to its items: pass a copy");
-  nb::gil_scoped_release nogil;
+  const Unlocked unlocked;
   trit_dot(a, b, out.data());
 }
 

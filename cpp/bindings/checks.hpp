@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lowtide/layout.hpp"
+#include "unlocked.hpp"
 
 namespace lowtide {
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "lowtide/cancel.hpp"
+
 namespace lowtide {
 
 struct Scored {
@@ -21,6 +23,9 @@ inline bool better(const Scored& a, const Scored& b) {
 
 class Best {
  public:
+  // Rows that are pushed or sorted between two polls.
+  static constexpr std::size_t block = 4096;
+
   explicit Best(std::size_t k) : k_(k) {}
 
   // Only a score above this can be taken from a row after all those seen; minus infinity while there is room.
@@ -44,7 +49,10 @@ class Best {
 
   // The rows from best to worst; the heap is used up.
   const std::vector<Scored>& sorted() {
-    std::sort_heap(heap_.begin(), heap_.end(), better);
+    polled_blocks(0, heap_.size(), block, [this](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i)
+        std::pop_heap(heap_.begin(), heap_.end() - static_cast<std::ptrdiff_t>(i), better);
+    });
     return heap_;
   }
 

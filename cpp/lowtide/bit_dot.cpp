@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -87,6 +88,7 @@ class BitStrips {
     std::fill(totals_, totals_ + rows, 0.0);
     const std::uint8_t* panel = bits_.get();
     for (std::size_t first = 0; first < row_words_; first += kBitRun) {
+      poll();
       const std::size_t n_words = std::min(kBitRun, row_words_ - first);
       for (std::size_t r = 0; r < rows; ++r) make_tables(j + r, first, n_words, r);
       for (std::size_t i = 0; i < n_; i += kDotRows, panel += panel_bytes_)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/contingency.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
@@ -17,21 +18,26 @@ namespace {
 constexpr std::size_t kTileCounts = kGramTile * kGramTile;
 
 // Counts of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
-std::vector<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vector<TilePair>& pairs) {
+Buffer<std::uint32_t> count_pairs(const CodeMatrix& codes, const std::vector<TilePair>& pairs) {
   const std::size_t row_words = words_per_row(codes.n_levels, 1), n_tiles = gram_tiles(codes.n_levels);
   const std::size_t run = std::min(kGramRows, codes.n_rows);
-  std::vector<std::uint32_t> counts(pairs.size() * kTileCounts, 0);
+  auto counts = make_buffer<std::uint32_t>(pairs.size() * kTileCounts);
+  fill_zeros(pairs.size() * kTileCounts * sizeof(std::uint32_t), counts.get());
   const auto operand = make_buffer<std::uint64_t>(ops().code_gram.operand_bytes(codes.n_levels, run) / 8);
   for (std::size_t begin = 0; begin < codes.n_rows; begin += run) {
     const std::size_t n_rows = std::min(run, codes.n_rows - begin);
     const std::uint64_t* rows = codes.rows + begin * row_words;
     parallel_for(n_tiles, 4, [&](std::size_t first, std::size_t last) {
-      ops().code_gram.prepare(rows, n_rows, codes.n_levels, first, last, operand.get());
+      polled_blocks(first, last, 4, [&](std::size_t tile, std::size_t end) {
+        ops().code_gram.prepare(rows, n_rows, codes.n_levels, tile, end, operand.get());
+      });
     });
     parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i)
+      for (std::size_t i = first; i < last; ++i) {
+        poll();
         ops().code_gram.tile(operand.get(), n_rows, codes.n_levels, pairs[i].s, pairs[i].t,
-                             counts.data() + i * kTileCounts);
+                             counts.get() + i * kTileCounts);
+      }
     });
   }
   return counts;
@@ -67,7 +73,9 @@ std::vector<double> ones_of_rows(const CodeMatrix& codes) {
   const std::size_t row_words = words_per_row(codes.n_levels, 1);
   std::vector<double> ones(codes.n_rows);
   parallel_for(codes.n_rows, 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) ones[i] = ops().code_ones(codes.rows + i * row_words, row_words);
+    polled_blocks(begin, end, items_a_block(row_words), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) ones[i] = ops().code_ones(codes.rows + i * row_words, row_words);
+    });
   });
   return ones;
 }
@@ -107,7 +115,9 @@ void code_gram(const CodeMatrix& codes, T* out) {
     for (std::size_t j = first; j < last; ++j) ones[j] = counts[i * kTileCounts + (j - first) * (kGramTile + 1)];
   }
   parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) write_tile(codes, pairs[i], counts.data() + i * kTileCounts, ones, out);
+    polled_blocks(first, last, 1, [&](std::size_t i, std::size_t) {
+      write_tile(codes, pairs[i], counts.get() + i * kTileCounts, ones, out);
+    });
   });
 }
 

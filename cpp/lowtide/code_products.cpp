@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -176,10 +177,12 @@ class RunSums {
     for (std::size_t top = begin * kGrainItems; top < stop; top += most_items) {
       const std::size_t last = std::min(top + most_items, stop);
       make_tile_(top, last, first, first + words, tile.get(), stride);
-      for (std::size_t i = 0; i < n_panels; ++i)
+      for (std::size_t i = 0; i < n_panels; ++i) {
+        poll();
         for (std::size_t part = 0; part < n_parts; ++part)
           product_op<T>()(tile.get(), last - top, stride, 0, words, tables.at(i, part), panels_[p + i].count,
                           sums_.out + (top * n_parts + part) * n_columns + panels_[p + i].first, n_parts * n_columns);
+      }
     }
   }
 
@@ -200,7 +203,7 @@ void add_runs(const Sums<T>& sums, std::size_t most_words, std::vector<std::vect
 
 template <typename T>
 void code_matvec(const CodeMatrix& codes, const T* W, std::size_t n_columns, T* out) {
-  std::fill(out, out + codes.n_rows * n_columns, T{0});
+  fill_zeros(codes.n_rows * n_columns * sizeof(T), out);
   const unsigned bits = tile_bits(codes.bits);
   const std::size_t n_features = codes.n_levels * codes.width, n_words = words_per_row(codes.n_levels, bits);
   if (codes.n_rows == 0 || n_columns == 0 || n_features == 0) return;
@@ -216,7 +219,7 @@ void code_matvec(const CodeMatrix& codes, const T* W, std::size_t n_columns, T* 
 
 template <typename T>
 void code_rmatvec(const CodeMatrix& codes, const T* R, std::size_t n_columns, T* out) {
-  std::fill(out, out + codes.n_levels * codes.width * n_columns, T{0});
+  fill_zeros(codes.n_levels * codes.width * n_columns * sizeof(T), out);
   if (codes.n_rows == 0 || n_columns == 0 || codes.n_levels == 0) return;
   const std::size_t per = 64 / tile_bits(codes.bits), row_words = words_per_row(codes.n_levels, codes.bits);
   std::vector<std::vector<T>> values;

@@ -7,6 +7,7 @@
 
 #include "lowtide/best.hpp"
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -39,9 +40,11 @@ class Scan {
       const std::size_t stop = std::min(end, row + n_tiles_ * kScanRows);
       for (std::size_t i = row; i < stop; i += kScanRows)
         ops().code_scan.interleave(rows_ + i * row_words_, std::min(kScanRows, stop - i), row_words_, tile(i - row));
-      for (std::size_t g = first; g < last; ++g)
+      for (std::size_t g = first; g < last; ++g) {
+        poll();
         for (std::size_t i = row; i < stop; i += kScanRows)
           scan_tile(queries_.bytes().groups()[g], tile(i - row), i, std::min(kScanRows, stop - i));
+      }
     }
   }
 
@@ -95,7 +98,9 @@ std::vector<Best> search(const CodeMatrix& codes, const Queries& queries, std::s
     Scan<Queries>(codes, queries, own).pass(begin, end, 0, n_groups);
     const std::lock_guard<std::mutex> lock(merging);
     for (std::size_t q = 0; q < n_queries; ++q)
-      for (const Scored& row : own[q].rows()) best[q].push(row);
+      polled_blocks(0, own[q].rows().size(), Best::block, [&](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) best[q].push(own[q].rows()[i]);
+      });
   });
   return best;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -26,9 +27,11 @@ class DenseWalk {
 
   // Slices [from, to) of the rows [begin, end).
   void run(std::size_t begin, std::size_t end, std::size_t from, std::size_t to) {
-    for (std::size_t slice = from; slice < to; ++slice)
-      for (std::size_t row = begin; row < end; row += dense_group)
-        group(row, std::min(end, row + dense_group), slice * dense_slice);
+    for (std::size_t slice = from; slice < to; ++slice) {
+      if (slice != from) poll();
+      polled_blocks(begin, end, dense_group,
+                    [&](std::size_t row, std::size_t stop) { group(row, stop, slice * dense_slice); });
+    }
   }
 
  private:
@@ -72,6 +75,7 @@ void for_each_dense_slice(const Rows& rows, const std::function<void(const Slice
   parallel_for(n_tiles * n_shares, 1, [&](std::size_t, std::size_t) {
     DenseWalk walk(rows, visit);
     for (std::size_t item = next++; item < n_tiles * n_shares; item = next++) {
+      poll();
       const std::size_t begin = item / n_shares * dense_tile, share = item % n_shares;
       walk.run(begin, std::min(rows.n, begin + dense_tile), n_slices * share / n_shares,
                n_slices * (share + 1) / n_shares);

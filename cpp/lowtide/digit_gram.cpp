@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/feature_tiles.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -72,6 +73,7 @@ class TileSums {
     std::fill(sums_.get(), sums_.get() + tiles_.size() * stride_, 0.0f);
     const bool one_tile = pair.s == pair.t;
     for (std::size_t begin = 0; begin < codes_.n_rows; begin += kDigitRows) {
+      poll();
       const std::size_t count = std::min(kDigitRows, codes_.n_rows - begin);
       prepare(pair.t, begin, count, one_tile ? left_.get() : nullptr, right_.get());
       if (!one_tile) prepare(pair.s, begin, count, left_.get(), nullptr);

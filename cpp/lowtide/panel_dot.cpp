@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/panel_book.hpp"
@@ -67,6 +68,7 @@ class StripProduct {
       const std::size_t count = std::min(run_columns, n_columns(a_) - first);
       decode_left(top, n, first, count);
       for (std::size_t j = begin; j < end; j += group_rows) {
+        poll();
         const std::size_t rows = std::min(group_rows, end - j);
         decode_right(j, rows, first, count);
         const std::size_t needed = mirrored_ ? std::min(n, j + rows - top) : n;
@@ -155,7 +157,9 @@ void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, fl
   const std::size_t n = a.n_rows;
   parallel_for(n_strips, 1, [&](std::size_t first, std::size_t last) {
     for (std::size_t s = first; s < last; ++s)
-      mirror_tile(n, s * strip, std::min(n, (s + 1) * strip), s * strip, n, out);
+      polled_blocks(s * strip, n, block_rows, [&](std::size_t begin, std::size_t end) {
+        mirror_tile(n, s * strip, std::min(n, (s + 1) * strip), begin, end, out);
+      });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/feature_tiles.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/panel_book.hpp"
@@ -37,6 +38,7 @@ class TileSums {
     std::fill(sums_.get(), sums_.get() + tiles_.size() * sums_stride, 0.0f);
     const bool one_side = pair.s == pair.t && weight_ == nullptr;
     for (std::size_t begin = 0; begin < codes_.n_rows; begin += run_rows) {
+      poll();
       const std::size_t count = std::min(run_rows, codes_.n_rows - begin);
       decode(pair.t, begin, count, nullptr, right_.get());
       if (!one_side) decode(pair.s, begin, count, weight_, left_.get());

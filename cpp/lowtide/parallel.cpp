@@ -10,11 +10,15 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
+
+#include "lowtide/cancel.hpp"
 
 namespace lowtide {
 namespace {
@@ -29,6 +33,7 @@ struct Job {
   const Body& body;
   std::size_t n;
   std::size_t n_ranges;
+  Watch* watch;
   std::atomic<std::size_t> next{0};
   std::mutex guard{};
   std::size_t failed_range = 0;
@@ -38,8 +43,11 @@ struct Job {
     const std::size_t share = n / n_ranges, extra = n % n_ranges;
     const std::size_t begin = range * share + std::min(range, extra);
     try {
+      // The first range is all there is of short work, which has nothing to be told.
+      if (range != 0) poll();
       body(begin, begin + share + (range < extra ? 1 : 0));
     } catch (...) {
+      if (watch != nullptr && watch->is_stopped()) return;  // it has the reason
       const std::lock_guard<std::mutex> lock(guard);
       if (!failure || range < failed_range) {
         failure = std::current_exception();
@@ -70,13 +78,26 @@ class Pool {
     }
     wake_.notify_all();
     job.work();
-    std::unique_lock<std::mutex> lock(state_);
-    job_ = nullptr;
-    done_.wait(lock, [this] { return running_ == 0; });
+    wait(job.watch);
     return true;
   }
 
  private:
+  // For the workers that are still at it. The caller may be told meanwhile that they are to stop.
+  void wait(Watch* watch) {
+    std::unique_lock<std::mutex> lock(state_);
+    job_ = nullptr;
+    const auto is_over = [this] { return running_ == 0; };
+    if (watch == nullptr) return done_.wait(lock, is_over);
+    while (!done_.wait_for(lock, ask_interval, is_over)) {
+      lock.unlock();
+      const bool outer = std::exchange(inside_body, true);  // an op that is called meanwhile has no workers
+      if (!watch->is_stopped()) watch->look();
+      inside_body = outer;
+      lock.lock();
+    }
+  }
+
   // Where the system refuses a thread, the job runs on those there are.
   std::size_t start_workers(std::size_t wanted) {
     try {
@@ -94,7 +115,10 @@ class Pool {
       ++running_;
       Job* job = job_;
       lock.unlock();
-      job->work();
+      {
+        const WatchedThread watched(job->watch);
+        job->work();
+      }
       lock.lock();
       if (--running_ == 0) done_.notify_one();
     }
@@ -154,9 +178,19 @@ std::atomic<int>& count() {
 void parallel_for(std::size_t n, std::size_t grain, const Body& body) {
   if (n == 0) return;
   const std::size_t most = std::max<std::size_t>(1, n / std::max<std::size_t>(1, grain));
-  Job job{body, n, std::min(most, static_cast<std::size_t>(thread_count()))};
+  Job job{body, n, std::min(most, static_cast<std::size_t>(thread_count())), Watch::current()};
   if (job.n_ranges == 1 || inside_body || !pool().try_run(job)) job.work();
+  if (job.watch != nullptr && job.watch->is_stopped()) job.watch->raise();
   if (job.failure) std::rethrow_exception(job.failure);
+}
+
+void fill_zeros(std::size_t n_bytes, void* to) {
+  constexpr std::size_t grain = std::size_t{1} << 22, block = std::size_t{1} << 20;
+  parallel_for(n_bytes, grain, [&](std::size_t begin, std::size_t end) {
+    polled_blocks(begin, end, block, [&](std::size_t first, std::size_t last) {
+      std::memset(static_cast<char*>(to) + first, 0, last - first);
+    });
+  });
 }
 
 int thread_count() { return count().load(); }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -23,7 +24,7 @@ void pull_back(const PullBack& task) {
   const std::size_t length = std::max(dim, slice_target / dim * dim);
   parallel_for(task.n, 1 + values_a_share / (p + 1), [&](std::size_t begin, std::size_t end) {
     const auto v = make_buffer<float>(length), sum = make_buffer<float>(dim);
-    for (std::size_t row = begin; row < end; ++row) {
+    const auto pull_row = [&](std::size_t row) {
       const float* values = task.values + static_cast<std::ptrdiff_t>(row) * task.row_stride;
       std::fill(sum.get(), sum.get() + dim, 0.0f);
       for (std::size_t first = 0; first < p; first += length) {
@@ -33,7 +34,10 @@ void pull_back(const PullBack& task) {
         ops().hadamard_transpose(v.get(), task.blocks + 3 * first, dim, n_blocks, sum.get());
       }
       std::memcpy(task.out + row * task.n_features, sum.get(), task.n_features * sizeof(float));
-    }
+    };
+    polled_blocks(begin, end, items_a_block(p), [&](std::size_t first, std::size_t last) {
+      for (std::size_t row = first; row < last; ++row) pull_row(row);
+    });
   });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/ops/code_dot/code_dot.hpp"
 #include "lowtide/parallel.hpp"
 #include "lowtide/tile_pairs.hpp"
@@ -51,6 +52,7 @@ class RowStrips {
     const bool diagonal = mirrored && pair.s == pair.t;
     std::fill(sums_.get(), sums_.get() + panels_ * panels_ * kDotRows * kDotRows, 0);
     for (std::size_t first = 0; first < a_.row_words; first += run_) {
+      poll();
       const std::size_t n_words = std::min(run_, a_.row_words - first);
       prepare(left, first, n_words);
       if (!diagonal) prepare(right, first, n_words);

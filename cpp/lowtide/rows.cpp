@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/dense_rows.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -57,8 +58,9 @@ class Walk {
         gather(tile, stop);
         continue;
       }
-      for (std::size_t first = 0; first < rows_.n_frequencies; first += length_)
+      polled_blocks(0, rows_.n_frequencies, length_, [&](std::size_t first, std::size_t) {
         for (std::size_t row = tile; row < stop; ++row) slice(row, row - tile, first);
+      });
     }
   }
 
@@ -109,6 +111,7 @@ class Walk {
     const std::size_t dim = rows_.dim, p = rows_.n_frequencies;
     const std::uint32_t* places = rows_.places;
     for (std::size_t from = 0, to = 0; from < p; from = to) {
+      if (from != 0) poll();
       const std::size_t block = places[from] / dim, start = block * dim;
       while (to < p && places[to] < start + length_) ++to;
       const std::size_t last = places[to - 1] - start;
@@ -151,7 +154,12 @@ void for_each_slice(const Rows& rows, const std::function<void(const Slice&)>& v
     std::size_t begin = share * next++;
     if (begin >= rows.n) return;
     Walk walk(rows, visit);
-    for (; begin < rows.n; begin = share * next++) walk.run(begin, std::min(rows.n, begin + share));
+    for (;;) {
+      walk.run(begin, std::min(rows.n, begin + share));
+      begin = share * next++;
+      if (begin >= rows.n) return;
+      poll();
+    }
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
 
@@ -54,8 +55,10 @@ class Walk {
   void run(std::size_t tile, std::size_t first_output, std::size_t last_output) {
     const std::size_t row = tile * kTernaryRows, n = std::min(kTernaryRows, rows_.n - row);
     load(row, n);
-    for (std::size_t j = first_output; j < last_output; j += outputs_a_block)
+    for (std::size_t j = first_output; j < last_output; j += outputs_a_block) {
+      poll();
       block(row, n, j, std::min(outputs_a_block, last_output - j));
+    }
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lowtide/buffer.hpp"
+#include "lowtide/cancel.hpp"
 #include "lowtide/layout.hpp"
 #include "lowtide/ops.hpp"
 #include "lowtide/parallel.hpp"
@@ -16,20 +17,25 @@ namespace {
 constexpr std::size_t tile_sums = kGramTile * kGramTile;
 
 // Sums of every pair of tiles, [pair][kGramTile][kGramTile], over all rows.
-std::vector<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<TilePair>& pairs) {
+Buffer<std::int32_t> sum_pairs(const TritMatrix& trits, const std::vector<TilePair>& pairs) {
   const std::size_t run = std::min(kTritGramRows, trits.n_rows), row_words = words_per_row(trits.n_levels, 2);
-  std::vector<std::int32_t> sums(pairs.size() * tile_sums, 0);
+  auto sums = make_buffer<std::int32_t>(pairs.size() * tile_sums);
+  fill_zeros(pairs.size() * tile_sums * sizeof(std::int32_t), sums.get());
   const TritGramOp& op = ops().trit_gram;
   const auto operand = make_buffer<std::uint64_t>(op.operand_bytes(trits.n_levels, run) / 8);
   for (std::size_t begin = 0; begin < trits.n_rows; begin += run) {
     const std::size_t n_rows = std::min(run, trits.n_rows - begin);
     const std::uint64_t* rows = trits.rows + begin * row_words;
     parallel_for(gram_tiles(trits.n_levels), 2, [&](std::size_t first, std::size_t last) {
-      op.prepare(rows, n_rows, trits.n_levels, first, last, operand.get());
+      polled_blocks(first, last, 2, [&](std::size_t tile, std::size_t end) {
+        op.prepare(rows, n_rows, trits.n_levels, tile, end, operand.get());
+      });
     });
     parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i)
-        op.tile(operand.get(), n_rows, pairs[i].s, pairs[i].t, sums.data() + i * tile_sums);
+      for (std::size_t i = first; i < last; ++i) {
+        poll();
+        op.tile(operand.get(), n_rows, pairs[i].s, pairs[i].t, sums.get() + i * tile_sums);
+      }
     });
   }
   return sums;
@@ -54,8 +60,9 @@ void trit_gram(const TritMatrix& trits, T* out) {
   const auto pairs = upper_pairs(gram_tiles(trits.n_levels));
   const auto sums = sum_pairs(trits, pairs);
   parallel_for(pairs.size(), 1, [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i)
-      write_tile(trits.n_levels, pairs[i], sums.data() + i * tile_sums, trits.value * trits.value, out);
+    polled_blocks(first, last, 1, [&](std::size_t i, std::size_t) {
+      write_tile(trits.n_levels, pairs[i], sums.get() + i * tile_sums, trits.value * trits.value, out);
+    });
   });
 }
 

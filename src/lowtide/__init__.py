@@ -38,6 +38,7 @@ _STAGES = {
     "lowtide.store": ("CodeStore",),
     "lowtide.client": ("Client",),
     "lowtide.device": ("export_c",),
+    "lowtide.cancel": ("CancelToken",),
     "lowtide.versions": ("show_versions",),
 }
 _SUBPACKAGES = (

@@ -1,7 +1,10 @@
 """The exceptions of lowtide. Each is also the built-in error that a caller would expect."""
 
+from __future__ import annotations
+
 __all__ = [
     "BiasWarning",
+    "CancelledError",
     "CodeLayoutError",
     "FileAccessError",
     "FileFormatError",
@@ -29,6 +32,21 @@ class ParameterError(LowtideError, ValueError):
 
 class MemoryNeedError(LowtideError, MemoryError):
     """Work needs more memory than there is; said before any of it is taken."""
+
+
+class CancelledError(LowtideError, RuntimeError):
+    """Work was stopped by its `lowtide.CancelToken`; `timed_out` says whether its time ran out or it was cancelled."""
+
+    def __init__(self, timed_out: bool = False) -> None:
+        if timed_out:
+            said, remedy = "must be done within the time of its CancelToken, which ran out", "Give it more seconds."
+        else:
+            said, remedy = "was cancelled by its CancelToken", "Start it again under another one."
+        super().__init__(f"The work {said}; nothing of it was kept. {remedy}")
+        self.timed_out = timed_out
+
+    def __reduce__(self) -> tuple[type[CancelledError], tuple[bool]]:
+        return type(self), (self.timed_out,)
 
 
 class UnsuitableLayoutError(LowtideError, ValueError):
