@@ -22,6 +22,7 @@ TARGETS = {
     "store": ("store", "Stores"),
     "csv": ("tables", "Tables"),
     "http": ("requests", "Requests"),
+    "json": ("bodies", "Bodies"),
 }
 _SHOWN = 20
 

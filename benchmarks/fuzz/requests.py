@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import uvicorn
@@ -29,7 +30,19 @@ _TOKENS = (
     *(b"\r\n", b"\n", b"\r", b"\0", b": ", b" ", b"\t", b"\x80", b"HTTP/1.1", b"HTTP/9.9", b"0", b"-1", b"chunked"),
     *(b"content-length: 5\r\n", b"transfer-encoding: chunked\r\n", b"expect: 100-continue\r\n", b"upgrade: h2c\r\n"),
     *(b"connection: close\r\n", b"connection: upgrade\r\n", b"host: a\r\n", b"x: " + b"a" * 40_000 + b"\r\n"),
-    *(b"ffffffffffffffff\r\n", b"0\r\n\r\n", b"5\r\n12345\r\n", b"%00", b"%ff", b"..", b"//", b"?k=1", b"#", b"[", b"{}"),
+    *(
+        b"ffffffffffffffff\r\n",
+        b"0\r\n\r\n",
+        b"5\r\n12345\r\n",
+        b"%00",
+        b"%ff",
+        b"..",
+        b"//",
+        b"?k=1",
+        b"#",
+        b"[",
+        b"{}",
+    ),
 )
 
 
@@ -70,7 +83,7 @@ class _Transport(asyncio.Transport):
 class Requests:
     """Requests that are right, changed byte by byte, token by token, put together, and cut into pieces."""
 
-    kinds = {"bytes": 40, "tokens": 40, "pipeline": 20}
+    kinds: ClassVar[Mapping[str, int]] = {"bytes": 40, "tokens": 40, "pipeline": 20}
 
     def __init__(self) -> None:
         model = lt.load(DATA / "classifier.lowtide")
@@ -102,6 +115,14 @@ class Requests:
                 at = draw.choice([i for i in range(len(data) + 1) if i == 0 or data[i - 1 : i] in b" \r\n:/;=?"])
                 data = data[:at] + draw.choice(_TOKENS) + data[at + draw.choice((0, 0, 1, 4)) :]
         return bytes([draw.choice((1, 1, 1, 2, 7, 200))]) + data
+
+    def seeds(self) -> list[bytes]:
+        """Return the requests, each in one piece."""
+        return [b"\1" + each for each in self._requests]
+
+    def sealed(self, data: bytes) -> tuple[str, bytes]:
+        """Return the request as it is."""
+        return "bytes", data or b"\1"
 
     def judge(self, kind: str, data: bytes) -> None:
         """Give a connection the pieces, and look at all that it answers."""

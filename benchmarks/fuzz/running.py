@@ -6,6 +6,7 @@ import contextlib
 import gc
 import hashlib
 import json
+import logging
 import mmap
 import os
 import resource
@@ -18,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -39,13 +40,19 @@ class WrongError(Exception):
 class Target(Protocol):
     """What is attacked: inputs by kind, and what must hold for one."""
 
-    kinds: Mapping[str, int]
+    kinds: ClassVar[Mapping[str, int]]
 
     def open(self, folder: Path) -> None:
         """Make ready in the process that judges; the folder is in memory, and its own."""
 
     def make(self, kind: str, draw: Random) -> bytes:
         """Return an input; reads nothing but the corpus, and runs nothing that is attacked."""
+
+    def seeds(self) -> list[bytes]:
+        """Return inputs to begin with for tools that change them by themselves."""
+
+    def sealed(self, data: bytes) -> tuple[str, bytes]:
+        """Return the kind and the input of what such a tool has made of a seed, with its checksums right."""
 
     def judge(self, kind: str, data: bytes) -> None:
         """Return when the input was taken as it may be; raise LowtideError for one refused, WrongError otherwise."""
@@ -246,6 +253,7 @@ class _Run:
     def _work(self, worker: _Worker) -> None:
         """Judge inputs one after the other, in a process of its own."""
         warnings.simplefilter("ignore")
+        logging.disable()
         own = self._folder / str(os.getpid())
         own.mkdir()
         self._target.open(own)

@@ -8,9 +8,10 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,10 +49,17 @@ def _files_of(root: Path) -> _Files:
 class Stores:
     """A store with texts, numbers and norms, and a smaller one without an encoder.
 
-    An input is JSON: which store, and the new content in hexadecimal digits, or what else is there, of each changed file.
+    An input is JSON: which store, and of each changed file the new content in hexadecimal digits, or what else is there.
     """
 
-    kinds = {"raw": 40, "missing": 6, "exchanged": 6, "manifest": 28, "chunks": 14, "appended": 6}
+    kinds: ClassVar[Mapping[str, int]] = {
+        "raw": 40,
+        "missing": 6,
+        "exchanged": 6,
+        "manifest": 28,
+        "chunks": 14,
+        "appended": 6,
+    }
 
     def __init__(self) -> None:
         self._files = {"golden": _files_of(DATA / "store.zarr")}
@@ -122,6 +130,17 @@ class Stores:
             content["parts"]["rows"]["spec"]["checksums"][array][int(shard.partition(".")[0])] = f"{summed:08x}"
             changed[_MANIFEST] = _signed(content).hex()
         return changed
+
+    def seeds(self) -> list[bytes]:
+        """Return the manifests."""
+        return [files[_MANIFEST] for files in self._files.values()]
+
+    def sealed(self, data: bytes) -> tuple[str, bytes]:
+        """Return a manifest with its checksum, in the smaller store."""
+        start = data.find(b'"sha256":"') + 10
+        empty = data[:start] + _ZEROS.encode() + data[start + 64 :]
+        whole = empty.replace(_ZEROS.encode(), hashlib.sha256(empty).hexdigest().encode(), 1)
+        return "manifest", json.dumps(["small", {_MANIFEST: whole.hex()}]).encode()
 
     def judge(self, kind: str, data: bytes) -> None:
         """Read all of a changed store and verify it; then make it what it was."""

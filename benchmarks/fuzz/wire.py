@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def _sealed(body: bytes) -> bytes:
 class Messages:
     """Messages of every encoder whose file pins the format; byte 0 of an input says which of them must read it."""
 
-    kinds = {"raw": 45, "resealed": 20, "parts": 20, "description": 15}
+    kinds: ClassVar[Mapping[str, int]] = {"raw": 45, "resealed": 20, "parts": 20, "description": 15}
 
     def __init__(self) -> None:
         loaded = [lt.load(file) for file in sorted(DATA.glob("encoder_*.lowtide"))]
@@ -59,6 +60,14 @@ class Messages:
         if kind == "resealed":
             return number + _sealed(changed_bytes(message[:-4], draw, self._messages))
         return number + _sealed(_other_parts(message, draw))
+
+    def seeds(self) -> list[bytes]:
+        """Return messages, each with the number of its reader."""
+        return [bytes([i]) + self._messages[i][:-4] for i in self._readers]
+
+    def sealed(self, data: bytes) -> tuple[str, bytes]:
+        """Return a message with its checksum."""
+        return "resealed", bytes([self._readers[data[0] % len(self._readers)] if data else 0]) + _sealed(data[1:])
 
     def judge(self, kind: str, data: bytes) -> None:
         """Read a message, and write it again."""
