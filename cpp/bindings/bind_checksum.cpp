@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytes.hpp"
 #include "lowtide/ops.hpp"
 #include "unlocked.hpp"
 
@@ -10,24 +11,6 @@ using namespace nanobind::literals;
 
 namespace lowtide {
 namespace {
-
-// The bytes of an object for as long as this lives. A plain view rather than an array type: bytes, memory maps and
-// arrays of any shape and type are all the same here.
-class Bytes {
- public:
-  explicit Bytes(nb::handle owner) {
-    if (PyObject_GetBuffer(owner.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~Bytes() { PyBuffer_Release(&view_); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  const std::uint8_t* data() const { return static_cast<const std::uint8_t*>(view_.buf); }
-  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
-
- private:
-  Py_buffer view_;
-};
 
 // Some milliseconds by tables.
 constexpr std::size_t block_bytes = std::size_t{1} << 22;

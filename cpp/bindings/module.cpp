@@ -16,6 +16,7 @@ void bind_codes(nb::module_& m);
 void bind_ternary(nb::module_& m);
 void bind_checksum(nb::module_& m);
 void bind_results(nb::module_& m);
+void bind_json(nb::module_& m);
 void bind_cancel(nb::module_& m);
 }  // namespace lowtide
 
@@ -54,5 +55,6 @@ NB_MODULE(_lowtide_core, m) {
   lowtide::bind_ternary(m);
   lowtide::bind_checksum(m);
   lowtide::bind_results(m);
+  lowtide::bind_json(m);
   lowtide::bind_cancel(m);
 }

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
+    from lowtide.serve.budget import Budget, Lease
     from lowtide.serve.observe import Metrics
     from lowtide.serve.service import Settings
 
@@ -28,6 +29,10 @@ Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
+# Of an answer that are given to a connection at a time: the rest waits where it is counted.
+_SENT_BYTES = 1 << 18
+# No answer is taken for what it does not say it is, and none is read by pages from elsewhere.
+_ALWAYS: Headers = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
 
 
 class Refusal(Exception):  # noqa: N818
@@ -58,10 +63,10 @@ class Refusal(Exception):  # noqa: N818
 class Call:
     """A request while it is answered: headers looked up in place, the body read under a limit, and what is logged."""
 
-    __slots__ = ("_receive", "bytes_in", "bytes_out", "caller", "headers", "route", "scope", "status")
+    __slots__ = ("_receive", "bytes_in", "bytes_out", "caller", "headers", "lease", "route", "scope", "status")
 
-    def __init__(self, scope: Any, receive: Receive) -> None:
-        self.scope, self._receive = scope, receive
+    def __init__(self, scope: Any, receive: Receive, lease: Lease) -> None:
+        self.scope, self._receive, self.lease = scope, receive, lease
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.caller: str = client[0] if client else "local"
@@ -86,32 +91,50 @@ class Call:
         listed = self.headers.get(name)
         return [] if listed is None else [tag.strip().removeprefix(b"W/") for tag in listed.split(b",")]
 
-    async def body(self, limit: int) -> bytes:
+    async def body(self, limit: int) -> bytes | bytearray:
         """Return the whole body; refuse it as soon as it is known to be longer than the limit."""
         if self.headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refusal(415, "the body must not be compressed: no Content-Encoding is taken.")
         announced = self.headers.get(b"content-length")
         if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
             raise _too_large(limit)
-        parts: list[bytes] = []
-        size, more = 0, True
+        # As one array that grows: pieces of a byte each would take forty times their size.
+        body: bytes | bytearray = b""
+        more = True
         while more:
             message = await self._receive()
             if message["type"] != "http.request":
                 raise Refusal(408, "the body must arrive whole; the connection was closed before.")
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > limit:
-                raise _too_large(limit)
+            part = message.get("body", b"")
             more = message.get("more_body", False)
-        self.bytes_in = size
-        return b"".join(parts)
+            if len(body) + len(part) > limit:
+                raise _too_large(limit)
+            self.lease.add(len(part))
+            if not body:
+                body = part if not more else bytearray(part)
+            else:
+                body += part
+        self.bytes_in = len(body)
+        return body
+
+    async def left(self) -> None:
+        """Wait until the caller has gone away; the body must have been read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     async def answer(self, reply: Reply, send: Send) -> None:
-        """Send an answer."""
-        self.status, self.bytes_out = reply.status, len(reply.body)
+        """Send an answer, as fast as the caller takes it."""
+        body = reply.body
+        self.status, self.bytes_out = reply.status, len(body)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.all_headers()})
-        await send({"type": "http.response.body", "body": reply.body})
+        begin = 0
+        if len(body) > _SENT_BYTES:
+            view = memoryview(body)
+            while begin + _SENT_BYTES < len(body):
+                part = bytes(view[begin : begin + _SENT_BYTES])
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                begin += _SENT_BYTES
+        await send({"type": "http.response.body", "body": body[begin:] if begin else body})
 
 
 def _too_large(limit: int) -> Refusal:
@@ -132,15 +155,20 @@ class Reply:
     def all_headers(self) -> Headers:
         """Return the headers, those of the body included."""
         if self.status == 304:  # whose headers are those of what is not sent
-            return [*self.headers]
+            return [*_ALWAYS, *self.headers]
         length = (b"content-length", b"%d" % len(self.body))
-        return [(b"content-type", self.content_type), length, *self.headers]
+        return [(b"content-type", self.content_type), length, *_ALWAYS, *self.headers]
 
 
 def json_reply(content: Any) -> Reply:
     """Return content as JSON."""
     return Reply(200, b"application/json", _encoded(content).encode())
 
+
+# Requests that may wait in line on one connection, and pieces of a body that may be shorter than this on average: more
+# of them in one packet would hold up every other connection while they are taken apart.
+_MOST_IN_LINE = 64
+_MOST_PIECES, _SHORT_PIECE = 4096, 32
 
 # What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
 _HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
@@ -151,6 +179,7 @@ class Connection(HttpToolsProtocol):
 
     settings: ClassVar[Settings]
     metrics: ClassVar[Metrics]
+    budget: ClassVar[Budget]
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
@@ -158,6 +187,8 @@ class Connection(HttpToolsProtocol):
         self._unsent, self._unsent_since = 0, 0.0
         self._answering: Any = None
         self._ended = False
+        self._in_line: Lease | None = None  # bytes of requests that wait for the one before
+        self._pieces = self._piece_bytes = 0
         super().connection_made(transport)
         if len(self.connections) > self.settings.connections:
             _make_room(self.connections, self.settings.connections)
@@ -179,9 +210,36 @@ class Connection(HttpToolsProtocol):
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > most:
             self.refuse(431, f"request line and headers must have at most {most} bytes.")
+        elif self.pipeline:
+            self._hold(len(data))
+
+    def _hold(self, n_bytes: int) -> None:
+        """Count what has come for requests that wait in line."""
+        if self._in_line is None:
+            self._in_line = self.budget.lease()
+        try:
+            self._in_line.add(n_bytes)
+        except Refusal as refusal:
+            self.refuse(refusal.status, refusal.detail)
+
+    def _let_go(self) -> None:
+        if self._in_line is not None:
+            self._in_line.close()
+            self._in_line = None
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body, unless there are too many that are too short."""
+        self._pieces += 1
+        self._piece_bytes += len(body)
+        if self._pieces > _MOST_PIECES and self._piece_bytes < _SHORT_PIECE * self._pieces:
+            raise ValueError("chunks of a body must be longer")  # which the parser makes a 400
+        super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Begin to wait for the rest of the head; a first one is waited for since the connection was made."""
+        if len(self.pipeline) >= _MOST_IN_LINE:
+            raise ValueError("too many requests in line")
+        self._pieces = self._piece_bytes = 0
         if self.waits_for != _HEAD:
             self.waits_for, self.since = _HEAD, monotonic()
         self._head_bytes = 0
@@ -204,13 +262,16 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for the next request, as long as uvicorn's own timer allows."""
         if self.pipeline:
             self._answering = self.pipeline[-1][0]
-        elif self.waits_for == _NOTHING:
-            self.waits_for, self.since = _NEXT, monotonic()
+        else:
+            self._let_go()
+            if self.waits_for == _NOTHING:
+                self.waits_for, self.since = _NEXT, monotonic()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell also the requests that came before the last one."""
         super().connection_lost(exc)
+        self._let_go()
         self._part()
 
     def send_400_response(self, msg: str) -> None:

@@ -1,4 +1,4 @@
-"""Decide who may ask and how often: API keys, kept as hashes, and a limit of requests a caller."""
+"""Decide who may ask, how often and under which name: API keys, kept as hashes, limits a caller, and hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hmac
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -106,11 +106,13 @@ def _digest(key: str, where: str) -> bytes:
 
 
 class RateLimit:
-    """Limits the requests of each caller by a bucket of tokens: `rate` more a second, at most two seconds' worth."""
+    """Limits what each caller does by a bucket of tokens: `rate` more a second, at most `burst`, two seconds' worth."""
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, rate: float, burst: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._rate, self._clock = rate, clock
-        self._most = max(1.0, _BURST_SECONDS * rate)
+        self._most = max(1.0, _BURST_SECONDS * rate if burst is None else burst)
         self._tokens: dict[str, tuple[float, float]] = {}
 
     def wait(self, caller: str) -> float:
@@ -124,3 +126,67 @@ class RateLimit:
         if len(self._tokens) > _MOST_CALLERS:
             del self._tokens[next(iter(self._tokens))]
         return 0.0 if spent else (1.0 - left) / self._rate
+
+    def wait_left(self, caller: str) -> float:
+        """Return the seconds until there is a token for a caller, 0 where there is one; none is taken."""
+        left, then = self._tokens.get(caller, (self._most, 0.0))
+        return max(0.0, 1.0 - left - self._rate * (self._clock() - then)) / self._rate
+
+
+# Names of a machine for itself: no other machine's name can be made to be one of them in a browser's address.
+_OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_MOST_SEEN = 256
+
+
+class HostList:
+    """Names under which a server may be asked; a page from elsewhere whose name was made to point here has another.
+
+    A browser lets a page talk to the address its own name stands for, and whoever owns the name may change that to
+    127.0.0.1: the request then comes from this machine, with the page's name in `Host`. Ports are not compared: a
+    forwarded one is another.
+
+    Parameters
+    ----------
+    address : str
+        What the server listens on; always a name of its own.
+    allowed : iterable of str
+        Further names.
+
+    Examples
+    --------
+    >>> names = HostList("127.0.0.1", ["models.example.org"])
+    >>> [names.has(host) for host in (b"localhost:8000", b"models.example.org", b"evil.example", b"localhost.evil")]
+    [True, True, False, False]
+    """
+
+    def __init__(self, address: str, allowed: Iterable[str] = ()) -> None:
+        own = f"[{address}]" if ":" in address else address
+        self._allowed = frozenset(_name_of(name) for name in allowed)
+        self._names = self._allowed | {own, *_OWN_NAMES}
+        self._seen: dict[bytes, bool] = {}
+
+    def has(self, host: bytes) -> bool:
+        """Whether a `Host` header has one of the names; what it said before is not looked at again."""
+        known = self._seen.get(host)
+        if known is None:
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            known = self._seen[host] = _name_of(host.decode("latin-1")) in self._names
+        return known
+
+    def is_own(self, origin: bytes, host: bytes) -> bool:
+        """Whether a page may ask: one of this server, or of a further name."""
+        scheme, parted, place = origin.decode("latin-1").partition("://")
+        if not parted or scheme not in ("http", "https"):
+            return False
+        return place.lower() == host.decode("latin-1").lower() or _name_of(place) in self._allowed
+
+
+def _name_of(host: str) -> str:
+    """Return the name or address of a host with or without port, in lower case."""
+    name = host.strip().lower()
+    end = name.find("]") + 1 if name.startswith("[") else name.find(":")
+    rest = name[end:] if end > 0 else ""
+    if rest and not (rest.startswith(":") and rest[1:].isdecimal()):
+        return ""  # what is no host has no name
+    return (name[:end] if end > 0 else name).removesuffix(".")

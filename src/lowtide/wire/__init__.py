@@ -1,6 +1,7 @@
 """Codes and rows as messages of a few bytes, and an encoder as JSON: what a client and a server exchange."""
 
 from lowtide.wire.description import describe_encoder, rebuild_encoder, summarize_encoder
+from lowtide.wire.json_rows import JsonReader, JsonRows, JsonRowsError, json_numbers
 from lowtide.wire.messages import (
     CODES_TYPE,
     FRAME_BYTES,
@@ -22,8 +23,12 @@ __all__ = [
     "ROWS_TYPE",
     "CodesMessage",
     "CodesReader",
+    "JsonReader",
+    "JsonRows",
+    "JsonRowsError",
     "RowsMessage",
     "describe_encoder",
+    "json_numbers",
     "media_type",
     "pack",
     "pack_rows",
