@@ -22,14 +22,14 @@ class Deadly:
     def __init__(self, path, y, folder, deaths):
         self.path, self.y, self.reads, self.deaths = str(path), y, Path(folder) / "reads", deaths
         self.owner = os.getpid()
-        codes = lt.load(path, mmap=True)
+        codes = lt.persist.open_codes(path)
         self.n_rows, self.shape = len(codes), codes.shape
 
     def column(self, name):
         return {"y": self.y}[name]
 
     def blocks(self, size):
-        return lt.load(self.path, mmap=True).blocks(size)
+        return lt.persist.open_codes(self.path).blocks(size)
 
     def __getitem__(self, rows):
         if os.getpid() != self.owner and rows.start == 0 and rows.stop > 1:
@@ -38,7 +38,7 @@ class Deadly:
             if self.reads.stat().st_size in self.deaths:
                 time.sleep(1.0)  # a nanny gives up on a worker that dies before it has seen it start
                 os.kill(os.getpid(), signal.SIGKILL)
-        return lt.load(self.path, mmap=True)[rows]
+        return lt.persist.open_codes(self.path)[rows]
 
 
 def half_missing(X):

@@ -44,7 +44,7 @@ def test_fit_gives_the_model_that_the_library_gives_on_standardized_columns(insi
     expected = given_classifier(encoder, C=1.0, random_state=5).fit(Z, y)
     model = lt.load("m.lowtide")
     assert model.features_.fingerprint_ == expected.features_.fingerprint_
-    # Weights are kept as float32.
+    # A column of a table is scaled in steps of our own, whose rounding is not scikit-learn's.
     assert np.allclose(model.coef_, expected.coef_, rtol=2**-23, atol=1e-12)
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
 

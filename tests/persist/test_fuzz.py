@@ -101,7 +101,7 @@ def test_bytes_after_the_end_are_found(sample):
     for extra in (b"\0", b" ", data):
         sample.write_bytes(data + extra)
         with pytest.raises(FileFormatError):
-            lt.load(sample, mmap=True)
+            lt.persist.describe(sample)
 
 
 def test_garbage_is_refused(tmp_path):

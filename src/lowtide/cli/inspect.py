@@ -75,7 +75,7 @@ def verify(path: Path, voice: Voice) -> None:
 def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
     """Return what a model, encoder or code file says of itself, and the errors of its kernel values."""
     content = lt.persist.describe(file)
-    thing = lt.load(file, mmap=True)
+    thing = (lt.persist.open_codes if content["kind"] == "Codes" else lt.load)(file)
     encoder, classes = encoder_of(thing), thing.classes_.tolist() if hasattr(thing, "classes_") else None
     # Only a kernel of one distance has its errors as a curve, and only frequencies that no task chose have errors.
     states_errors = isinstance(encoder, lt.RandomFeatures) and encoder.drawn_.kept is None
@@ -125,8 +125,8 @@ def _projection(encoder: lt.RandomFeatures) -> str:
 
 def _kind(thing: Any, name: str) -> str:
     """Say what a thing is, and what its size or its learning was settled by."""
-    if isinstance(thing, lt.Codes):
-        per_row = counted(thing.packed.shape[1], "byte")
+    if isinstance(thing, lt.persist.CodesFile):
+        per_row = counted(thing.template.packed.shape[1], "byte")
         levels = f"{thing.n_levels:,} levels of {_bits(thing.bits)}"
         return f"codes: {counted(len(thing), 'row')} of {levels}, {per_row} a row"
     if hasattr(thing, "C_"):

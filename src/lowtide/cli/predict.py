@@ -132,7 +132,7 @@ class _Prediction:
         if data.is_dir():
             self._codes = lt.CodeStore.open(data)
         elif data.suffix == ".lowtide":
-            self._codes = lt.load(data, kind=lt.Codes, mmap=True)
+            self._codes = lt.persist.open_codes(data)
         else:
             self._source = lt.tables.open_table(data, header=header)
             self._names = table.align(self._source, voice)

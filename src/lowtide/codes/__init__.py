@@ -12,11 +12,11 @@ from lowtide.codes.layout import (
     stored_bits,
     unpack_trits,
 )
-from lowtide.codes.source import CodeSource, concatenate
+from lowtide.codes.source import CodeSource, StoredRows, concatenate
 
 # fmt: off
 __all__ = [  # noqa: RUF022
-    "Codes", "TransposedCodes", "CodeSource", "concatenate",
+    "Codes", "TransposedCodes", "CodeSource", "StoredRows", "concatenate",
     "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
     "stored_bits", "check_padding", "empty_result", "is_by_rows",
 ]

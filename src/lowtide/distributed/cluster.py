@@ -44,7 +44,7 @@ def connected(client: Any) -> Iterator[Client]:
 
 def ship(thing: Any) -> bytes:
     """Return a fitted encoder or learner as it travels: its specification, kilobytes for a Hadamard encoder, not W."""
-    return to_bytes(thing, weights="float64" if hasattr(thing, "predict") else "float32")
+    return to_bytes(thing)
 
 
 @lru_cache(maxsize=8)

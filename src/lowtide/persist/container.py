@@ -16,22 +16,25 @@ reading any JSON, so nothing is interpreted before it is known to be what was wr
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import hashlib
 import json
-import mmap
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
 
 FORMAT = "2"
@@ -41,12 +44,50 @@ _START = re.compile(rb'\{"__metadata__":\{"lowtide":"([0-9]{1,6})","sha256":"([0
 _MOST_AXES = 4
 # Bytes of a file that always hold the start.
 START_BYTES = 192
+# Bytes that are read and verified at a time of a file that stays open.
+_BLOCK = 1 << 18
+# Pieces of memory that a call of the system fills.
+_MOST_PIECES = 512
+# Names under which one file may be on its way at a time: more writers of one file take random ones.
+_PART_NAMES = 4
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 Bytes = bytes | memoryview
 PathLike = str | os.PathLike[str]
+
+
+class Place(NamedTuple):
+    """An array in a file: its type and shape, and where its bytes begin after the text."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a file holds, without its arrays: these are read when they are asked for."""
+
+    sha256: str
+    header: dict[str, Any]
+    places: dict[str, Place]
+    text_bytes: int
+    file: CheckedFile
+
+    def rows(self, name: str, begin: int, end: int) -> NDArray[Any]:
+        """Return entries [begin, end) of the first axis of an array."""
+        place = self.places[name]
+        step, first = place.dtype.itemsize * prod(place.shape[1:]), self.text_bytes + place.begin
+        data = self.file.read(first + begin * step, first + end * step)
+        rows = data.view(place.dtype).reshape(end - begin, *place.shape[1:])
+        return rows.astype(place.dtype.newbyteorder("="), copy=False)
 
 
 @dataclass(frozen=True)
@@ -115,19 +156,32 @@ def check_start(owner: str, start: bytes, n_bytes: int) -> re.Match[bytes]:
 
 def unpack(owner: str, data: NDArray[np.uint8]) -> Container:
     """Return what the bytes of a whole file hold, once its checksum has been found right; arrays share their memory."""
-    start = data[:START_BYTES].tobytes()
-    found = check_start(owner, start, len(data))
+    found = check_start(owner, data[:START_BYTES].tobytes(), len(data))
     begin, end = found.span(2)
     if _sha256([data[:begin].data, b"0" * (end - begin), data[end:].data]) != found[2].decode():
-        raise FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
-    text_bytes = 8 + int.from_bytes(start[:8], "little")
+        raise _damaged(owner)
+    text_bytes = 8 + int.from_bytes(data[:8].tobytes(), "little")
+    header, places = _parse_text(owner, data[8:text_bytes].tobytes(), len(data) - text_bytes)
+    arrays = {
+        name: view.astype(place.dtype.newbyteorder("="), copy=False)
+        for name, place in places.items()
+        for view in [data[text_bytes + place.begin :][: place.n_bytes].view(place.dtype).reshape(place.shape)]
+    }
+    return Container(found[2].decode(), header, arrays, text_bytes)
+
+
+def _damaged(owner: str) -> FileFormatError:
+    return FileFormatError(f"{owner} must have the checksum it was written with: it is damaged or cut short.")
+
+
+def _parse_text(owner: str, text: bytes, n_bytes: int) -> tuple[dict[str, Any], dict[str, Place]]:
+    """Return the header, and where each array is in the n_bytes after the text."""
     try:
-        table = _parse(data[8:text_bytes].tobytes())
+        table = _parse(text)
         header = _parse(table.pop("__metadata__")["header"])
-        arrays = _views(data[text_bytes:], table)
+        return header, _places(table, n_bytes)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FileFormatError(f"{owner} must describe what it holds, got: {str(error)[:200]}.") from error
-    return Container(found[2].decode(), header, arrays, text_bytes)
 
 
 def _parse(text: bytes | str) -> dict[str, Any]:
@@ -149,9 +203,9 @@ def _parse(text: bytes | str) -> dict[str, Any]:
     return parsed
 
 
-def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a table that covers the data without gap or overlap."""
-    arrays, position = {}, 0
+def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:
+    """Return the arrays of a table that covers the bytes without gap or overlap."""
+    places, position = {}, 0
     for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]
         kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
@@ -159,73 +213,224 @@ def _views(data: NDArray[np.uint8], table: dict[str, Any]) -> dict[str, NDArray[
         small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in shape)
         if not small or begin != position or prod(shape) * kind.itemsize != end - begin:
             raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
-        view = data[begin:end].view(kind).reshape(shape)
-        arrays[name] = view.astype(kind.newbyteorder("="), copy=False)
+        places[name] = Place(kind, shape, begin)
         position = end
-    if position != len(data):
-        raise ValueError(f"{position} bytes of arrays in {len(data)}")
-    return arrays
+    if position != n_bytes:
+        raise ValueError(f"{position} bytes of arrays in {n_bytes}")
+    return places
 
 
 def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     """Write to a new file beside `path`, make it durable, and rename it over `path`.
 
     A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of
-    a file that is replaced are kept.
+    a file that is replaced are kept. What a process that was killed has left of an earlier try is removed.
 
     Parameters
     ----------
     path : str or path-like
     pieces : iterable of bytes
     """
-    target = Path(os.path.realpath(as_path(path)))
-    part = target.with_name(f".lowtide-{secrets.token_hex(8)}.part")
+    write_together({path: pieces})
+
+
+def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
+    """Write several files as `write_whole` does one: all are whole and durable before the first gets its name.
+
+    Parameters
+    ----------
+    files : dict of iterables of bytes, by path
+    """
     remedy = "Choose a folder that exists, that you may write to and that has room."
+    waiting: list[tuple[Path, Path]] = []
     try:
-        with refusing(f"{str(path)!r} must be writable", remedy):
-            replaced = None
-            with contextlib.suppress(FileNotFoundError):
-                replaced = target.stat().st_mode
-            if replaced is not None and not stat.S_ISREG(replaced):
-                raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            with os.fdopen(descriptor, "wb") as stream:
-                if replaced is not None:
-                    os.fchmod(descriptor, stat.S_IMODE(replaced))
-                stream.writelines(pieces)
-                stream.flush()
-                os.fsync(descriptor)
-            part.replace(target)
+        for path, pieces in files.items():
+            target = Path(os.path.realpath(as_path(path)))
+            with refusing(f"{str(path)!r} must be writable", remedy):
+                replaced = None
+                with contextlib.suppress(FileNotFoundError):
+                    replaced = target.stat().st_mode
+                if replaced is not None and not stat.S_ISREG(replaced):
+                    raise FileAccessError(f"{str(target)!r} must be a regular file or not be there, got another kind.")
+                part, descriptor = _new_part(target)
+                waiting.append((part, target))
+                with os.fdopen(descriptor, "wb") as stream:
+                    if replaced is not None:
+                        os.fchmod(descriptor, stat.S_IMODE(replaced))
+                    stream.writelines(pieces)
+                    stream.flush()
+                    os.fsync(descriptor)
+        for part, target in waiting:
+            with refusing(f"{str(target)!r} must be writable", remedy):
+                part.replace(target)
     finally:
-        # Once renamed there is nothing under this name any more; otherwise nothing may stay.
-        with contextlib.suppress(OSError):
-            part.unlink()
-    sync_folder(target.parent)
+        # Once renamed there is nothing under these names any more; otherwise nothing may stay.
+        for part, _ in waiting:
+            with contextlib.suppress(OSError):
+                part.unlink()
+    for folder in {target.parent for _, target in waiting}:
+        sync_folder(folder)
 
 
-def read(path: PathLike, *, mapped: bool = False) -> Container:
-    """Return what a file holds; `mapped` leaves the arrays in the file, to be read when they are used."""
+def _new_part(target: Path) -> tuple[Path, int]:
+    """Return a new file beside a target, open and locked, under a name that a later writer of the target looks at.
+
+    The lock ends with the process: a file under such a name that nobody has locked was left by one that was killed.
+    """
+    found: tuple[Path, int] | None = None
+    for slot in range(_PART_NAMES):
+        part = part_of(target, slot)
+        if found is None:
+            with contextlib.suppress(FileExistsError):
+                found = _locked(part)
+                continue
+        _remove_left(part)
+        if found is None:
+            with contextlib.suppress(FileExistsError):
+                found = _locked(part)
+    return found or _locked(target.with_name(f".lowtide-{secrets.token_hex(8)}.part"))
+
+
+def part_of(target: Path, slot: int) -> Path:
+    """Return one of the names under which a file is written before it gets its own."""
+    return target.with_name(f".lowtide-{hashlib.sha256(f'{target.name}/{slot}'.encode()).hexdigest()[:16]}.part")
+
+
+def _locked(part: Path) -> tuple[Path, int]:
+    """Make a file and lock it; FileExistsError where there is one, or where it was taken for one that was left."""
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks keeps what is left there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not part.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return part, descriptor
+
+
+def _remove_left(part: Path) -> None:
+    """Remove a file that no process is writing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_ino == part.lstat().st_ino:
+                part.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def read(path: PathLike) -> Container:
+    """Return what a file holds, in memory of its own."""
+    with _opened(path) as (owner, descriptor, n_bytes):
+        try:
+            data = np.empty(n_bytes, dtype=np.uint8)
+        except MemoryError as error:
+            remedy = "Read codes block by block: lowtide.persist.open_codes."
+            raise FileAccessError(f"{owner} must fit into memory, got too large a file. {remedy}") from error
+        if not read_into(descriptor, [data.data], 0):
+            raise _damaged(owner)
+        return unpack(owner, data)
+
+
+def scan(path: PathLike) -> Outline:
+    """Return what a file says of itself; all of it is read once, and nothing but its text is kept."""
+    with _opened(path) as (owner, descriptor, n_bytes):
+        file = CheckedFile(owner, os.dup(descriptor), n_bytes)
+        found = check_start(owner, file.start, n_bytes)
+        if file.sha256(found.span(2)) != found[2].decode():
+            raise _damaged(owner)
+        text_bytes = 8 + int.from_bytes(file.start[:8], "little")
+        header, places = _parse_text(owner, file.read(8, text_bytes).tobytes(), n_bytes - text_bytes)
+        return Outline(found[2].decode(), header, places, text_bytes, file)
+
+
+@contextlib.contextmanager
+def _opened(path: PathLike) -> Iterator[tuple[str, int, int]]:
+    """Give the name of a file of ours for messages, its descriptor and its size."""
     place = as_path(path)
     owner = repr(str(place))
-    try:
-        if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, a device may never end
-            raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
-        with place.open("rb") as stream:
-            n_bytes = os.fstat(stream.fileno()).st_size
-            check_start(owner, stream.read(START_BYTES), n_bytes)  # of another file no more than this is read
-            if mapped:
-                data = np.frombuffer(mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
-            else:
-                data = np.empty(n_bytes, dtype=np.uint8)
-                stream.seek(0)
-                data = data[: stream.readinto(data.data)]
-    except LowtideError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: the file shrank before it could be mapped
-        raise refused(f"{owner} must be readable", error, "Check its name and its permissions.") from error
-    except MemoryError as error:
-        raise FileAccessError(f"{owner} must fit into memory, got too large a file. Load it with mmap=True.") from error
-    return unpack(owner, data)
+    with refusing(f"{owner} must be readable", "Check its name and its permissions."):
+        # A pipe would block without O_NONBLOCK, and a device may never end.
+        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
+            check_start(owner, os.pread(descriptor, START_BYTES, 0), status.st_size)  # of another no more is read
+            yield owner, descriptor, status.st_size
+        finally:
+            os.close(descriptor)
+
+
+class CheckedFile:
+    """An open file whose bytes are those of its first reading, or an error; none of it is mapped or kept.
+
+    The checksum of a file is that of all its bytes, so it is read once as a whole. A crc32c of each block is kept from
+    then on, 4 bytes for 256 KiB, and compared whenever the block is read again: who changes the file in place, or cuts
+    it short, is found out, whatever its size and its times say. A file that is renamed over this one, or the removal
+    of its name, goes unnoticed.
+    """
+
+    def __init__(self, owner: str, descriptor: int, n_bytes: int) -> None:
+        self._owner, self._descriptor, self._n_bytes = owner, descriptor, n_bytes
+        weakref.finalize(self, os.close, descriptor)
+        self._sums: list[int] = []
+        self.start = os.pread(descriptor, START_BYTES, 0)
+
+    def sha256(self, zeros: tuple[int, int]) -> str:
+        """Read the file once and return the sha256 of its bytes, some of the first block taken as zeros."""
+        digest, buffer, self._sums = hashlib.sha256(), np.empty(_BLOCK, dtype=np.uint8), []
+        for begin in range(0, self._n_bytes, _BLOCK):
+            block = buffer[: self._n_bytes - begin]
+            if not read_into(self._descriptor, [block.data], begin):
+                raise _damaged(self._owner)
+            self._sums.append(crc32c(block))
+            if begin == 0:
+                block[slice(*zeros)] = ord("0")
+            digest.update(block.data)
+        return digest.hexdigest()
+
+    def read(self, begin: int, end: int) -> NDArray[np.uint8]:
+        """Return bytes [begin, end), at an address that is a multiple of 8 where `begin` is one."""
+        first, last = begin // _BLOCK, -(-end // _BLOCK)
+        data = np.empty(min(last * _BLOCK, self._n_bytes) - first * _BLOCK, dtype=np.uint8)
+        with refusing(f"{self._owner} must be readable"):
+            whole = read_into(self._descriptor, [data.data], first * _BLOCK)
+        for i in range(first, last):
+            place = (i - first) * _BLOCK
+            if not whole or crc32c(data[place : place + _BLOCK]) != self._sums[i]:
+                raise FileAccessError(
+                    f"{self._owner} must stay as it was when it was opened, got other bytes from {i * _BLOCK} on. Open "
+                    "it again; give a new file its name by renaming, as lowtide.save does."
+                )
+        return data[begin - first * _BLOCK : end - first * _BLOCK]
+
+
+def read_into(descriptor: int, pieces: Sequence[memoryview], begin: int) -> bool:
+    """Fill pieces of memory, one after the other, with the bytes of a file from a place on; False where it ends before.
+
+    Parameters
+    ----------
+    descriptor : int
+    pieces : sequence of writable memoryview
+    begin : int
+    """
+    left = [piece for piece in pieces if piece.nbytes]
+    done = 0
+    while done < len(left):
+        n_read = os.preadv(descriptor, left[done : done + _MOST_PIECES], begin)
+        if n_read == 0:
+            return False
+        begin += n_read
+        while done < len(left) and n_read >= left[done].nbytes:
+            n_read -= left[done].nbytes
+            done += 1
+        if n_read:  # at most 2 GiB are read at a time
+            left[done] = left[done][n_read:]
+    return True
 
 
 def as_path(path: PathLike, what: str = "file") -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,7 +18,7 @@ from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
-from lowtide.persist.container import FORMAT, Bytes, Container, PathLike, pack, read, unpack, write_whole
+from lowtide.persist.container import FORMAT, Bytes, PathLike, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
@@ -31,7 +33,7 @@ WeightForm = Literal["float64", "float32", "float16", "int8"]
 
 
 def save(
-    object: Any, path: PathLike, *, weights: WeightForm = "float32", metadata: dict[str, Any] | None = None
+    object: Any, path: PathLike, *, weights: WeightForm | None = None, metadata: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted encoder, a fitted learner or codes to a file.
 
@@ -42,9 +44,11 @@ def save(
         is a learner and whose other steps `lowtide.tables` knows is kept as that learner with a recipe of its columns.
     path : str or path-like
         Replaced when it is there. The customary ending is ".lowtide".
-    weights : {"float32", "float64", "float16", "int8"}, default="float32"
-        How a learner's weights are kept. float32 changes scores by float32 rounding, float64 not at all; float16 and
-        int8, with a scale a column, take half and a quarter of float32.
+    weights : {"float32", "float64", "float16", "int8"}, optional
+        How a learner's weights are kept; by default as they were fitted, so that the scores of the loaded model are
+        those of the saved one, bit by bit. That is float64, and float32 where it holds each of them, as after
+        `compress`. "float32" takes half and changes scores by its rounding; float16 and int8, with a scale a column,
+        take a quarter and an eighth.
     metadata : dict, optional
         What else to keep beside the object, as JSON has it: texts, finite numbers, booleans, None, lists and dicts with
         texts for keys. `lowtide.persist.read_metadata` gives it back; `load` does not look at it.
@@ -78,13 +82,13 @@ def save(
     write_whole(path, _pieces(object, weights, metadata))
 
 
-def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
+def to_bytes(object: Any, *, weights: WeightForm | None = None) -> bytes:
     """Return the bytes of the file that `save` would write.
 
     Parameters
     ----------
     object : as for `save`
-    weights : {"float32", "float64", "float16", "int8"}, default="float32"
+    weights : as for `save`
 
     See Also
     --------
@@ -103,7 +107,7 @@ def to_bytes(object: Any, *, weights: WeightForm = "float32") -> bytes:
     return b"".join(_pieces(object, weights, None))
 
 
-def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -> list[Bytes]:
+def _pieces(object: Any, weights: WeightForm | None, metadata: dict[str, Any] | None) -> list[Bytes]:
     kept = as_model(object) if isinstance(object, Pipeline) else object
     kind = type(kept).__name__
     if KINDS.get(kind) is not type(kept):
@@ -117,7 +121,7 @@ def _pieces(object: Any, weights: WeightForm, metadata: dict[str, Any] | None) -
     return pack(header, {f"{name}/{key}": array for name, part in state.items() for key, array in part.arrays.items()})
 
 
-def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any:
+def load(path: PathLike, *, kind: Kind | None = None) -> Any:
     """Return the object of a file that `save` wrote.
 
     Parameters
@@ -125,14 +129,11 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     path : str or path-like
     kind : type or tuple of types, optional
         What the file must hold, `lowtide.Codes` for example; anything else is refused before it is built.
-    mmap : bool, default=False
-        Leave the packed rows of `Codes` in the file and let the system read them as they are used. The file must then
-        not be changed in place; replacing it by `save` is fine.
 
     Returns
     -------
     object
-        Of the kind that was saved, with its fingerprint.
+        Of the kind that was saved, with its fingerprint; all of it in memory, so that the file is not needed any more.
 
     Raises
     ------
@@ -151,6 +152,7 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     See Also
     --------
     save : the way there
+    lowtide.persist.open_codes : codes that stay in their file, read block by block
 
     Examples
     --------
@@ -163,10 +165,11 @@ def load(path: PathLike, *, kind: Kind | None = None, mmap: bool = False) -> Any
     ...     path = os.path.join(folder, "model.lowtide")
     ...     lt.save(model, path)
     ...     loaded = lt.load(path)
-    >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-6))
+    >>> bool(np.array_equal(loaded.predict(X), model.predict(X)))
     True
     """
-    return _built(repr(str(path)), read(path, mapped=mmap), kind)
+    found = read(path)
+    return built(repr(str(path)), found.header, found.arrays, kind)
 
 
 def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
@@ -182,20 +185,21 @@ def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
     --------
     to_bytes : the way there
     """
-    return _built("data", unpack("data", np.frombuffer(data, dtype=np.uint8)), kind)
+    found = unpack("data", np.frombuffer(data, dtype=np.uint8))
+    return built("data", found.header, found.arrays, kind)
 
 
-def _built(owner: str, container: Container, kind: Kind | None) -> Any:
-    """Return the object of a container, once it is known to be of a kind that is wanted."""
-    name = container.header.get("kind")
+def built(owner: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kind: Kind | None) -> Any:
+    """Return the object of a header and arrays, once it is known to be of a kind that is wanted."""
+    name = header.get("kind")
     if not isinstance(name, str) or name not in KINDS:
-        listed, writer = ", ".join(KINDS), container.header.get("writer")
+        listed, writer = ", ".join(KINDS), header.get("writer")
         raise FileFormatError(f"{owner} must hold one of {listed}, got {name!r} of {writer!r}. Update lowtide.")
     if kind is not None and not issubclass(KINDS[name], kind):
         wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
         raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")
     try:
-        return KINDS[name].from_state(_unpack_weights(_state(container)))
+        return KINDS[name].from_state(_unpack_weights(_state(header, arrays)))
     except FileFormatError as error:
         raise FileFormatError(f"{owner}: {error}") from error
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault
@@ -203,17 +207,31 @@ def _built(owner: str, container: Container, kind: Kind | None) -> Any:
         raise FileFormatError(f"{owner} must hold a valid {name}, got one that cannot be built. {reason}") from error
 
 
-def _state(container: Container) -> State:
-    """Return the parts of a file, each with its arrays."""
+def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> State:
+    """Return the parts of a file, each with its arrays; every number of them is finite."""
     state: State = {}
-    for name, part in container.header["parts"].items():
+    for name, part in header["parts"].items():
         if type(part["version"]) is not int or not isinstance(part["spec"], dict):
             raise TypeError(f"part {name!r} must have a version and a specification")
         state[name] = Part(part["version"], part["spec"])
-    for place, array in container.arrays.items():
+        for place, number in _numbers(part["spec"]):
+            if not math.isfinite(number):
+                raise FileFormatError(f"part {name!r} must have finite numbers, got {number} for {place[1:]}.")
+    for place, array in arrays.items():
         name, _, key = place.partition("/")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise FileFormatError(f"part {name!r} must have finite numbers, got NaN or infinity in its array {key!r}.")
         state[name].arrays[key] = array
     return state
+
+
+def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers with a point of what JSON held, each with its place: JSON's own have NaN, and 1e999."""
+    if isinstance(value, float):
+        yield place, value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _numbers(inner, f"{place}.{key}")
 
 
 def describe(path: PathLike) -> dict[str, Any]:
@@ -244,21 +262,21 @@ def describe(path: PathLike) -> dict[str, Any]:
     >>> found["arrays"]["encoder/projection.signs"]
     {'dtype': 'uint8', 'shape': [16], 'bytes': 16}
     """
-    container = read(path, mapped=True)
-    header, n_bytes = container.header, container.text_bytes
+    outline = scan(path)
+    header, n_bytes = outline.header, outline.text_bytes
     return {
         "format": int(FORMAT),
         "kind": header.get("kind"),
         "writer": header.get("writer"),
-        "sha256": container.sha256,
+        "sha256": outline.sha256,
         "parts": header.get("parts"),
         "arrays": {
-            name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
-            for name, array in sorted(container.arrays.items())
+            name: {"dtype": place.dtype.name, "shape": list(place.shape), "bytes": place.n_bytes}
+            for name, place in sorted(outline.places.items())
         },
         "metadata": header.get("metadata", {}),
         "header_bytes": n_bytes,
-        "bytes": n_bytes + sum(array.nbytes for array in container.arrays.values()),
+        "bytes": n_bytes + sum(place.n_bytes for place in outline.places.values()),
     }
 
 
@@ -281,7 +299,7 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
     ...     lt.persist.read_metadata(path)
     {'made of': 'unit vectors'}
     """
-    metadata = read(path, mapped=True).header.get("metadata", {})
+    metadata = scan(path).header.get("metadata", {})
     if not isinstance(metadata, dict):
         raise FileFormatError(f"{str(path)!r} must have a dict of metadata, got {type(metadata).__name__}.")
     return metadata
@@ -299,10 +317,10 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     return kept
 
 
-def _pack_weights(state: State, kind: str, form: WeightForm) -> State:
+def _pack_weights(state: State, kind: str, form: WeightForm | None) -> State:
     """Return a state with its weights in a form, and a part "weights" that says how they were: type and scales."""
     if "decision" not in state:
-        if form != "float32":
+        if form is not None:
             raise fail("save", f"weights must be left out for {kind}, which has none", form)
         return state
     decision = state["decision"]
@@ -331,12 +349,15 @@ def _unpack_weights(state: State) -> State:
     return {**rest, "decision": replace(decision, arrays=arrays)}
 
 
-def small_weights(weights: NDArray[Any], form: WeightForm) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+def small_weights(weights: NDArray[Any], form: WeightForm | None) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """Return weights (m, k) in a form and, where it keeps them relative to their largest, a scale a column.
 
-    float32 rounds each weight to 2^-24 of itself. float16 keeps w/s and int8 the integer nearest to 127 w/s, s the
+    None is float32 where it holds each of them, else float64. float32 rounds a weight to 2^-24 of itself. float16 keeps w/s and int8 the integer nearest to 127 w/s, s the
     largest |w| of a column: errors are at most 2^-11 |w| (2^-25 s for tiny ones) and s/254.
     """
+    if form is None:
+        with np.errstate(over="ignore"):
+            form = "float32" if np.array_equal(weights.astype(np.float32), weights) else "float64"
     check_option("save", "weights", form, ("float64", "float32", "float16", "int8"))
     if not np.isfinite(weights).all():
         raise fail("save", "weights must be finite", "NaN or infinity", "Fit with stronger regularization.")

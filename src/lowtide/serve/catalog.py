@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,19 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import fail
+from lowtide._checks import available_memory, fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
-from lowtide.errors import FileFormatError, WireFormatError
-from lowtide.persist import load
+from lowtide.errors import FileAccessError, FileFormatError, WireFormatError
+from lowtide.persist import CodesFile, load, open_codes
+from lowtide.serve.connection import Refusal
 from lowtide.serve.model import Answer, Kind, Query, QueryReader, ServedModel
 from lowtide.store import CodeStore
 from lowtide.wire import CodesReader
 
+_LOG = logging.getLogger("lowtide.serve")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # Packed bytes that are scanned within about a millisecond: no more are on the event loop.
 _SMALL_BYTES = 1 << 20
 _BLOCK_ROWS = 1 << 18
+# Codes of a file are copied where they take no more than this share of the memory that is left: a reload holds two.
+_SHARE = 4
+
+
+# Device, inode, size and time of change; None where there is no such file.
+Mark = tuple[int, int, int, int] | None
 
 
 @dataclass(frozen=True)
@@ -57,11 +66,13 @@ class Catalog:
     models : dict of ServedModel
     databases : dict of ServedDatabase
     sources : what they were loaded from
+    marks : what told those files apart from later ones, as `marks_now` had it before they were read
     """
 
     models: dict[str, ServedModel]
     databases: dict[str, ServedDatabase]
     sources: tuple[tuple[Named, ...], tuple[Named, ...]] = ((), ())
+    marks: tuple[Mark, ...] = ()
 
     @classmethod
     def of(cls, models: Mapping[str, Any]) -> Catalog:
@@ -97,13 +108,18 @@ class Catalog:
                 raise fail("serve", f"names of {what} must differ", names, "Give others: name=path.")
         if not models:
             raise fail("serve", "there must be a model to serve", "none")
+        marks = tuple(_mark(entry.path) for entry in (*models, *databases))
         loaded = {entry.name: ServedModel.load(entry.name, entry.path) for entry in models}
         found = {entry.name: _load_database(entry, loaded) for entry in databases}
-        return cls(loaded, found, (tuple(models), tuple(databases)))
+        return cls(loaded, found, (tuple(models), tuple(databases)), marks)
 
     def reload(self) -> Catalog:
         """Return what the same files and stores hold now; objects that came from none stay."""
         return Catalog.load(*self.sources) if self.sources[0] else self
+
+    def marks_now(self) -> tuple[Mark, ...]:
+        """Return what tells the files that are there now apart; others than `marks` where one was changed."""
+        return tuple(_mark(entry.path) for entries in self.sources for entry in entries)
 
     def to_json(self) -> dict[str, Any]:
         """Return what is loaded."""
@@ -142,7 +158,7 @@ class ServedDatabase:
     rows: CodeSource
     encoder: DrawnEncoder | None
     reader: QueryReader
-    # Two scans at once would only take the disk from each other, and a store maps one part of its files at a time.
+    # Two scans at once would only take the disk from each other, and memory for their blocks.
     scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def small_rows(self, kind: Kind) -> int:
@@ -160,11 +176,17 @@ class ServedDatabase:
         kind, query = queries[0].kind, self.reader.joined(queries)
         if kind == "rows" and self.encoder is not None:
             query = self.encoder.transform(query)
-        with self.scanning:
-            indices, scores = top_k(self.rows, query, max(each.k for each in queries))
-            if not np.isfinite(scores).all():
-                raise WireFormatError("features must be of a moderate size, got some whose products are not finite.")
-            estimates, errors = self._estimates(kind, query, indices, scores)
+        try:
+            with self.scanning:
+                indices, scores = top_k(self.rows, query, max(each.k for each in queries))
+                if not np.isfinite(scores).all():
+                    need = "features must be of a moderate size, got some whose products are not finite."
+                    raise WireFormatError(need)
+                estimates, errors = self._estimates(kind, query, indices, scores)
+        except (FileAccessError, FileFormatError) as error:
+            _LOG.error("%s: %s", self.name, error)  # whoever asked is not told of names on this machine
+            refusal = "the codes were changed while they were read, and will be loaded again. Try again soon."
+            raise Refusal(503, refusal, [(b"retry-after", b"1")]) from error
         found, begin = [], 0
         columns = {"indices": indices, "estimates": estimates, "standard_errors": errors}
         for each in queries:
@@ -211,7 +233,7 @@ def top_k(rows: CodeSource, query: Any, k: int) -> tuple[NDArray[np.int64], NDAr
 def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDatabase:
     """Return the codes of a file or store with the encoder that made them, where it is known."""
     is_store = entry.path.is_dir()
-    rows: Any = CodeStore.open(entry.path) if is_store else load(entry.path, kind=Codes, mmap=True)
+    rows: Any = CodeStore.open(entry.path) if is_store else _codes_of(entry.path)
     if rows.n_rows == 0:
         raise FileFormatError(f"{str(entry.path)!r} must hold rows to search, got none.")
     codes = CodesReader(rows[:1])
@@ -227,6 +249,22 @@ def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDataba
         n_features = len(recipe.columns)
     reader = QueryReader(codes, recipe, n_features, full, template.fingerprint)
     return ServedDatabase(entry.name, name, rows, drawn, reader)
+
+
+def _codes_of(path: Path) -> Codes | CodesFile:
+    """Return the codes of a file, in memory where they easily fit: what becomes of the file is then of no concern."""
+    available = available_memory()
+    fits = available is None or not path.is_file() or path.stat().st_size <= available // _SHARE
+    return load(path, kind=Codes) if fits else open_codes(path)
+
+
+def _mark(path: Path) -> Mark:
+    """Return what tells a file apart from a later one; of a store its manifest, which every commit replaces."""
+    try:
+        status = (path / "lowtide" / "manifest.json" if path.is_dir() else path).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _made(encoder: DrawnEncoder | None, codes: Codes) -> bool:

@@ -202,7 +202,7 @@ def running(service: Service) -> Iterator[str]:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with a sweep of late connections and a reload on SIGHUP."""
+    """uvicorn's server, with a sweep of late connections, and a reload on SIGHUP and of files that changed."""
 
     def __init__(self, service: Service, listener: socket.socket, started: Callable[[str], None] | None) -> None:
         settings = service.settings
@@ -253,11 +253,14 @@ class _Server(uvicorn.Server):
         self._service.log.event("stopped")
 
     async def _do_chores(self) -> None:
-        """Close late connections and write the log, once a second, or as often as connections may be late."""
+        """Close late connections, load files that changed and write the log, once a second, or as often as may be late."""
         settings = self._service.settings
         every = min(_CHORES_SECONDS, settings.head_seconds, settings.body_seconds)
+        watching: asyncio.Task[None] | None = None
         while True:
             await asyncio.sleep(every)
+            if watching is None or watching.done():  # loading may take longer than a turn
+                watching = asyncio.get_running_loop().create_task(self._service.reload_when_changed())
             now = monotonic()
             for connection in list(self.server_state.connections):
                 connection.close_when_late(now)  # type: ignore[union-attr]

@@ -248,6 +248,7 @@ class Service:
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
         self._reloading = asyncio.Lock()
+        self._refused_marks: tuple[Any, ...] = ()
 
     async def read(self, reader: QueryReader, call: Call) -> Query:
         """Return the query of a request's body."""
@@ -280,6 +281,16 @@ class Service:
             self.metrics.reloads["done"] += 1
             self.log.event("reloaded", models=list(catalog.models), databases=list(catalog.databases), keys=len(keys))
             return True
+
+    async def reload_when_changed(self) -> None:
+        """Reload where a file is another than was loaded; what is loaded answers until then, and where it fails.
+
+        A file that cannot be loaded, as one that is still being written, is tried again once it has changed again.
+        """
+        catalog = self.current.catalog
+        marks = await asyncio.get_running_loop().run_in_executor(self.pool, catalog.marks_now)
+        if marks not in (catalog.marks, self._refused_marks) and not await self.reload():
+            self._refused_marks = marks
 
     def close(self) -> None:
         """Let the threads go."""

@@ -1,4 +1,4 @@
-"""Codes on disk: a Zarr group with a manifest of lowtide's own, appended to atomically and read by memory map."""
+"""Codes on disk: a Zarr group with a manifest of lowtide's own, appended to atomically and verified as it is read."""
 
 from lowtide.store.source import ConcatenatedStores
 from lowtide.store.store import CodeStore

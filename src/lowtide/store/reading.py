@@ -1,15 +1,15 @@
-"""Read rows of memory-mapped shards once their checksum is right; only regular files are opened, never links."""
+"""Read rows of shards and verify them as copies; only regular files are opened, never links."""
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import stat
+import weakref
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,21 @@ from lowtide.checksum import crc32c
 from lowtide.codes import check_padding, row_bits
 from lowtide.encoders import Encoder
 from lowtide.errors import CodeLayoutError, FileAccessError, FileFormatError
-from lowtide.persist import describe, load, refused
+from lowtide.persist import describe, load, read_into, refused, refusing
 from lowtide.store.layout import CODES, DTYPES, ENCODER, LARGEST_TEXT, MANIFEST, SUM_BYTES, StoredArray
 from lowtide.store.manifest import Manifest
 
-# Mapped pages count as the process's own memory: four shards of 32 MB are enough for a scan and its neighbors.
-_MOST_MAPPED = 4
+# Files of an array that stay open: enough for a scan and its neighbors.
+_MOST_OPEN = 4
+# An array of so many bytes stays in memory once it was read, of others so many chunks.
+_MOST_KEPT_BYTES = 1 << 26
+_MOST_KEPT = 4
 
 RowCheck = Callable[[NDArray[Any]], object]
 
 
-def open_inside(root: Path, name: str) -> BinaryIO:
-    """Return a regular file, opened without following links; FileNotFoundError where there is none."""
+def open_inside(root: Path, name: str) -> int:
+    """Return the descriptor of a regular file, opened without following links; FileNotFoundError where there is none."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     folder, _, file = name.rpartition("/")
     try:
@@ -46,12 +49,12 @@ def open_inside(root: Path, name: str) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise FileAccessError(f"{str(root / name)!r} must be a regular file, got another kind.")
-    return os.fdopen(descriptor, "rb")
+    return descriptor
 
 
 def read_inside(root: Path, name: str) -> bytes:
     """Return the bytes of a small file of the store."""
-    with open_inside(root, name) as stream:
+    with os.fdopen(open_inside(root, name), "rb") as stream:
         data = stream.read(LARGEST_TEXT + 1)
     if len(data) > LARGEST_TEXT:
         raise FileFormatError(f"{str(root / name)!r} must have at most {LARGEST_TEXT} bytes, got more.")
@@ -73,7 +76,10 @@ def load_encoder(root: Path, manifest: Manifest) -> Encoder | None:
     if manifest.encoder_sha256 is None:
         return None
     place = root / ENCODER
-    open_inside(root, ENCODER).close()
+    try:
+        os.close(open_inside(root, ENCODER))
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{str(place)!r} must be there, the encoder of the codes, got no such file.") from error
     if describe(place)["sha256"] != manifest.encoder_sha256:
         raise FileFormatError(f"{str(place)!r} must be the file that the manifest names, got another.")
     encoder: Encoder = load(place, kind=Encoder)
@@ -83,46 +89,59 @@ def load_encoder(root: Path, manifest: Manifest) -> Encoder | None:
     return encoder
 
 
-class MappedShard:
+class ShardFile:
     """One shard of one array, with n_rows committed rows; its file may have more, which the next commit will add.
 
-    Size and index are compared when it is mapped, a chunk's checksum when the chunk is first asked for; `check` is then
-    given its rows, and raises CodeLayoutError for what cannot be codes.
+    The file stays open, and nothing of it is mapped: rows are copied out of it and verified as copies, so that whatever
+    becomes of the file later changes none of them. Size and index are compared when it is opened, a chunk's checksum
+    whenever it is read; `check` is then given its rows, and raises CodeLayoutError for what cannot be codes.
     """
 
     def __init__(self, root: Path, array: StoredArray, shard: int, n_rows: int, check: RowCheck | None = None) -> None:
         self._root, self._array, self._shard, self._check = root, array, shard, check
         try:
-            stream = open_inside(root, array.file(shard))
+            self._descriptor = open_inside(root, array.file(shard))
         except FileNotFoundError as error:
             raise self.damage("must be there, got no such file") from error
-        with stream:
-            size = os.fstat(stream.fileno()).st_size
-            # From the size alone: the layout leaves no choice, and what the index says is compared, not followed.
-            n_chunks, rest = divmod(size - array.file_bytes(0), array.stride)
-            if rest or not array.n_chunks(n_rows) <= n_chunks <= array.shard_chunks:
-                raise self.damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
-            self._bytes = np.frombuffer(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
-        self.n_chunks, self._verified = n_chunks, bytearray(n_chunks)
-        if self._bytes[n_chunks * array.stride :].tobytes() != array.index(n_chunks):
+        weakref.finalize(self, os.close, self._descriptor)
+        size = os.fstat(self._descriptor).st_size
+        # From the size alone: the layout leaves no choice, and what the index says is compared, not followed.
+        self.n_chunks, rest = divmod(size - array.file_bytes(0), array.stride)
+        if rest or not array.n_chunks(n_rows) <= self.n_chunks <= array.shard_chunks:
+            raise self.damage(f"must have whole chunks for {n_rows} rows, got {size} bytes")
+        index = bytearray(array.file_bytes(0))
+        self._read([memoryview(index)], self.n_chunks * array.stride)
+        if index != array.index(self.n_chunks):
             raise self.damage("must have the index of its chunks at its end, got a damaged one")
 
     def chunk(self, i: int) -> NDArray[Any]:
-        """Return all rows of a chunk, read-only, in the file."""
+        """Return all rows of a chunk, read-only."""
+        data = np.empty(self._array.chunk_bytes, dtype=np.uint8)
+        self.read(i, data)
+        data.flags.writeable = False
+        return self._array.values(data)
+
+    def read(self, first: int, out: NDArray[np.uint8]) -> None:
+        """Read the rows of whole chunks from the first one on into bytes, which say how many chunks these are."""
         array = self._array
-        begin = i * array.stride
-        rows = self._bytes[begin : begin + array.chunk_bytes]
-        if not self._verified[i]:
-            rest = self._bytes[begin + array.chunk_bytes : begin + array.stride].tobytes()
-            if rest != crc32c(rows).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
+        rows = out.reshape(-1, array.chunk_bytes)
+        rests = np.empty((len(rows), array.stride - array.chunk_bytes), dtype=np.uint8)
+        pieces = [piece.data for pair in zip(rows, rests) for piece in pair]
+        self._read(pieces, first * array.stride)
+        for i, (chunk, rest) in enumerate(zip(rows, rests), first):
+            if rest.tobytes() != crc32c(chunk).to_bytes(SUM_BYTES, "little") + bytes(len(rest) - SUM_BYTES):
                 raise self.damage("must have the checksum it was written with: it is damaged", chunk=i)
             try:
                 if self._check is not None:
-                    self._check(array.values(rows))
+                    self._check(array.values(chunk))
             except CodeLayoutError as error:  # written with a right checksum, but not by us
                 raise self.damage(f"must hold packed codes: {error}", chunk=i) from error
-            self._verified[i] = 1
-        return array.values(rows)
+
+    def _read(self, pieces: list[memoryview], begin: int) -> None:
+        """Fill pieces of memory with the bytes from a place on, all of which were there when the file was opened."""
+        with refusing(f"{str(self._root / self._array.file(self._shard))!r} must be readable"):
+            if not read_into(self._descriptor, pieces, begin):
+                raise self.damage("must stay as long as it was, got fewer bytes: it was cut short while it was read")
 
     def damage(self, what: str, chunk: int | None = None) -> FileFormatError:
         """Return the error that names the shard, and the chunk and its rows."""
@@ -134,29 +153,50 @@ class MappedShard:
 
 
 class ArrayReader:
-    """The committed rows of an array; may be used by several threads."""
+    """The committed rows of an array; may be used by several threads.
+
+    Of a small array every chunk that was read is kept; of others a few, for those who read rows one after the other.
+    """
 
     def __init__(self, root: Path, array: StoredArray, n_rows: int, check: RowCheck | None = None) -> None:
-        def mapped(shard: int) -> MappedShard:
-            return MappedShard(root, array, shard, array.rows_in(shard, n_rows), check)
+        def opened(shard: int) -> ShardFile:
+            return ShardFile(root, array, shard, array.rows_in(shard, n_rows), check)
 
-        self._array, self._n_rows = array, n_rows
-        # What is dropped stays mapped for as long as someone holds its rows.
-        self._shard = lru_cache(_MOST_MAPPED)(mapped)
+        def chunk(number: int) -> NDArray[Any]:
+            shard, i = divmod(number, array.shard_chunks)
+            return shards(shard).chunk(i)
+
+        shards = lru_cache(_MOST_OPEN)(opened)
+        self._array, self._n_rows, self._shard = array, n_rows, shards
+        self._keeps = array.n_chunks(n_rows) * array.chunk_bytes <= _MOST_KEPT_BYTES
+        self._chunk = lru_cache(None if self._keeps else _MOST_KEPT)(chunk)
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
-        """Return rows [begin, end): in the file when they are in one chunk, copied together otherwise."""
+        """Return rows [begin, end); of a chunk that is kept, without a copy."""
         size = self._array.chunk_rows
         first, last = begin // size, (end - 1) // size
         if begin >= end:
             return self._empty(0)
-        if first == last:
+        if first == last and (self._keeps or end - begin < size):
             return self._chunk(first)[begin - first * size : end - first * size]
         out = self._empty(end - begin)
+        whole = range(0) if self._keeps else range(-(-begin // size), end // size)
         for chunk in range(first, last + 1):
-            low, high = max(begin, chunk * size), min(end, (chunk + 1) * size)
-            out[low - begin : high - begin] = self._chunk(chunk)[low - chunk * size : high - chunk * size]
+            if chunk not in whole:
+                low, high = max(begin, chunk * size), min(end, (chunk + 1) * size)
+                out[low - begin : high - begin] = self._chunk(chunk)[low - chunk * size : high - chunk * size]
+        self._read_whole(whole, out[whole.start * size - begin : whole.stop * size - begin] if whole else out[:0])
         return out
+
+    def _read_whole(self, chunks: range, out: NDArray[Any]) -> None:
+        """Read whole chunks to where their rows are wanted, a shard at a time."""
+        data, n_bytes, per_shard = out.reshape(-1).view(np.uint8), self._array.chunk_bytes, self._array.shard_chunks
+        begin = chunks.start
+        while begin < chunks.stop:
+            end = min(chunks.stop, (begin // per_shard + 1) * per_shard)
+            part = data[(begin - chunks.start) * n_bytes : (end - chunks.start) * n_bytes]
+            self._shard(begin // per_shard).read(begin % per_shard, part)
+            begin = end
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return rows by their numbers, each from 0 to n_rows - 1, in any order; a chunk is visited once."""
@@ -175,28 +215,24 @@ class ArrayReader:
         for shard, expected in enumerate(checksums):
             n_rows = array.rows_in(shard, self._n_rows)
             try:
-                mapped = self._shard(shard)
+                file = self._shard(shard)
             except Exception as error:
                 yield error
                 continue
             before, whole = 0, True
-            for i in range(mapped.n_chunks):
+            for i in range(file.n_chunks):
                 try:
-                    before = array.checksum(mapped.chunk(i)[: max(0, n_rows - i * array.chunk_rows)], before)
+                    before = array.checksum(file.chunk(i)[: max(0, n_rows - i * array.chunk_rows)], before)
                 except Exception as error:
                     whole = False
                     yield error
             if whole and before != expected:
-                yield mapped.damage("must hold the rows that were committed, got others with checksums of their own")
+                yield file.damage("must hold the rows that were committed, got others with checksums of their own")
 
     def _empty(self, n_rows: int) -> NDArray[Any]:
         width = self._array.width
         shape = (n_rows,) if width is None else (n_rows, width)
         return np.empty(shape, DTYPES[self._array.dtype])
-
-    def _chunk(self, chunk: int) -> NDArray[Any]:
-        shard, i = divmod(chunk, self._array.shard_chunks)
-        return self._shard(shard).chunk(i)
 
 
 def readers_of(root: Path, manifest: Manifest) -> dict[str, ArrayReader]:

@@ -1,111 +1,32 @@
-"""Rows of codes by number, read from one store or from several."""
+"""The rows of several stores as those of one."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes, concatenate
-from lowtide.errors import CodeLayoutError
+from lowtide._checks import fail
+from lowtide.codes import Codes, StoredRows, concatenate
 
 
-class StoredRows(ABC):
-    """Codes that are read when they are asked for: what `Codes` offers of rows, without their arithmetic.
-
-    Attributes
-    ----------
-    template : Codes
-        Zero rows: bits, codebook and identity of all rows.
-    bits, n_levels, codebook, fingerprint, side, scale : as in `Codes`
-    """
-
-    def _describe(self, template: Codes) -> None:
-        self.template = template
-        self.bits, self.n_levels, self.codebook = template.bits, template.n_levels, template.codebook
-        self.fingerprint, self.side, self.scale = template.fingerprint, template.side, template.scale
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @abstractmethod
-    def _block(self, begin: int, end: int) -> Codes:
-        """Return rows [begin, end), which are there."""
-
-    @abstractmethod
-    def _take(self, index: NDArray[np.intp]) -> Codes:
-        """Return rows by number, which are there."""
+class StoredTable(StoredRows):
+    """Stored codes with columns beside them."""
 
     @abstractmethod
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, array (n_rows,)."""
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Decoded shape, (n_rows, n_features)."""
-        return self.n_rows, self.template.shape[1]
-
-    @property
-    def nbytes(self) -> int:
-        """Packed bytes of all rows."""
-        return self.n_rows * int(self.template.packed.shape[1])
-
-    @property
     def y(self) -> NDArray[Any]:
         """The column "y"."""
         return self.column("y")
 
-    def blocks(self, size: int) -> Iterator[Codes]:
-        """Yield the rows in order, `size` at a time, the last ones fewer.
 
-        Parameters
-        ----------
-        size : int
-            A block within one chunk stays in the file; others are copied together.
-        """
-        size = check_integer("blocks", "size", size, 1)
-        for begin in range(0, self.n_rows, size):
-            yield self._block(begin, min(begin + size, self.n_rows))
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def __getitem__(self, key: Any) -> Codes:
-        """Return the rows of a slice, integer, integer array or mask as Codes."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # how scikit-learn takes rows of anything with a shape
-        if isinstance(key, slice):
-            begin, end, step = key.indices(self.n_rows)
-            return self._block(begin, max(begin, end)) if step == 1 else self._take(np.arange(begin, end, step))
-        return self._take(_row_numbers(key, self.n_rows))
-
-
-def _row_numbers(key: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return which rows a key means, from 0 to n_rows - 1."""
-    index = np.asarray(key)
-    if index.ndim == 1 and index.size == 0 and index.dtype.kind == "f":
-        index = index.astype(np.intp)  # an empty list
-    if index.ndim > 1 or index.dtype.kind not in "iub":
-        raise CodeLayoutError(
-            f"Stored codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
-        )
-    if index.dtype.kind == "b":
-        if index.shape != (n_rows,):
-            raise CodeLayoutError(f"A mask must have an entry a row, {n_rows}, got shape {index.shape}.")
-        return np.flatnonzero(index)
-    numbers = index.reshape(-1).astype(np.intp)
-    if len(numbers) and not -n_rows <= int(numbers.min()) <= int(numbers.max()) < n_rows:
-        raise IndexError(f"rows must be from {-n_rows} to {n_rows - 1}, got {numbers.min()} to {numbers.max()}")
-    return np.where(numbers < 0, numbers + n_rows, numbers)
-
-
-class ConcatenatedStores(StoredRows):
+class ConcatenatedStores(StoredTable):
     """The rows of several stores, one after the other, by reference: a `CodeSource` like each of them.
 
     Parameters
@@ -116,7 +37,7 @@ class ConcatenatedStores(StoredRows):
 
     def __init__(self, stores: Sequence[Any]) -> None:
         self.stores = tuple(stores)
-        if not self.stores or not all(isinstance(store, StoredRows) for store in self.stores):
+        if not self.stores or not all(isinstance(store, StoredTable) for store in self.stores):
             kinds = sorted({type(store).__name__ for store in self.stores}) or "an empty sequence"
             raise fail("CodeStore.concatenate", "give one or more stores", kinds)
         concatenate([store[:0] for store in self.stores])

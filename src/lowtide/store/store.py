@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, concatenate
+from lowtide.codes import Codes, StoredRows, concatenate
 from lowtide.encoders import Encoder
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refusing
@@ -23,7 +23,7 @@ from lowtide.store.columns import NORMS, decode_column, encode_columns
 from lowtide.store.layout import CODES
 from lowtide.store.manifest import Manifest
 from lowtide.store.reading import ArrayReader, damage_of, load_encoder, read_manifest, readers_of
-from lowtide.store.source import ConcatenatedStores, StoredRows
+from lowtide.store.source import ConcatenatedStores, StoredTable
 from lowtide.store.writing import (
     ShardRecord,
     ShardWriter,
@@ -42,11 +42,12 @@ _LOG = logging.getLogger("lowtide.store")
 _MOST_NAMED = 20
 
 
-class CodeStore(StoredRows):
+class CodeStore(StoredTable):
     """Packed codes of one encoder in a folder, with columns beside them: a `CodeSource` that needs no memory for rows.
 
-    The folder is a Zarr v3 group that other tools read as it is; lowtide maps its files into memory and verifies the
-    checksum of every chunk before its first use. Made by `create` and `open`, not by calling the class.
+    The folder is a Zarr v3 group that other tools read as it is; lowtide reads a chunk into memory of its own and
+    verifies its checksum there, so that a file that is changed, cut short or removed meanwhile is an error or goes
+    unnoticed. Made by `create` and `open`, not by calling the class.
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class CodeStore(StoredRows):
     Rows are appended all or not at all: shards are written beside their place, synced and renamed, and then one
     manifest is replaced. A crash at any moment loses no committed row. One process writes at a time; readers never
     wait, and see the rows that were committed when they opened. Memory of a writer is three shards of 32 MB, of a
-    reader what it has mapped, at most four.
+    reader the block that was asked for and four chunks of 1 MB; an array of up to 64 MB is kept once it was read.
 
     See Also
     --------
@@ -216,7 +217,7 @@ class CodeStore(StoredRows):
 
     @property
     def chunk_rows(self) -> int:
-        """Rows under one checksum; blocks of this size are read without a copy."""
+        """Rows under one checksum: what is read and verified at a time."""
         return self._manifest.chunk_rows
 
     @property

@@ -46,7 +46,7 @@ from lowtide.store.layout import (
     default_rows,
 )
 from lowtide.store.manifest import Manifest
-from lowtide.store.reading import ArrayReader, MappedShard, read_manifest
+from lowtide.store.reading import ArrayReader, ShardFile, read_manifest
 
 _OWNER = "CodeStore.create"
 # A file that was never given its name, and one that is a shard.
@@ -244,11 +244,11 @@ def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
     shard = (n_rows - 1) // array.shard_rows
     kept = array.rows_in(shard, n_rows)
     try:
-        mapped = MappedShard(root, array, shard, kept)
+        file = ShardFile(root, array, shard, kept)
         last = array.n_chunks(kept) - 1
-        if mapped.n_chunks == last + 1 and not mapped.chunk(last)[kept - last * array.chunk_rows :].any():
+        if file.n_chunks == last + 1 and not file.chunk(last)[kept - last * array.chunk_rows :].any():
             return False
-        rows = [mapped.chunk(i) for i in range(last + 1)]
+        rows = [file.chunk(i) for i in range(last + 1)]
     except FileFormatError:
         return False  # damage is for `verify` and for whoever reads these rows; nothing is thrown away on its account
     rows[-1] = rows[-1][: kept - last * array.chunk_rows]
