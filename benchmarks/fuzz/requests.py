@@ -88,7 +88,7 @@ class Requests:
     def __init__(self) -> None:
         model = lt.load(DATA / "classifier.lowtide")
         message = lt.wire.pack(model.features_.encode(np.zeros((1, 5))))
-        head = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: " + lt.wire.CODES_TYPE.encode()
+        head = b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: " + lt.wire.CODES_TYPE.encode()
         self._requests = [file.read_bytes() for file in sorted(_CORPUS.iterdir())]
         self._requests += [head + b"\r\ncontent-length: %d\r\n\r\n" % len(message) + message]
 
@@ -99,7 +99,11 @@ class Requests:
         self._log = io.StringIO()
         settings = Settings(port=0, body_bytes=1 << 16)
         self._service = Service(catalog, settings, KeyRing.from_text(""), None, EventLog(self._log))
-        served = type("ServedConnection", (Connection,), {"settings": settings, "metrics": self._service.metrics})
+        # A server's connections have of the service what their class declares.
+        shared = {
+            name: getattr(self._service, name) for name in Connection.__annotations__ if hasattr(self._service, name)
+        }
+        served = type("ServedConnection", (Connection,), shared)
         self._config = uvicorn.Config(create_app(self._service), http=served, lifespan="off", log_config=None)
         self._config.load()
 
@@ -171,7 +175,9 @@ def _statuses(sent: bytes) -> list[int]:
         if not gap or not first.startswith(b"HTTP/1.1 "):
             raise WrongError(f"the server sent what is no answer: {sent[:100]!r}")
         status = int(first.split(b" ")[1])
-        size = 0 if status in (100, 304) else int(fields.get(b"content-length", b"0"))
+        # The answer to HEAD has the length of what it leaves out.
+        left_out = status in (100, 304) or rest[:5] == b"HTTP/"
+        size = 0 if left_out else int(fields.get(b"content-length", b"0"))
         body = rest[:size]
         if status >= 400 and body:
             try:
@@ -181,7 +187,5 @@ def _statuses(sent: bytes) -> list[int]:
         found.append(status)
         if b"transfer-encoding" in fields:  # files of the page
             return found
-        if rest[:5] == b"HTTP/":  # the answer to HEAD has the length of what it leaves out
-            size = 0
         sent = rest[size:]
     return found
