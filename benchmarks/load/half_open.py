@@ -24,8 +24,8 @@ __all__ = ["closed_within", "half_open"]
 _STARTS = (
     b"",
     b"POST /v1/predict HT",
-    b"POST /v1/predict HTTP/1.1\r\nhost: x\r\nx-slow: ",
-    b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n[[",
+    b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nx-slow: ",
+    b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n[[",
 )
 
 

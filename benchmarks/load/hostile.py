@@ -60,7 +60,7 @@ class Attack:
         return self.kinds[kind](rng)
 
     def _post(self, body: bytes, kind: str = _CODES, path: str = "/v1/predict", more: bytes = b"") -> bytes:
-        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n"
         return head.encode("latin-1") + more + b"connection: close\r\n\r\n" + body
 
     def _cut(self, rng: Rng) -> bytes:
@@ -110,12 +110,16 @@ class Attack:
 
     def _oversized(self, rng: Rng) -> bytes:
         """A body that is announced, or sent in chunks, beyond the limit."""
+        head = f"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: {_CODES}\r\n"
         if rng.random() < 0.8:
             length = self._limit + int(rng.integers(1, 1 << 40))
-            head = f"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: {_CODES}\r\ncontent-length: {length}\r\n\r\n"
-            return head.encode()
-        head = f"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: {_CODES}\r\ntransfer-encoding: chunked\r\n\r\n"
-        return head.encode() + b"%x\r\n" % (self._limit + 1) + bytes(self._limit + 1) + b"\r\n0\r\n\r\n"
+            return f"{head}content-length: {length}\r\n\r\n".encode()
+        return (
+            f"{head}transfer-encoding: chunked\r\n\r\n".encode()
+            + b"%x\r\n" % (self._limit + 1)
+            + bytes(self._limit + 1)
+            + b"\r\n0\r\n\r\n"
+        )
 
     def _type(self, rng: Rng) -> bytes:
         kinds = ("", "text/plain", "application/vnd.lowtide.codes; v=1", "multipart/form-data", ";;;", "a" * 3000)
@@ -155,7 +159,7 @@ class Attack:
             b"content-length: 99999999999999999999999\r\n",
             b"content-length: abc\r\n",
         )
-        line = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"
+        line = b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n"
         return line + headers[rng.integers(len(headers))] + b"connection: close\r\n\r\n"
 
     def _line(self, rng: Rng) -> bytes:
@@ -174,7 +178,7 @@ class Attack:
             b"GET /nowhere HTTP/1.1",
             b"GET /%ff%fe HTTP/1.1",
         )
-        return lines[rng.integers(len(lines))] + b"\r\nhost: x\r\nconnection: close\r\n\r\n"
+        return lines[rng.integers(len(lines))] + b"\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
     def _noise(self, rng: Rng) -> bytes:
         return b"\x16\x03\x01" + rng.bytes(int(rng.integers(1, 500))) + b"\r\n\r\n"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,17 +18,23 @@ __all__ = ["memory_of", "save_model", "server"]
 
 
 def save_model(
-    path: Path, *, n_features: int = 64, n_components: int = 4096, n_classes: int = 10, seed: int = 0
+    path: Path,
+    *,
+    n_features: int = 64,
+    n_components: int = 4096,
+    n_classes: int = 10,
+    projection: str | None = None,
+    seed: int = 0,
 ) -> None:
     """Write a classifier of random rows: its answers do not matter here, its sizes do."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((600, n_features))
-    lt.save(
-        lt.KernelClassifier(gamma="scale", n_components=n_components, C=1.0, metric=None, random_state=seed).fit(
-            X, np.arange(600) % n_classes
-        ),
-        path,
-    )
+    given: dict[str, Any] = {"n_components": n_components, "random_state": seed}
+    if projection is not None:
+        given = {"features": lt.RandomFeatures(gamma=1 / n_features, projection=projection, metric=None, **given)}
+    else:
+        given |= {"gamma": "scale", "metric": None}
+    lt.save(lt.KernelClassifier(C=1.0, **given).fit(X, np.arange(600) % n_classes), path)
 
 
 @contextmanager

@@ -141,7 +141,8 @@ def test_query_that_began_before_a_reload_leaves_no_old_rows_behind(tmp_path, di
     path = tmp_path / "known.lowtide"
     lt.save(digits.codes[:50], path)
     message = pack(digits.codes[120:121])
-    head = f"POST /v1/similar?k=1 HTTP/1.1\r\nhost: x\r\ncontent-type: {CODES}\r\ncontent-length: {len(message)}\r\n"
+    head = f"POST /v1/similar?k=1 HTTP/1.1\r\nhost: localhost\r\ncontent-type: {CODES}\r\n"
+    head += f"content-length: {len(message)}\r\n"
     with serving([digits.path], [path]) as (address, service), connect(address) as connection:
         connection.sendall(f"{head}connection: close\r\n\r\n".encode() + message[:20])
         until(lambda: service.metrics.in_flight)

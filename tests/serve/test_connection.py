@@ -13,7 +13,7 @@ from serve.serving import ask, connect, everything, serving
 
 from lowtide.wire import pack
 
-HEAD = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/vnd.lowtide.codes; v=2\r\n"
+HEAD = b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/vnd.lowtide.codes; v=2\r\n"
 
 
 STARTS = {
@@ -53,7 +53,7 @@ def refusal(answer):
 
 def healthy(connection):
     """Ask for the server's health, and return whether the whole answer is that it is well."""
-    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
     answer = b""
     while not answer.endswith(b"}"):
         part = connection.recv(65536)
@@ -111,7 +111,7 @@ def test_requests_one_after_the_other_share_a_connection(address, digits):
     message = pack(digits.codes[:1])
     request = HEAD + b"content-length: %d\r\n\r\n" % len(message) + message
     with connect(address) as connection:
-        connection.sendall(request + request + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        connection.sendall(request + request + b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         answer = everything(connection)
     assert answer.count(b"HTTP/1.1 200") == 3
 
@@ -121,7 +121,7 @@ def test_a_head_that_begins_behind_long_requests_is_not_too_long(address, digits
     request = HEAD + b"content-length: %d\r\n\r\n" % len(message) + message
     count = 1 + 40_000 // len(request)
     with connect(address) as connection:
-        connection.sendall(count * request + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconn")
+        connection.sendall(count * request + b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconn")
         connection.sendall(b"ection: close\r\n\r\n")
         assert everything(connection).count(b"HTTP/1.1 200") == count + 1
 

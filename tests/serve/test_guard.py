@@ -21,7 +21,10 @@ KEY, OTHER = "correct-horse-battery", "another-horse-battery"
 @pytest.fixture(scope="module")
 def guarded(digits):
     stream = io.StringIO()
-    with serving([digits.path], keys=f"laptop: {KEY}\n# a comment\n\n{OTHER}", stream=stream) as (address, service):
+    with serving([digits.path], keys=f"laptop: {KEY}\n# a comment\n\n{OTHER}", stream=stream, wrong_keys=10_000) as (
+        address,
+        service,
+    ):
         yield address, service, stream
 
 

@@ -144,7 +144,8 @@ def test_client_fetches_columns_that_have_changed_before_the_same_encoder(tmp_pa
 def test_stop_answers_the_requests_in_flight(digits):
     message = pack(digits.codes[:1])
     service = Service(Catalog.load([Named("digits", digits.path)]), Settings(port=0), KeyRing({}))
-    head = f"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-type: {CODES}\r\ncontent-length: {len(message)}\r\n\r\n"
+    head = f"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: {CODES}\r\n"
+    head += f"content-length: {len(message)}\r\n\r\n"
     finished = threading.Event()
     with connect_after_start(service, finished) as connection:
         connection.sendall(head.encode() + message[:50])
@@ -273,7 +274,7 @@ def test_port_that_is_taken_is_an_error_with_a_remedy(digits, address):
 @pytest.mark.parametrize("host", ["[::1]", "nowhere.invalid", "192.0.2.1"])
 def test_host_that_is_no_address_of_this_machine_is_an_error_that_says_so(digits, host):
     keys = KeyRing.from_text("correct-horse-battery")
-    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0), keys)
+    service = Service(Catalog.load([Named("digits", digits.path)]), Settings(host, port=0, plain_http=True), keys)
     with pytest.raises(ParameterError, match="host must be an address of this machine"), running(service):
         pass
     service.close()

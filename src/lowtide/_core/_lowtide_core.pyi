@@ -284,7 +284,7 @@ def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int) -> int: ...
 
 # Rows of JSON text; what the columns may be, the faults of `problem` (its name, byte, row, column and count) and the
 # rules are in cpp/lowtide/json_rows.hpp. `numbers` is a view (n, columns); `cells` gives those of the column of
-# categories from a row on, as many as take about a millisecond. Numbers as JSON text are None where some are not finite.
+# categories from a row on, as many as take about a millisecond. Numbers as JSON text are None unless all are finite.
 
 class JsonTable:
     @property

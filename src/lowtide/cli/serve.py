@@ -13,7 +13,7 @@ _EXAMPLES = """\b
 Examples:
   lowtide serve flowers.lowtide
   lowtide serve digits=v3.lowtide --codes known=codes.lowtide --port 8080
-  lowtide serve flowers.lowtide --host 0.0.0.0 --keys keys.txt --rate 100
+  lowtide serve flowers.lowtide --host 0.0.0.0 --keys keys.txt --proxy --rate 100
 """
 
 
@@ -35,6 +35,14 @@ Examples:
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second for each key.  [default: any]")
 @click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body, in MB.")
 @click.option("--max-rows", type=click.IntRange(1), default=1 << 16, help="Most rows of a request.")
+@click.option(
+    "--memory",
+    type=click.IntRange(1),
+    help="Memory of all requests together, in MB.  [default: a quarter of what is free]",
+)
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A further name of the server; may be repeated.")
+@click.option("--proxy", is_flag=True, help="A proxy that does TLS stands before the server.")
+@click.option("--plain-http", is_flag=True, help="Take keys of other machines without TLS.")
 @click.option("--batching/--no-batching", default=True, help="One product for requests that wait together.")
 @click.option("--log/--no-log", "log", default=True, help="A line on stderr for each request.")
 def serve(
@@ -46,6 +54,10 @@ def serve(
     rate: float | None,
     max_body: int,
     max_rows: int,
+    memory: int | None,
+    allow_host: tuple[str, ...],
+    proxy: bool,
+    plain_http: bool,
     batching: bool,
     log: bool,
 ) -> None:
@@ -58,7 +70,18 @@ def serve(
 
     from lowtide.serve import Catalog, EventLog, KeyRing, Named, Service, Settings, configure_logging, run
 
-    settings = Settings(host, port, body_bytes=max_body << 20, rows=max_rows, rate=rate, batching=batching)
+    settings = Settings(
+        host,
+        port,
+        body_bytes=max_body << 20,
+        rows=max_rows,
+        rate=rate,
+        batching=batching,
+        memory=None if memory is None else memory << 20,
+        allow_hosts=allow_host,
+        proxy=proxy,
+        plain_http=plain_http,
+    )
     catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes])
     service = Service(catalog, settings, KeyRing.load(keys), keys, EventLog(sys.stderr if log else None))
 

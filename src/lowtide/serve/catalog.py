@@ -19,7 +19,7 @@ from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
 from lowtide.errors import FileAccessError, FileFormatError, WireFormatError
 from lowtide.persist import CodesFile, load, open_codes
 from lowtide.serve.connection import Refusal
-from lowtide.serve.model import Answer, Kind, Query, QueryReader, ServedModel
+from lowtide.serve.model import ANSWER_BYTES, SMALL_WORK, Answer, Kind, Query, QueryReader, ServedModel
 from lowtide.store import CodeStore
 from lowtide.wire import CodesReader
 
@@ -162,9 +162,19 @@ class ServedDatabase:
     scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def small_rows(self, kind: Kind) -> int:
-        """Return how many queries are answered on the event loop: few, and only of a small database."""
+        """Return how many queries are answered on the event loop: few, of a small database, whose encoding is quick."""
         nbytes = self.rows.nbytes if isinstance(self.rows, Codes) else _SMALL_BYTES + 1
-        return _SMALL_BYTES // nbytes if 0 < nbytes <= _SMALL_BYTES else -1
+        if not 0 < nbytes <= _SMALL_BYTES:
+            return -1
+        scanned = _SMALL_BYTES // nbytes
+        if kind != "rows" or self.encoder is None:
+            return scanned
+        return min(scanned, SMALL_WORK // max(1, self.encoder.row_cost))
+
+    def answer_bytes(self, query: Query) -> int:
+        """Return the memory that the answer to a query takes: of rows the full side, three numbers a neighbor."""
+        width = 0 if query.kind == "codes" or self.encoder is None else 8 * self.encoder.n_outputs
+        return query.n_rows * (width + 3 * ANSWER_BYTES * query.k)
 
     def made_by(self, models: Iterable[ServedModel]) -> list[ServedModel]:
         """Return the models whose encoder made the codes."""
@@ -191,7 +201,7 @@ class ServedDatabase:
         columns = {"indices": indices, "estimates": estimates, "standard_errors": errors}
         for each in queries:
             part = slice(begin, begin + each.n_rows), slice(0, each.k)
-            found.append({name: None if values is None else values[part].tolist() for name, values in columns.items()})
+            found.append({name: None if values is None else values[part] for name, values in columns.items()})
             begin += each.n_rows
         return found
 

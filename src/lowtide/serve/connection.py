@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import parse_qsl
 
+import numpy as np
+from numpy.typing import NDArray
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from lowtide.wire import json_numbers
 
 if TYPE_CHECKING:
     from lowtide.serve.budget import Budget, Lease
@@ -29,6 +34,9 @@ Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
+_finite = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_SMALL_ARRAY = 1 << 10
+_LONGEST_ADDRESS = 64
 # Of an answer that are given to a connection at a time: the rest waits where it is counted.
 _SENT_BYTES = 1 << 18
 # No answer is taken for what it does not say it is, and none is read by pages from elsewhere.
@@ -56,7 +64,7 @@ class Refusal(Exception):  # noqa: N818
         """Return the whole answer, for where no request could be made of what came; the connection closes after it."""
         reply = self.reply()
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in reply.all_headers()]
+        lines += [name + b": " + value for name, value in reply.all_headers() if name != b"connection"]
         return b"\r\n".join([*lines, b"connection: close", b"", reply.body])
 
 
@@ -85,6 +93,12 @@ class Call:
         if len(set(names)) != len(names) or not set(names) <= set(known):
             raise Refusal(400, f"query parameters must be among {', '.join(known) or 'none'}, each given once.")
         return dict(pairs)
+
+    def pass_proxy(self) -> bool:
+        """Take the caller's address from the proxy that stands before the server; whether it was asked over https."""
+        listed = self.headers.get(b"x-forwarded-for", b"").rpartition(b",")[2].strip().decode("latin-1")
+        self.caller = listed[:_LONGEST_ADDRESS] or self.caller
+        return self.headers.get(b"x-forwarded-proto") == b"https"
 
     def tags(self, name: bytes) -> list[bytes]:
         """Return the ETags that a header lists; who passed one on may have made it a weak one."""
@@ -165,13 +179,46 @@ def json_reply(content: Any) -> Reply:
     return Reply(200, b"application/json", _encoded(content).encode())
 
 
+def answer_reply(content: Mapping[str, Any]) -> Reply:
+    """Return an object as JSON whose values may be arrays; large ones of numbers are written without Python's lock."""
+    pieces = []
+    for name, value in content.items():
+        if isinstance(value, np.ndarray):
+            text = _large_text(value) if value.size > _SMALL_ARRAY else _finite(value.tolist()).encode()
+        else:
+            text = _finite(value).encode()
+        pieces.append(b'"%s":%s' % (name.encode(), text))
+    return Reply(200, b"application/json", b"{" + b",".join(pieces) + b"}")
+
+
+def _large_text(values: NDArray[Any]) -> bytes:
+    """Return an array as JSON; labels that are texts some at a time, so that others get Python's lock in between."""
+    if values.dtype.kind in "if":
+        return json_numbers(values)
+    parts = range(0, len(values), _SMALL_ARRAY)
+    return b"[" + b",".join([_finite(values[i : i + _SMALL_ARRAY].tolist())[1:-1].encode() for i in parts]) + b"]"
+
+
 # Requests that may wait in line on one connection, and pieces of a body that may be shorter than this on average: more
 # of them in one packet would hold up every other connection while they are taken apart.
-_MOST_IN_LINE = 64
-_MOST_PIECES, _SHORT_PIECE = 4096, 32
+_MOST_IN_LINE = 128
+_MOST_PIECES, _SHORT_PIECE = 2048, 16
 
 # What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
 _HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
+
+
+class _Flow(FlowControl):
+    """uvicorn's flow control, which also reads nothing while requests wait in line: they would wait in memory."""
+
+    def __init__(self, transport: Any, pipeline: Collection[Any]) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+
+    def resume_reading(self) -> None:
+        """Read again, unless a request is in line."""
+        if not self._pipeline:
+            super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
@@ -189,7 +236,9 @@ class Connection(HttpToolsProtocol):
         self._ended = False
         self._in_line: Lease | None = None  # bytes of requests that wait for the one before
         self._pieces = self._piece_bytes = 0
+        self._why_not = "this is no valid HTTP request"
         super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
         if len(self.connections) > self.settings.connections:
             _make_room(self.connections, self.settings.connections)
 
@@ -220,7 +269,7 @@ class Connection(HttpToolsProtocol):
         try:
             self._in_line.add(n_bytes)
         except Refusal as refusal:
-            self.refuse(refusal.status, refusal.detail)
+            self.refuse(refusal.status, refusal.detail, refusal.extra)
 
     def _let_go(self) -> None:
         if self._in_line is not None:
@@ -232,13 +281,13 @@ class Connection(HttpToolsProtocol):
         self._pieces += 1
         self._piece_bytes += len(body)
         if self._pieces > _MOST_PIECES and self._piece_bytes < _SHORT_PIECE * self._pieces:
-            raise ValueError("chunks of a body must be longer")  # which the parser makes a 400
+            self._not_http("chunks of a body must be longer")
         super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Begin to wait for the rest of the head; a first one is waited for since the connection was made."""
         if len(self.pipeline) >= _MOST_IN_LINE:
-            raise ValueError("too many requests in line")
+            self._not_http(f"at most {_MOST_IN_LINE} requests may wait in line on one connection")
         self._pieces = self._piece_bytes = 0
         if self.waits_for != _HEAD:
             self.waits_for, self.since = _HEAD, monotonic()
@@ -276,15 +325,20 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP."""
-        self.refuse(400, "this is no valid HTTP request.")
+        self.refuse(400, f"{self._why_not}.")
 
-    def refuse(self, status: int, detail: str) -> None:
+    def _not_http(self, why: str) -> NoReturn:
+        """Stop the parser, which makes a 400 of it."""
+        self._why_not = why
+        raise ValueError(why)
+
+    def refuse(self, status: int, detail: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Answer without a request, and close."""
         self.metrics.refused(f"{status}")
         self.waits_for = _NOTHING
         if not self.transport.is_closing():
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-                self.transport.write(Refusal(status, detail).raw())
+                self.transport.write(Refusal(status, detail, headers).raw())
             self.transport.close()
         self._part()
 

@@ -108,9 +108,7 @@ def _digest(key: str, where: str) -> bytes:
 class RateLimit:
     """Limits what each caller does by a bucket of tokens: `rate` more a second, at most `burst`, two seconds' worth."""
 
-    def __init__(
-        self, rate: float, burst: float | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, rate: float, burst: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._most = max(1.0, _BURST_SECONDS * rate if burst is None else burst)
         self._tokens: dict[str, tuple[float, float]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,12 +20,13 @@ from lowtide.errors import FileFormatError, ParameterError
 from lowtide.learners import Decision, as_model
 from lowtide.persist import load, read_metadata
 from lowtide.serve.connection import Refusal
-from lowtide.tables import Recipe, text_of
+from lowtide.tables import Categories, Recipe, text_of
 from lowtide.wire import (
     CODES_TYPE,
     ROWS_TYPE,
     CodesMessage,
     CodesReader,
+    JsonReader,
     describe_encoder,
     media_type,
     summarize_encoder,
@@ -33,17 +35,26 @@ from lowtide.wire import (
 
 Kind = Literal["codes", "rows", "features"]
 Output = Literal["predictions", "scores", "probabilities"]
-Answer = dict[str, Any]
+Answer = dict[str, Any]  # arrays by name
+Buffer = bytes | bytearray
 _CODES, _ROWS = (name.partition(";")[0] for name in (CODES_TYPE, ROWS_TYPE))
 _CODES_HEADER = CODES_TYPE.encode()
 _VERSION = media_type(CODES_TYPE)[1]["v"]
 _JSON = "application/json"
+_STATUS = {
+    "syntax": 400,
+    "depth": 400,
+    "most_rows": 413,
+    "size": 413,
+}  # of faults of JSON; 422 for rows that do not fit
 _LARGEST = float(np.finfo(np.float32).max)
 # A product of fewer rows than these, times columns of weights up to the second, decodes; one of more builds tables,
 # which pays from about the product of the two on. Slices of the first size are fast in between.
 _SLICE_ROWS, _SLICE_COLUMNS = 15, 8
+# Of an answer's number: itself, and its text in pieces and whole.
+ANSWER_BYTES = 8 + 2 * 24
 # Multiplications that take about a millisecond: no more are done on the event loop.
-_SMALL_WORK = 1 << 22
+SMALL_WORK = 1 << 22
 
 
 class Query(NamedTuple):
@@ -53,6 +64,11 @@ class Query(NamedTuple):
     n_rows: int
     content: CodesMessage | NDArray[Any]
     k: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the rows take."""
+        return self.content.rows.nbytes if isinstance(self.content, CodesMessage) else self.content.nbytes
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,28 @@ class QueryReader:
         given: dict[Kind, Any] = {"codes": self.codes, "rows": self.n_features, "features": self.n_components}
         return tuple(kind for kind, what in given.items() if what is not None)
 
-    def read(self, content_type: bytes | None, body: bytes, most_rows: int) -> Query:
+    @cached_property
+    def json(self) -> JsonReader:
+        """Reads rows of JSON: of numbers alone or, where a recipe says so, of cells that may be missing or texts."""
+        recipe = self.recipe
+        if recipe is None:
+            return JsonReader(["numbers"] * (self.n_features or 1))
+        named = {recipe.columns[known.column]: "categories" for known in recipe.categories}
+        kinds: dict[str, Any] = dict.fromkeys(recipe.columns, "unused") | dict.fromkeys(recipe.numeric, "nullable")
+        return JsonReader([*(kinds | named).values()], recipe.columns, sys.float_info.max)
+
+    def bytes_needed(self, content_type: bytes | None, n_bytes: int, most_rows: int) -> int:
+        """Return the most memory that rows of a body of so many bytes take, next to the body itself."""
+        if self.n_features is None or content_type == _CODES_HEADER:
+            return 0
+        n_out = 0 if self.recipe is None else self.recipe.n_features
+        if (content_type or b"").startswith(_JSON.encode()):
+            least, rows = 2 * self.n_features + 1, self.json.bytes_needed(n_bytes, most_rows)
+        else:
+            least, rows = 4 * self.n_features, 2 * n_bytes
+        return rows + 8 * n_out * min(most_rows, n_bytes // least + 1)
+
+    def read(self, content_type: bytes | None, body: Buffer, most_rows: int) -> Query:
         """Return the query of a body; what cannot be taken raises a Refusal or a LowtideError."""
         if content_type == _CODES_HEADER and self.codes is not None:
             name = _CODES
@@ -87,10 +124,10 @@ class QueryReader:
         elif name == _ROWS:
             query = self._packed_rows(body)
         else:
-            rows = self._matrix(_rows_of(body, most_rows))
+            rows = self._matrix(body, most_rows)
             query = Query("rows", len(rows), rows)
         if query.n_rows > most_rows:
-            raise _too_many(query.n_rows, most_rows)
+            raise Refusal(413, f"a request must have at most {most_rows} rows, got {query.n_rows}. Send several.")
         return query
 
     def joined(self, queries: Sequence[Query]) -> Any:
@@ -113,7 +150,7 @@ class QueryReader:
             raise Refusal(415, f"Content-Type must be one of {listed}, got {got}.", [(b"accept", listed.encode())])
         return name
 
-    def _packed_rows(self, body: bytes) -> Query:
+    def _packed_rows(self, body: Buffer) -> Query:
         rows, side, _ = unpack_rows(body, fingerprint=self.fingerprint)
         if side == "input":
             if self.n_features is None:
@@ -128,22 +165,18 @@ class QueryReader:
             raise Refusal(422, f"features must have {self.n_components} columns, got {rows.shape[1]}.")
         return Query("features", len(rows), rows)
 
-    def _matrix(self, rows: list[Any]) -> NDArray[Any]:
+    def _matrix(self, body: Buffer, most_rows: int) -> NDArray[Any]:
         """Return the rows of JSON as the encoder takes them."""
+        numbers, cells = self.json.read(body, most_rows)
         recipe = self.recipe
-        if recipe is not None and (recipe.categories or recipe.filled or any(isinstance(row, dict) for row in rows)):
-            return recipe.apply(_with_numbers(recipe, rows))
-        for place, row in enumerate(rows):
-            if type(row) is not list or len(row) != self.n_features:
-                got = f"{len(row)}" if type(row) is list else "what is no list"
-                raise Refusal(422, f"each row must be a list of {self.n_features} numbers, got {got} for row {place}.")
-            if not all(type(value) in (int, float) for value in row):
-                raise Refusal(422, f"values must be numbers, got others in row {place}.")
-        try:
-            numbers = np.array(rows, dtype=np.float64).reshape(len(rows), self.n_features or 0)
-        except OverflowError:
-            raise Refusal(422, f"values must be at most {_LARGEST:.3g} in size.") from None
-        return self._numbers(numbers)
+        if recipe is None:
+            return numbers
+        if recipe.numeric != recipe.columns:
+            numbers = numbers[:, [j for j, name in enumerate(recipe.columns) if name in recipe.numeric]]
+        named = {recipe.columns[j]: column for j, column in cells.items()}
+        for known in recipe.categories:
+            _with_numbers(known, named[recipe.columns[known.column]])
+        return recipe.apply_read(numbers, named)
 
     def _numbers(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return rows of numbers as the encoder takes them."""
@@ -154,39 +187,14 @@ class QueryReader:
         return values if self.recipe is None else self.recipe.apply(values)
 
 
-def _with_numbers(recipe: Recipe, rows: list[Any]) -> list[Any]:
-    """Return rows in which categories that are numbers and came as texts are numbers again."""
-    for known in recipe.categories:
-        if known.as_text or any(isinstance(value, str) for value in known.values):
-            continue  # a text may be a category itself
-        spelled = {text_of(value): value for value in known.values if type(value) in (int, float)}
-        for row in rows:
-            at: Any = recipe.columns[known.column] if isinstance(row, dict) else known.column
-            there = at in row if isinstance(row, dict) else isinstance(row, list) and at < len(row)
-            if there and isinstance(row[at], str):
-                row[at] = spelled.get(row[at], row[at])
-    return rows
-
-
-def _rows_of(body: bytes, most: int) -> list[Any]:
-    """Return the rows of JSON: a list of them, or an object with `rows`."""
-    try:
-        content = json.loads(body, parse_constant=int)  # no integer: NaN and infinity are refused
-    except (ValueError, RecursionError):  # ValueError: also text that is no UTF-8, and integers of too many digits
-        raise Refusal(400, "the body must be JSON text in UTF-8.") from None
-    if isinstance(content, dict):
-        if set(content) != {"rows"}:
-            raise Refusal(422, "the object must have 'rows' and nothing else.")
-        content = content["rows"]
-    if not isinstance(content, list):
-        raise Refusal(422, "rows must be a list of rows.")
-    if len(content) > most:
-        raise _too_many(len(content), most)
-    return content
-
-
-def _too_many(n_rows: int, most: int) -> Refusal:
-    return Refusal(413, f"a request must have at most {most} rows, got {n_rows}. Send several.")
+def _with_numbers(known: Categories, cells: NDArray[Any]) -> None:
+    """Make categories that are numbers and came as texts numbers again."""
+    if known.as_text or any(isinstance(value, str) for value in known.values):
+        return  # a text may be a category itself
+    spelled = {text_of(value): value for value in known.values if type(value) in (int, float)}
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str):
+            cells[i] = spelled.get(cell, cell)
 
 
 @dataclass(frozen=True)
@@ -258,7 +266,17 @@ class ServedModel:
             encoding = encoder.row_cost
         product = 1 if self.decision is None else self.decision.weights.size
         sides = 1 if self.decision is None or self.decision.right is None else 2
-        return _SMALL_WORK // (sides * (encoding + product))
+        return SMALL_WORK // (sides * (encoding + product))
+
+    def answer_bytes(self, query: Query, n_outputs: int) -> int:
+        """Return the memory that the answer to a query takes: rows as float32 and as codes, numbers, and their text."""
+        coded = 0 if self.encoder is None or query.kind != "rows" else 4 * self.encoder.n_features + self._row_bytes
+        return query.n_rows * (coded + ANSWER_BYTES * n_outputs * len(self.classes or (0,)))
+
+    @cached_property
+    def _row_bytes(self) -> int:
+        template = None if self.encoder is None else self.encoder.template
+        return 0 if template is None else int(template.packed.shape[1])
 
     def answer(self, queries: Sequence[Query], outputs: Sequence[Output]) -> list[Answer]:
         """Return the answers to queries of one kind, from one product of all their rows."""
@@ -267,10 +285,10 @@ class ServedModel:
         decision, kind, X = self.decision, queries[0].kind, self.reader.joined(queries)
         columns: Answer
         if kind != "features" and tuple(outputs) == ("predictions",):
-            columns = {"predictions": self._sliced(decision.predict, X).tolist()}
+            columns = {"predictions": self._sliced(decision.predict, X)}
         else:
             scores = decision.scores_of_features(X) if kind == "features" else self._sliced(decision.scores, X)
-            columns = {name: decision.answer(name, scores).tolist() for name in outputs}
+            columns = {name: decision.answer(name, scores) for name in outputs}
         if len(queries) == 1:
             return [columns]
         ends = np.cumsum([query.n_rows for query in queries]).tolist()
@@ -312,6 +330,11 @@ class ServedModel:
         recipe = self.reader.recipe
         content = {"model": self.name, "recipe": recipe and recipe.to_json(), **describe_encoder(self.encoder)}
         return json.dumps(content, separators=(",", ":")).encode()
+
+    @property
+    def is_described(self) -> bool:
+        """Whether document and tag have been made."""
+        return "tag" in vars(self)
 
     @cached_property
     def tag(self) -> bytes:

@@ -9,7 +9,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import IO, Any
 
@@ -130,6 +130,8 @@ class Metrics:
         self._lock = threading.Lock()
         self.reloads = {"done": 0, "failed": 0}
         self.in_flight = 0
+        self.memory: Callable[[], int] = int  # bytes that requests hold
+        self.wrong_keys = 0
         self.received = 0
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -183,4 +185,6 @@ class Metrics:
                 family.add_metric([key], count)
             yield family
         yield CounterMetricFamily("lowtide_received_bytes", "Bytes of requests, headers included", value=self.received)
+        yield CounterMetricFamily("lowtide_wrong_keys", "Requests with a key that is none", value=self.wrong_keys)
+        yield GaugeMetricFamily("lowtide_memory_bytes", "Bytes of bodies, rows and answers", value=self.memory())
         yield GaugeMetricFamily("lowtide_requests_in_flight", "Requests not answered yet", value=self.in_flight)

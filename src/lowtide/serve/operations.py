@@ -31,14 +31,15 @@ _TEMPLATE = resources.files("lowtide.serve") / "openapi.json"
 async def predict(service: Service, call: Call) -> Reply:
     """Answer with predictions, and with scores and probabilities where they are asked for."""
     current = service.current
-    model = _find(service.current.catalog.models, "model", call)
+    model = _find(current.catalog.models, "model", call)
     if not model.outputs:
         raise Refusal(404, f"{model.name!r} is an encoder: it predicts nothing.")
     wanted = call.query(("return",)).get("return")
     outputs: tuple[Output, ...] = ("predictions",) if wanted is None else _outputs(model, wanted)
-    _check_made_by(call, [model])
+    await _check_made_by(service, call, [model])
     query = await service.read(model.reader, call)
-    content = {"model": model.name, **await current.ask(model, query, outputs)}
+    call.lease.add(model.answer_bytes(query, len(outputs)))
+    content = {"model": model.name, **await current.ask(call, model, query, outputs)}
     if len(outputs) > 1 and model.classes is not None:
         content["classes"] = model.classes
     return await service.write(content, query.n_rows * len(outputs) * len(model.classes or (0,)))
@@ -53,11 +54,12 @@ async def similar(service: Service, call: Call) -> Reply:
     if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
         raise Refusal(400, f"k must be a whole number from 1 to {most}, got {text[:20]!r}.")
     k = int(text)
-    _check_made_by(call, database.made_by(current.catalog.models.values()))
-    query = await service.read(database.reader, call)
+    await _check_made_by(service, call, database.made_by(current.catalog.models.values()))
+    query = (await service.read(database.reader, call))._replace(k=k)
     if query.n_rows * k > service.settings.rows * _DEFAULT_K:
         raise Refusal(413, f"queries times k must be at most {service.settings.rows * _DEFAULT_K}.")
-    found = await current.ask(database, query._replace(k=k))
+    call.lease.add(database.answer_bytes(query))
+    found = await current.ask(call, database, query)
     return await service.write({"database": database.name, "k": k, **found}, 3 * query.n_rows * k)
 
 
@@ -71,15 +73,22 @@ def _find(served: Mapping[str, T], what: str, call: Call) -> T:
     return found
 
 
-def _check_made_by(call: Call, models: Sequence[ServedModel]) -> None:
+async def _check_made_by(service: Service, call: Call, models: Sequence[ServedModel]) -> None:
     """Refuse what a client made with an encoder, or with a recipe before it, that are others by now.
 
     A message names its encoder; columns that are scaled in another way before the same encoder it cannot know.
     """
     given = call.tags(_MADE_BY)
-    if given and models and not any(model.tag in given for model in models):
+    if given and models and not any([await _tag(service, model) in given for model in models]):
         must = f"{_MADE_BY.decode().title()} must be the ETag of the encoder as it is now"
         raise Refusal(409, f"{must}, got another. Fetch the encoder again.")
+
+
+async def _tag(service: Service, model: ServedModel) -> bytes:
+    """Return the ETag of a model's encoder, made in a thread the first time: a dense one has megabytes."""
+    if not model.is_described:
+        await service.in_thread(lambda: model.tag)
+    return model.tag
 
 
 def _outputs(model: ServedModel, text: str) -> tuple[Output, ...]:
@@ -109,26 +118,33 @@ async def metrics(service: Service, call: Call) -> Reply:
 
 async def models(service: Service, call: Call) -> Reply:
     """List what is loaded."""
-    return json_reply({"lowtide": lowtide.__version__, **service.current.catalog.to_json()})
+    catalog = service.current.catalog
+    return await _made_once(service, "models", lambda: {"lowtide": lowtide.__version__, **catalog.to_json()})
 
 
 async def encoder(service: Service, call: Call) -> Reply:
     """Give all that a client needs to make the codes of a model's encoder."""
     model = _find(service.current.catalog.models, "model", call)
+    tag = await _tag(service, model)
     if model.document is None:
         raise Refusal(404, f"the encoder of {model.name!r} is not known: it was fitted on codes alone.")
-    headers = [(b"etag", model.tag), (b"cache-control", b"no-cache")]
-    if model.tag in call.tags(b"if-none-match"):
+    headers = [(b"etag", tag), (b"cache-control", b"no-cache")]
+    if tag in call.tags(b"if-none-match"):
         return Reply(304, b"application/json", b"", headers)
     return Reply(200, b"application/json", model.document, headers)
 
 
 async def document(service: Service, call: Call) -> Reply:
     """Give the OpenAPI document of what is loaded now, made once."""
-    current = service.current
-    if current.openapi is None:
-        current.openapi = json.dumps(openapi_document(service)).encode()
-    return Reply(200, b"application/json", current.openapi)
+    return await _made_once(service, "openapi", lambda: openapi_document(service))
+
+
+async def _made_once(service: Service, name: str, make: Callable[[], Json]) -> Reply:
+    """Return a document of what is loaded now, made in a thread the first time it is asked for."""
+    documents = service.current.documents
+    if name not in documents:
+        documents[name] = await service.in_thread(lambda: json.dumps(make(), separators=(",", ":")).encode())
+    return Reply(200, b"application/json", documents[name])
 
 
 Handler = Callable[["Service", Call], Awaitable[Reply]]

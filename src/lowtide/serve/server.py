@@ -26,9 +26,12 @@ from threadpoolctl import threadpool_limits
 
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError, FingerprintMismatchError, LowtideError
+from lowtide.serve.budget import return_memory
 from lowtide.serve.connection import Call, Connection, Receive, Refusal, Send
+from lowtide.serve.guard import HostList
 from lowtide.serve.operations import OPERATIONS, Operation
 from lowtide.serve.service import Service
+from lowtide.wire import JsonRowsError
 
 _CHORES_SECONDS = 1.0
 _PAGE = StaticFiles(directory=Path(__file__).parent / "page", html=True, check_dir=False)
@@ -47,6 +50,8 @@ _WORDS = {
     404: "nothing is at this path. GET /openapi.json lists what there is.",
     405: "this path takes other methods; Allow names them.",
 }
+# Of JSON; rows that do not fit are 422.
+_FAULTS = {"syntax": 400, "depth": 400, "most_rows": 413, "size": 413}
 
 
 def create_app(service: Service) -> Gate:
@@ -75,16 +80,22 @@ class Gate:
             await self._router(scope, receive, send)
             return
         start = perf_counter()
-        service, call = self._service, Call(scope, receive)
+        service = self._service
+        call = Call(scope, receive, service.budget.lease())
         scope["lowtide"] = call
         scope["app"] = self  # Starlette's routes raise what they would otherwise answer in plain text
         metrics, method, path = service.metrics, scope["method"], scope["path"]
         metrics.in_flight += 1
+        if service.settings.proxy and call.pass_proxy():
+            send = _strict(send)
         try:
+            if service.hosts is not None:
+                _check_host(service.hosts, call)
             await self._direct.get((method, path), self._router)(scope, receive, send)
         except Exception as error:
             await call.answer(self._refusal(error, call).reply(), send)
         finally:
+            call.lease.close()
             metrics.in_flight -= 1
             seconds = perf_counter() - start
             metrics.request(call.route, call.status, seconds, call.bytes_in, call.bytes_out)
@@ -97,6 +108,8 @@ class Gate:
         if isinstance(error, HTTPException):
             headers = [(name.lower().encode(), value.encode()) for name, value in (error.headers or {}).items()]
             return Refusal(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers)
+        if isinstance(error, JsonRowsError):
+            return Refusal(_FAULTS.get(error.fault, 422), str(error))
         if isinstance(error, LowtideError):
             return Refusal(409 if isinstance(error, FingerprintMismatchError) else 422, str(error))
         self._service.log.failure("request failed", method=call.scope["method"], path=call.scope["path"])
@@ -139,19 +152,54 @@ async def _page(scope: Any, receive: Receive, send: Send) -> None:
         raise HTTPException(404) from None
 
 
+def _strict(send: Send) -> Send:
+    """Return what sends answers that tell browsers to come over https from now on."""
+
+    async def with_header(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (b"strict-transport-security", b"max-age=31536000")]
+        await send(message)
+
+    return with_header
+
+
+def _check_host(hosts: HostList, call: Call) -> None:
+    """Refuse a request under a name that is not the server's, and one of a page from elsewhere."""
+    host, origin = call.headers.get(b"host"), call.headers.get(b"origin")
+    if host is None:
+        raise Refusal(400, "a request must have a Host.")
+    if not hosts.has(host):
+        raise Refusal(421, "this server is not asked under this name. Start it with --allow-host to let it be.")
+    if origin is not None and not hosts.is_own(origin, host):
+        raise Refusal(403, "pages of other servers may not ask this one.")
+
+
 def _admit(service: Service, call: Call) -> None:
-    """Let the caller in, or refuse: a wrong key and none get the same answer."""
+    """Let the caller in, or refuse: a wrong key and none get the same answer, too many wrong ones wait."""
     key = _key_in(call.scope["headers"]) if len(service.keys) else None
+    if key is not None:
+        if service.settings.proxy and call.headers.get(b"x-forwarded-proto") != b"https":
+            raise Refusal(403, "keys are taken over https alone: the proxy's X-Forwarded-Proto must say so.")
+        # Before the key is looked at: an address that has guessed too often learns nothing more.
+        _make_wait(service.wrong_keys.wait_left(call.caller))
     name = None if key is None else service.keys.name_of(key)
     caller = name or call.caller
-    wait = 0.0 if service.rate is None else service.rate.wait(caller)
-    if wait:
-        after = str(max(1, round(wait + 0.5))).encode()
-        raise Refusal(429, "too many requests. Retry-After says when to come again.", [(b"retry-after", after)])
+    if service.rate is not None:
+        _make_wait(service.rate.wait(caller))
     if len(service.keys) and name is None:
+        if key is not None:
+            service.wrong_keys.wait(call.caller)
+            service.metrics.wrong_keys += 1
         wanted = [(b"www-authenticate", b"Bearer")]
         raise Refusal(401, "a valid key is needed: Authorization: Bearer <key>.", wanted)
     call.caller = caller
+
+
+def _make_wait(seconds: float) -> None:
+    """Refuse who must wait so long."""
+    if seconds > 0.0:
+        after = str(max(1, round(seconds + 0.5))).encode()
+        raise Refusal(429, "too many requests. Retry-After says when to come again.", [(b"retry-after", after)])
 
 
 def _key_in(headers: list[tuple[bytes, bytes]]) -> bytes | None:
@@ -208,14 +256,18 @@ class _Server(uvicorn.Server):
         settings = service.settings
         config = uvicorn.Config(
             create_app(service),
-            http=type("ServedConnection", (Connection,), {"settings": settings, "metrics": service.metrics}),
+            http=type(
+                "ServedConnection",
+                (Connection,),
+                {"settings": settings, "metrics": service.metrics, "budget": service.budget},
+            ),
             ws="none",
             lifespan="off",
             loop="auto",
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=False,  # of the addresses in X-Forwarded-For uvicorn takes the first that it does not trust
             timeout_keep_alive=max(1, round(settings.idle_seconds)),
             timeout_graceful_shutdown=max(1, round(settings.stop_seconds)),
         )
@@ -265,6 +317,8 @@ class _Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 connection.close_when_late(now)  # type: ignore[union-attr]
             self._service.log.flush()
+            if self._service.budget.is_worth_returning():
+                await asyncio.to_thread(return_memory)
 
     def _reload(self) -> None:
         self._reloading = asyncio.get_running_loop().create_task(self._service.reload())

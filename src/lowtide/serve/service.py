@@ -7,17 +7,19 @@ import contextlib
 import ipaddress
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide.errors import LowtideError
+from lowtide.cancel import CancelToken
+from lowtide.errors import CancelledError, LowtideError
+from lowtide.serve.budget import Budget
 from lowtide.serve.catalog import Catalog, ServedDatabase
-from lowtide.serve.connection import Call, Refusal, Reply, json_reply
-from lowtide.serve.guard import KEYS_VARIABLE, KeyRing, RateLimit
+from lowtide.serve.connection import Call, Refusal, Reply, answer_reply
+from lowtide.serve.guard import KEYS_VARIABLE, HostList, KeyRing, RateLimit
 from lowtide.serve.model import Answer, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics
 
@@ -25,8 +27,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 _Batch = list[tuple[T, "asyncio.Future[R]"]]
 # Bodies and answers that are read and written within about a millisecond: larger ones are left to a thread.
-_SMALL_BYTES = 1 << 16
+_SMALL_BYTES, _SMALL_ROWS = 1 << 16, 1 << 20  # of the body, and of the rows that may be in it
 _SMALL_ANSWER = 1 << 12  # numbers
+_WRONG_KEYS_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Settings:
     idle_seconds : float, default=75
         How long a connection may be silent between two requests.
     work_seconds : float, default=60
-        Time for the answer to one request; then 503.
+        Time for one request to be read, and for its answer; then 503, and the work is stopped.
     stop_seconds : float, default=30
         How long requests in flight may go on when the server is asked to stop.
     connections : int, default=8192
@@ -61,6 +64,19 @@ class Settings:
         Requests a second for each key (or address, without keys), with bursts of two seconds' worth; then 429.
     batching : bool, default=True
         One product for requests that wait together.
+    memory : int or None, default=None
+        Bytes that bodies, rows and answers may take together; then 503. A quarter of what the system has left at the
+        start unless given.
+    wrong_keys : int, default=20
+        Wrong keys that an address may send within a minute; then 429.
+    allow_hosts : tuple of str, default=()
+        Further names in `Host` under which the server may be asked. On a loopback address others than it and its own
+        names are answered with 421; elsewhere only where some are given.
+    proxy : bool, default=False
+        Whether a proxy that does TLS stands before the server: callers are then told apart by the last address in
+        `X-Forwarded-For`, and a key that did not come over https by `X-Forwarded-Proto` is refused.
+    plain_http : bool, default=False
+        Whether keys may travel without TLS from other machines.
     """
 
     host: str = "127.0.0.1"
@@ -77,12 +93,17 @@ class Settings:
     waiting_rows: int = 1 << 18
     rate: float | None = None
     batching: bool = True
+    memory: int | None = None
+    wrong_keys: int = 20
+    allow_hosts: tuple[str, ...] = ()
+    proxy: bool = False
+    plain_http: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.host, str) or not self.host:
             raise fail("serve", "host must be an address", self.host)
         check_integer("serve", "port", self.port, 0, 65535)
-        for name in ("body_bytes", "head_bytes", "rows", "connections", "waiting_rows"):
+        for name in ("body_bytes", "head_bytes", "rows", "connections", "waiting_rows", "wrong_keys"):
             check_integer("serve", name, getattr(self, name), 1)
         for name in ("head_seconds", "body_seconds", "idle_seconds", "work_seconds", "stop_seconds"):
             check_positive("serve", name, getattr(self, name))
@@ -103,7 +124,8 @@ class Batcher(Generic[T, R]):
 
     Requests are gathered until the event loop has seen all that have come. A batch of up to `small` rows then runs at
     once on the loop: it takes less than handing it to a thread would. A large one runs in a thread, one at a time, and
-    whatever comes meanwhile, up to `most` rows, is the next batch. `size` says how many rows an item is.
+    whatever comes meanwhile, up to `most` rows, is the next batch. `size` says how many rows an item is. Work that
+    nobody waits for any more is stopped.
 
     `run` takes a list of items and returns a result for each; where it fails, each is run alone, so that what is wrong
     with one request is told to that one. Without `join` each is always answered alone.
@@ -146,14 +168,20 @@ class Batcher(Generic[T, R]):
             _deliver(batch, self._results(items))
             return
         self._busy = True
-        job = loop.run_in_executor(self.pool, self._results, items)
+        job = loop.run_in_executor(self.pool, self._results_under, _token_of(batch), items)
         job.add_done_callback(lambda job: self._done(batch, job, loop))
+
+    def _results_under(self, token: CancelToken, items: Sequence[T]) -> list[R | Exception]:
+        with token:
+            return self._results(items)
 
     def _results(self, items: Sequence[T]) -> list[R | Exception]:
         """Return the result of each item, or what is wrong with it."""
         if self.join or len(items) == 1:
             try:
                 return list(self.run(items))
+            except CancelledError as error:
+                return [error] * len(items)
             except Exception as error:
                 if len(items) == 1:
                     return [error]
@@ -169,6 +197,21 @@ class Batcher(Generic[T, R]):
         _deliver(batch, job.result())
         if self._waiting:
             loop.call_soon(self._start, loop)
+
+
+def _token_of(batch: _Batch[T, R]) -> CancelToken:
+    """Return a token that stops the work on a batch once nobody waits for any of it."""
+    token, waiting = CancelToken(), len(batch)
+
+    def leave(_: asyncio.Future[R]) -> None:
+        nonlocal waiting
+        waiting -= 1
+        if not waiting:
+            token.cancel()
+
+    for _, result in batch:
+        result.add_done_callback(leave)
+    return token
 
 
 def _deliver(batch: _Batch[T, R], results: list[R | Exception]) -> None:
@@ -188,9 +231,9 @@ class Loaded:
     def __init__(self, catalog: Catalog, settings: Settings, metrics: Metrics, pool: ThreadPoolExecutor) -> None:
         self.catalog, self._settings, self._metrics, self._pool = catalog, settings, metrics, pool
         self._batchers: dict[tuple[Any, ...], Batcher[Any, Any]] = {}
-        self.openapi: bytes | None = None
+        self.documents: dict[str, bytes] = {}  # made once
 
-    async def ask(self, served: ServedModel | ServedDatabase, query: Query, *how: Any) -> Answer:
+    async def ask(self, call: Call, served: ServedModel | ServedDatabase, query: Query, *how: Any) -> Answer:
         """Return what a model or database says of a query, answered together with others that ask the same way."""
         key = (served.name, query.kind, *how)
         batcher = self._batchers.get(key)
@@ -200,19 +243,31 @@ class Loaded:
             batcher = Batcher(run, lambda query: query.n_rows, small, most, self._pool, join)
             self._batchers[key] = batcher
         result = batcher.submit(query)
+        if not batcher.may_wait(query.n_rows):
+            return await result
+        gone = asyncio.ensure_future(call.left())
         try:
-            if not batcher.may_wait(query.n_rows):
-                return await result
-            return await asyncio.wait_for(result, self._settings.work_seconds)
-        except TimeoutError:
-            retry = [(b"retry-after", b"5")]
-            raise Refusal(503, "the answer took too long. Send fewer rows, or try again later.", retry) from None
+            waits = {result, gone}
+            await asyncio.wait(waits, timeout=self._settings.work_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                if gone.done():
+                    raise Refusal(408, "the connection was closed before the answer.")
+                raise _too_late()
+            return result.result()
+        finally:
+            result.cancel()  # also when the server stops; the work ends once all who wait for it are gone
+            gone.cancel()
 
     def _run(self, served: ServedModel | ServedDatabase, how: tuple[Any, ...], queries: Sequence[Query]) -> Any:
         """Return the answers to queries, whose rows are then counted."""
         answers = served.answer(queries, *how)
         self._metrics.batch(served.name, sum(query.n_rows for query in queries))
         return answers
+
+
+def _too_late() -> Refusal:
+    retry = [(b"retry-after", b"5")]
+    return Refusal(503, "the answer took too long. Send fewer rows, or try again later.", retry)
 
 
 class Service:
@@ -240,11 +295,25 @@ class Service:
         if not settings.is_loopback and not len(keys):
             remedy = f"Name a file with --keys, set {KEYS_VARIABLE}, or listen on 127.0.0.1."
             raise fail("serve", "keys must be given to listen where others can reach it", settings.host, remedy)
+        if not settings.is_loopback and not (settings.proxy or settings.plain_http):
+            must = "keys must not travel in the clear from other machines, and this server does no TLS"
+            remedy = (
+                "Put a proxy that does before it and give --proxy, listen on 127.0.0.1, or allow it with --plain-http."
+            )
+            raise fail("serve", must, settings.host, remedy)
+        self.hosts = None
+        if settings.is_loopback or settings.allow_hosts:
+            self.hosts = HostList(settings.host, settings.allow_hosts)
+        self.budget = Budget(settings.memory)
+        self.wrong_keys = RateLimit(settings.wrong_keys / _WRONG_KEYS_SECONDS, settings.wrong_keys)
         self.settings, self.keys, self._keys_path = settings, keys, keys_path
         self.log = log or EventLog()
         self.metrics = Metrics()
+        self.metrics.memory = lambda: self.budget.used
         self.rate = None if settings.rate is None else RateLimit(settings.rate)
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="lowtide-serve")
+        # Apart from the products: who sends a body need not wait until the longest of those is done.
+        self._texts = ThreadPoolExecutor(max_workers=2, thread_name_prefix="lowtide-text")
         self.current = Loaded(catalog, settings, self.metrics, self.pool)
         self.ready = True
         self._reloading = asyncio.Lock()
@@ -254,15 +323,31 @@ class Service:
         """Return the query of a request's body."""
         body = await call.body(self.settings.body_bytes)
         kind, most = call.headers.get(b"content-type"), self.settings.rows
-        if len(body) <= _SMALL_BYTES:
-            return reader.read(kind, body, most)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, reader.read, kind, body, most)
+        needed = reader.bytes_needed(kind, len(body), most)
+        call.lease.add(needed)
+        if len(body) <= _SMALL_BYTES and needed <= _SMALL_ROWS:
+            query = reader.read(kind, body, most)
+        else:
+            query = await self.in_thread(partial(reader.read, kind, body, most))
+        call.lease.become(query.nbytes)
+        return query
 
     async def write(self, content: dict[str, Any], n_numbers: int) -> Reply:
         """Return an answer of about so many numbers."""
-        if n_numbers <= _SMALL_ANSWER:
-            return json_reply(content)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, json_reply, content)
+        try:
+            if n_numbers <= _SMALL_ANSWER:
+                return answer_reply(content)
+            return await self.in_thread(partial(answer_reply, content))
+        except ValueError:
+            raise Refusal(422, "values must be of a moderate size, got some whose scores are not finite.") from None
+
+    async def in_thread(self, work: Callable[[], R]) -> R:
+        """Return what work returns that takes longer than the event loop can spare."""
+        job: Awaitable[R] = asyncio.get_running_loop().run_in_executor(self._texts, work)
+        try:
+            return await asyncio.wait_for(job, self.settings.work_seconds)
+        except TimeoutError:
+            raise _too_late() from None
 
     async def reload(self) -> bool:
         """Load models, databases and keys again; where anything is wrong, all stay as they were. Whether it worked."""
@@ -295,4 +380,5 @@ class Service:
     def close(self) -> None:
         """Let the threads go."""
         self.ready = False
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self.pool, self._texts):
+            pool.shutdown(wait=False, cancel_futures=True)

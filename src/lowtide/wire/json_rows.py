@@ -62,8 +62,8 @@ class JsonReader:
 
     Notes
     -----
-    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters, and
-    members that are passed over may be nested 32 deep. Without the interpreter's lock for more than 64 kB; some 100 to
+    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters,
+    and members that are passed over may be nested 32 deep. Without the interpreter's lock for more than 64 kB; some
     200 MB of text a second, at most 8 bytes of memory a cell, and 12 more and its text for one of categories.
 
     Examples
@@ -136,18 +136,17 @@ class JsonReader:
         """Return the error that says a fault in words; rows and columns are counted from 1."""
         n = len(self._columns)
         where = f"row {row + 1} (byte {byte})"
-        kind = "row" if self._names else "row, a list,"
+        kind, or_object = ("row", " or an object") if self._names else ("row, a list,", "")
         name = "a column that is not asked for" if column >= n else f"column {column + 1}"
         if self._names and column < n:
             name = f"column {self._names[column]!r}"
         taken = _TAKEN.get(self._columns[column] if column < n else "", "no list or object")
-        largest = f"at most {self._largest:.3g}" if self._largest <= _LARGEST else "finite"
         words = {
             "syntax": f"the body must be JSON text in UTF-8, got something else at byte {byte}.",
             "depth": f"the body must be nested at most 32 deep, got more at byte {byte}.",
             "size": "the body must have less than 4 GB.",
             "rows": "the body must be a list of rows, or an object with 'rows' and nothing else.",
-            "row": f"each row must be a list of {n} values{' or an object' if self._names else ''}, got another: {where}.",
+            "row": f"each row must be a list of {n} values{or_object}, got another: {where}.",
             "few": f"each {kind} must have {n} values, got {count} in {where}.",
             "many": f"each {kind} must have {n} values, got more in {where}.",
             "missing": f"each row must have the columns that are needed, got none called "
@@ -155,7 +154,7 @@ class JsonReader:
             "twice": f"each row must have {name} once, got it twice in {where}.",
             "value": f"each cell of {name} must be {taken}, got another in {where}.",
             "number": f"numbers must have at most 1100 characters, got more in {where}, {name}.",
-            "large": f"values must be {largest} in size, got a larger one in {where}, {name}.",
+            "large": f"values must be at most {self._largest:.3g} in size, got a larger one in {where}, {name}.",
             "most_rows": f"a request must have at most {most_rows} rows, got more. Send several.",
         }
         return JsonRowsError(fault, words[fault])
