@@ -167,7 +167,7 @@ class ArrayReader:
             return shards(shard).chunk(i)
 
         shards = lru_cache(_MOST_OPEN)(opened)
-        self._array, self._n_rows, self._shard = array, n_rows, shards
+        self._array, self._n_rows, self._shard, self._is_there = array, n_rows, shards, False
         self._keeps = array.n_chunks(n_rows) * array.chunk_bytes <= _MOST_KEPT_BYTES
         self._chunk = lru_cache(None if self._keeps else _MOST_KEPT)(chunk)
 
@@ -230,6 +230,10 @@ class ArrayReader:
                 yield file.damage("must hold the rows that were committed, got others with checksums of their own")
 
     def _empty(self, n_rows: int) -> NDArray[Any]:
+        """Return room for rows; how wide they are is only the manifest's word until a file of that size was found."""
+        if n_rows and not self._is_there:
+            self._shard(0)
+            self._is_there = True
         width = self._array.width
         shape = (n_rows,) if width is None else (n_rows, width)
         return np.empty(shape, DTYPES[self._array.dtype])
