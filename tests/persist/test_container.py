@@ -98,6 +98,7 @@ def _entry(dtype="F32", shape=(2,), offsets=(0, 8)):
         {"a": _entry(shape=(0, 1 << 62, 1 << 62), offsets=(0, 0)), "b": _entry()},
         {"a": _entry(shape=None)},
         {"a": _entry(offsets=(0.0, 8.0))},
+        {"a": _entry(offsets=(0, 8.0))},
         {"a": _entry(offsets=("0", "8"))},
         {"a": _entry(offsets=(0, 8, 16))},
         {"a": _entry(offsets=None)},

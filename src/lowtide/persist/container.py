@@ -210,7 +210,8 @@ def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:
         begin, end = entry["data_offsets"]
         kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
         # Few and small numbers first: a product of many huge ones would take forever.
-        small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in shape)
+        numbers = (begin, end, *shape)
+        small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in numbers)
         if not small or begin != position or prod(shape) * kind.itemsize != end - begin:
             raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
         places[name] = Place(kind, shape, begin)
