@@ -18,15 +18,20 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from benchmarks.fuzz.__main__ import TARGETS, target_of
+from benchmarks.fuzz.__main__ import target_of
 from benchmarks.fuzz.running import attempt
 
 __all__ = ["ATHERIS", "run_atheris", "run_libfuzzer", "run_schemathesis"]
 
 ROOT = Path(__file__).resolve().parents[2]
-# Of the store atheris changes the manifest.
-ATHERIS = ("model", "wire", "store", "csv", "http")
-_READERS = ["lowtide.persist", "lowtide.wire", "lowtide.store", "lowtide.tables", "lowtide.spec", "lowtide.serve"]
+# What atheris looks at to see how far an input came; of the store it changes the manifest.
+ATHERIS = {
+    "model": ("lowtide.persist", "lowtide.spec", "lowtide.learners", "lowtide.encoders"),
+    "wire": ("lowtide.wire",),
+    "store": ("lowtide.store", "lowtide.spec"),
+    "csv": ("lowtide.tables",),
+    "http": ("lowtide.serve", "lowtide.wire"),
+}
 _INPUTS_OF_TOOL = re.compile(r"(?:Done|#)(?: |)(\d+)(?: runs| DONE)|stat::number_of_executed_units: (\d+)")
 
 
@@ -92,7 +97,7 @@ def _inside(name: str, arguments: list[str]) -> None:
     """Let atheris call one target until it is told to stop; what fails ends the process."""
     import atheris
 
-    with atheris.instrument_imports(include=_READERS):
+    with atheris.instrument_imports(include=[*ATHERIS[name]]):
         target = target_of(name)
     warnings.simplefilter("ignore")
     folder = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
@@ -112,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz.guided", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="for each program of libFuzzer and target of atheris")
     parser.add_argument("--examples", type=int, default=100, help="of schemathesis, for each operation")
-    parser.add_argument("--targets", nargs="*", choices=ATHERIS, default=ATHERIS, help="of atheris")
+    parser.add_argument("--targets", nargs="*", choices=ATHERIS, default=[*ATHERIS], help="of atheris")
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "fuzz", help="where inputs that failed are kept")
     given = parser.parse_args(arguments)
     lines = run_libfuzzer(given.seconds, given.keep) or ["libFuzzer: not run, it needs clang++"]
@@ -126,6 +131,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"] and sys.argv[2] in TARGETS:
+    if sys.argv[1:2] == ["--inside"] and sys.argv[2] in ATHERIS:
         _inside(sys.argv[2], sys.argv[3:])
     sys.exit(main())

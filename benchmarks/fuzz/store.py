@@ -49,7 +49,7 @@ def _files_of(root: Path) -> _Files:
 class Stores:
     """A store with texts, numbers and norms, and a smaller one without an encoder.
 
-    An input is JSON: which store, and of each changed file the new content in hexadecimal digits, or what else is there.
+    An input is JSON: which store, and of each changed file the new content in hexadecimal, or what stands there.
     """
 
     kinds: ClassVar[Mapping[str, int]] = {
