@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -72,10 +73,11 @@ def run_atheris(name: str, seconds: int, keep: Path) -> str | None:
     if importlib.util.find_spec("atheris") is None:
         return None
     (keep / name).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as corpus:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory() as corpus, tempfile.TemporaryDirectory(dir=memory) as own:
         for i, seed in enumerate(target_of(name).seeds()):
             Path(corpus, str(i)).write_bytes(seed)
-        command = [sys.executable, "-m", "benchmarks.fuzz.guided", "--inside", name, f"-max_total_time={seconds}"]
+        command = [sys.executable, "-m", "benchmarks.fuzz.guided", "--inside", name, own, f"-max_total_time={seconds}"]
         command += [f"-artifact_prefix={keep / name}/", "-timeout=5", "-rss_limit_mb=2000", "-max_len=8192", corpus]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     verdict = "0 failed" if done.returncode == 0 else f"FAILED, kept in {keep / name}:\n{done.stderr[-2000:]}"
@@ -93,15 +95,15 @@ def run_schemathesis(examples: int) -> str | None:
     return f"schemathesis: {cases[-1] if cases else 'unknown number of'} requests, {verdict}"
 
 
-def _inside(name: str, arguments: list[str]) -> None:
+def _inside(name: str, folder: Path, arguments: list[str]) -> None:
     """Let atheris call one target until it is told to stop; what fails ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=[*ATHERIS[name]]):
         target = target_of(name)
     warnings.simplefilter("ignore")
-    folder = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    target.open(Path(folder))
+    logging.disable()
+    target.open(folder)
 
     def one(data: bytes) -> None:
         outcome, what = attempt(target, *target.sealed(data))
@@ -132,5 +134,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"] and sys.argv[2] in ATHERIS:
-        _inside(sys.argv[2], sys.argv[3:])
+        _inside(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
     sys.exit(main())

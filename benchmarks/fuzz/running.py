@@ -206,6 +206,8 @@ class _Run:
             while running:
                 time.sleep(_POLL_SECONDS)
                 running = [worker for worker in running if self._goes_on(worker)]
+        except KeyboardInterrupt:  # what was judged so far counts
+            pass
         finally:
             for worker in running:
                 with contextlib.suppress(ProcessLookupError):

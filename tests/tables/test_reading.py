@@ -117,6 +117,24 @@ def test_npy_gives_the_numbers_of_the_array(tmp_path, dtype, monkeypatch):
     assert np.array_equal(np.vstack([number_matrix(block, ["0", "1"], "choose") for block in blocks]), array)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npy_gives_its_rows_in_either_order(tmp_path, order, monkeypatch):
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 6)
+    array = np.arange(15.0).reshape(5, 3)
+    blocks = saved(tmp_path, np.asarray(array, order=order)).blocks()
+    assert np.array_equal(np.vstack([number_matrix(block, ["0", "1", "2"], "choose") for block in blocks]), array)
+
+
+def test_npy_that_is_cut_short_while_it_is_read_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 1 << 12)
+    blocks = saved(tmp_path, np.zeros((1 << 14, 2))).blocks()
+    next(blocks)
+    with (tmp_path / "x.npy").open("r+b") as stream:
+        stream.truncate(1 << 12)
+    with pytest.raises(TableError, match="must stay as it is while it is read"):
+        list(blocks)
+
+
 def test_npy_of_one_dimension_is_one_column_of_numbers_or_texts(tmp_path):
     (block,) = saved(tmp_path, np.array(["u", "v"])).blocks()
     assert block.texts("0").tolist() == ["u", "v"]
