@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+INPUTS ?= 100000
 ROW ?=
 RECORD ?=
 COUNTS ?=
@@ -19,6 +20,7 @@ STAMP_DEV := $(VENV)/.stamp-dev
 MODULES := $(VENV)/.modules
 STAMP_DOCS := $(VENV)/.stamp-docs
 STAMP_BENCH := $(VENV)/.stamp-bench
+STAMP_FUZZ := $(VENV)/.stamp-fuzz
 
 # cmake and ninja come as wheels: those of the virtual environment are found before older ones of the system.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -30,7 +32,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize bench roofline opcount errors studies docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize fuzz bench roofline opcount errors studies docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +75,11 @@ $(STAMP_DOCS): $(STAMP_PACKAGE) pyproject.toml
 $(STAMP_BENCH): $(STAMP_PACKAGE) pyproject.toml
 	@echo "installing what benchmarks compare with ..."
 	@$(PIP) --group bench
+	@touch $@
+
+$(STAMP_FUZZ): $(STAMP_DEV) pyproject.toml
+	@echo "installing the fuzzing tools ..."
+	@$(PIP) --group fuzz
 	@touch $@
 
 dev: $(STAMP_DEV)  ## set up .venv with the package and every development tool
@@ -121,10 +128,17 @@ isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level
 	    echo "core tests at $$level"; LOWTIDE_ISA=$$level $(BIN)/python -m pytest -n $(JOBS) tests/core || exit 1; \
 	  else echo "core tests at $$level: not run, this processor does not have it"; fi; done
 
-sanitize: $(STAMP_BUILD)  ## the C++ tests with address and undefined-behavior sanitizers
-	@cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLOWTIDE_SANITIZE=ON -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF > /dev/null
-	@cmake --build build/sanitize --parallel $(JOBS) -- --quiet
-	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+sanitize: $(STAMP_BUILD)  ## the C++ tests with address, undefined-behavior and thread sanitizers, once per instruction-set level
+	@for kind in address,undefined thread; do \
+	  folder=build/sanitize-$${kind%%,*}; \
+	  cmake -S . -B $$folder -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLOWTIDE_SANITIZE=$$kind -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF > /dev/null || exit 1; \
+	  cmake --build $$folder --parallel $(JOBS) -- --quiet || exit 1; \
+	  for level in $$($$folder/lowtide_tests --levels); do \
+	    echo "C++ tests at $$level, sanitizers: $$kind"; LOWTIDE_ISA=$$level $$folder/lowtide_tests || exit 1; done; done
+
+fuzz: $(STAMP_FUZZ)  ## hostile model files, messages, stores, tables, requests and bodies; INPUTS=<number> of each
+	@$(BIN)/python -m benchmarks.fuzz model wire store csv http json --inputs $(INPUTS) --jobs $(JOBS)
+	@$(BIN)/python -m benchmarks.fuzz.guided --seconds 60
 
 bench: $(STAMP_BENCH)  ## lowtide and what a user would pick instead, timed side by side; ROW=<name> for one row
 	@$(BIN)/python -m benchmarks.peers $(ROW)

@@ -1,8 +1,15 @@
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "check.hpp"
 
-int main() {
+// Runs all tests; with --levels prints the instruction-set levels that this processor can run instead.
+int main(int n_arguments, char** arguments) {
+  if (n_arguments > 1 && std::strcmp(arguments[1], "--levels") == 0) {
+    for (lowtide::Isa level : lowtide::check::runnable_levels()) std::printf("%s\n", lowtide::isa_name(level));
+    return 0;
+  }
   int passed = 0, failed = 0;
   for (const lowtide::check::Test& test : lowtide::check::tests()) {
     lowtide::check::failures() = 0;

@@ -98,6 +98,7 @@ def _entry(dtype="F32", shape=(2,), offsets=(0, 8)):
         {"a": _entry(shape=(0, 1 << 62, 1 << 62), offsets=(0, 0)), "b": _entry()},
         {"a": _entry(shape=None)},
         {"a": _entry(offsets=(0.0, 8.0))},
+        {"a": _entry(offsets=(0, 8.0))},
         {"a": _entry(offsets=("0", "8"))},
         {"a": _entry(offsets=(0, 8, 16))},
         {"a": _entry(offsets=None)},
@@ -131,6 +132,14 @@ def test_table_that_does_not_cover_the_data_is_refused(table):
 def test_text_that_is_not_the_json_of_a_header_is_refused(text):
     with pytest.raises(FileFormatError, match="must describe what it holds"):
         _read(sealed(text.replace(b"@", ZEROS + b'"')))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e400"])
+def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(number):
+    for value in (number, f"[1, {number}]", f'{{\\"b\\":{number}}}'):
+        text = f'{{"__metadata__":{{"lowtide":"2",@,"header":"{{\\"a\\":{value}}}"}}}}'.encode()
+        with pytest.raises(FileFormatError, match="for a finite number"):
+            _read(sealed(text.replace(b"@", ZEROS + b'"')))
 
 
 @pytest.mark.parametrize("length", [0, 7, 1 << 24, 1 << 26, (1 << 64) - 8])

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -202,6 +203,8 @@ WRONG = [
     ("template", None, {"bits": 2}),
     ("template", None, None),
     ("metadata", None, 5),
+    ("metadata", None, {"a": float("nan")}),
+    ("metadata", None, {"a": [float("-inf")]}),
 ]
 
 
@@ -218,6 +221,21 @@ def test_manifest_that_does_not_fit_is_refused(part, name, value, tmp_path):
         read_all(tmp_path / "s.zarr")
     with pytest.raises(LowtideError):
         lt.CodeStore.open(tmp_path / "s.zarr", "a").encoder  # noqa: B018
+
+
+def test_manifest_cannot_ask_for_more_memory_than_the_files_have(tmp_path):
+    content = edited(tmp_path / "s.zarr")
+    content["parts"]["template"]["spec"]["n_levels"] = 1 << 27
+    (tmp_path / "s.zarr" / MANIFEST).write_bytes(signed(content))
+    store = lt.CodeStore.open(tmp_path / "s.zarr")
+    tracemalloc.start()
+    try:
+        for read in (lambda: store[:], lambda: store[[0, 60]]):
+            with pytest.raises(FileFormatError, match="must have whole chunks"):
+                read()
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
 
 
 def edited(path):

@@ -117,6 +117,24 @@ def test_npy_gives_the_numbers_of_the_array(tmp_path, dtype, monkeypatch):
     assert np.array_equal(np.vstack([number_matrix(block, ["0", "1"], "choose") for block in blocks]), array)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npy_gives_its_rows_in_either_order(tmp_path, order, monkeypatch):
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 6)
+    array = np.arange(15.0).reshape(5, 3)
+    blocks = saved(tmp_path, np.asarray(array, order=order)).blocks()
+    assert np.array_equal(np.vstack([number_matrix(block, ["0", "1", "2"], "choose") for block in blocks]), array)
+
+
+def test_npy_that_is_cut_short_while_it_is_read_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 1 << 12)
+    blocks = saved(tmp_path, np.zeros((1 << 14, 2))).blocks()
+    next(blocks)
+    with (tmp_path / "x.npy").open("r+b") as stream:
+        stream.truncate(1 << 12)
+    with pytest.raises(TableError, match="must stay as it is while it is read"):
+        list(blocks)
+
+
 def test_npy_of_one_dimension_is_one_column_of_numbers_or_texts(tmp_path):
     (block,) = saved(tmp_path, np.array(["u", "v"])).blocks()
     assert block.texts("0").tolist() == ["u", "v"]
@@ -136,11 +154,43 @@ def test_npy_never_unpickles(tmp_path):
         saved(tmp_path, np.array([{}, []], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\x93NUMPY\x01\x00"])
+def description(text, version=1):
+    """Return the start of a .npy file, whose description may be any bytes."""
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 if version == 1 else 4, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"a,b\n1,2\n",
+        b"\x93NUMPY\x01\x00",
+        description(b"{'descr': '<f8', 'shape': (2, 2\n"),
+        description(b"{'descr': ',i8', 'fortran_order': False, 'shape': (5,), }\n"),
+        description(b"(" * 500),
+        b"\x93NUMPY\x03\x00\xff\xff\xff\x7f{}\n",
+    ],
+    ids=["empty", "text", "start", "open", "comma", "deep", "long"],
+)
 def test_npy_that_is_another_file_is_refused(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
     with pytest.raises(TableError, match="x.npy"):
         open_table(tmp_path / "x.npy")
+
+
+def test_npy_with_texts_of_numbers_that_are_no_characters_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([["a"], ["b"]]))
+    data = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(data[:-4] + (0x110000).to_bytes(4, "little"))
+    with pytest.raises(TableError, match="must be of Unicode's characters"):
+        list(open_table(tmp_path / "x.npy").blocks())
+    np.save(tmp_path / "x.npy", np.array([["", ""]]))
+    assert [column.tolist() for column in only_block(open_table(tmp_path / "x.npy")).columns] == [[""], [""]]
+
+
+def test_csv_whose_header_names_nothing_is_refused(tmp_path):
+    with pytest.raises(TableError, match="must name the columns, got empty names"):
+        table(tmp_path, ",,\n1,2,3\n")
 
 
 def test_npz_under_the_wrong_name_is_refused(tmp_path):

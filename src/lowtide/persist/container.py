@@ -28,7 +28,7 @@ import stat
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -186,14 +186,19 @@ def _parse_text(owner: str, text: bytes, n_bytes: int) -> tuple[dict[str, Any], 
 
 
 def _parse(text: bytes | str) -> dict[str, Any]:
-    """Return a JSON object; a name that comes twice would let two readers see two things."""
+    """Return a JSON object of finite numbers; a name that comes twice would let two readers see two things."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
             raise ValueError("a name comes twice")
         return dict(pairs)
 
-    parsed = json.loads(text, object_pairs_hook=unique)
+    def finite(number: str) -> float:
+        if not isfinite(float(number)):  # 1e999 too, which JSON may say
+            raise ValueError(f"{number[:40]} for a finite number")
+        return float(number)
+
+    parsed = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
     if not isinstance(parsed, dict):
         raise TypeError(f"a {type(parsed).__name__} for an object")
     return parsed
@@ -206,7 +211,8 @@ def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:
         begin, end = entry["data_offsets"]
         kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
         # Few and small numbers first: a product of many huge ones would take forever.
-        small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in shape)
+        numbers = (begin, end, *shape)
+        small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in numbers)
         if not small or begin != position or prod(shape) * kind.itemsize != end - begin:
             raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
         places[name] = Place(kind, shape, begin)

@@ -25,6 +25,7 @@ import numpy as np
 from lowtide import __version__
 from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
+from lowtide.persist import check_metadata
 from lowtide.spec import Part, State, take_parts
 from lowtide.store.columns import NORMS, Column
 from lowtide.store.layout import CODES, GROUP, LARGEST_CHUNK, MANIFEST, StoredArray, zarr_document
@@ -139,7 +140,7 @@ def _manifest(state: State) -> Manifest:
         n_rows_before=_whole(rows, "n_rows_before", 0, _MOST),
         columns={name: Column.from_config(name, entry) for name, entry in _items(columns)},
         checksums={name: tuple(int(_digits(crc, 8), 16) for crc in sums) for name, sums in _items(rows["checksums"])},
-        metadata=dict(_items(state["metadata"].spec)),
+        metadata=check_metadata(state["metadata"].spec),
     )
     if (manifest.template.norms is None) is (NORMS in columns):
         raise ValueError("lengths of rows that the codes have not, or codes without their lengths")

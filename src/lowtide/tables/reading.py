@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import math
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +129,8 @@ def _open_csv(path: Path, header: bool) -> Source:
     if header:
         _check_header(path, names)
     kept = [j for j, name in enumerate(names) if name]
+    if not kept:
+        raise _wrong(path, "the first line must name the columns", "empty names", "Add a line of names.")
 
     def parts() -> Iterator[tuple[Columns, Sequence[int]]]:
         numbered = islice(_csv_rows(path), int(header), None)
@@ -183,31 +186,60 @@ def _check_header(path: Path, names: list[str]) -> None:
 
 
 def _open_npy(path: Path, _header: bool) -> Source:
-    """Return an array (n, d) or (n,), mapped into memory, as a table."""
+    """Return an array (n, d) or (n,) as a table; its rows are read when they are asked for."""
+    must, remedy = "it must hold one numpy array of numbers", "Write it with numpy.save(file, array)."
     try:
+        with path.open("rb") as stream:
+            start, size = stream.read(12), stream.seek(0, 2)
+        # numpy takes the memory for as long a description as the file announces before it looks for one.
+        if start[6:7] > b"\1" and int.from_bytes(start[8:], "little") > size:
+            raise _wrong(path, must, "one that is cut short", remedy)
         given = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        got, remedy = "another kind of file, or Python objects", "Write it with numpy.save(file, array)."
-        raise _wrong(path, "it must hold one numpy array of numbers", got, remedy) from error
+    except TableError:
+        raise
     except OSError as error:
         raise _wrong(path, "it must be readable", error.strerror or error) from error
+    except Exception as error:  # numpy reads the description as Python, with any of Python's errors
+        raise _wrong(path, must, "another kind of file, or Python objects", remedy) from error
     if not isinstance(given, np.ndarray):
         raise _wrong(path, "it must hold one numpy array", "several", "Write one with numpy.save.")
-    array = given[:, None] if given.ndim == 1 else given
-    if array.ndim != 2 or array.shape[1] == 0:
-        remedy = "Flatten the rows: array.reshape(len(array), -1)."
-        raise _wrong(path, "an array must have rows and columns", f"shape {given.shape}", remedy)
-    if array.dtype.kind not in "biufU":
-        remedy = "Convert it with array.astype('float64')."
-        raise _wrong(path, "an array must hold numbers, booleans or texts", array.dtype, remedy)
+    shape, kind = (*given.shape, 1)[: max(2, given.ndim)], given.dtype
+    if len(shape) != 2 or shape[1] == 0:
+        flatten = "Flatten the rows: array.reshape(len(array), -1)."
+        raise _wrong(path, "an array must have rows and columns", f"shape {given.shape}", flatten)
+    if kind.kind not in "biufU" or kind.itemsize == 0:
+        convert = "Convert it with array.astype('float64')."
+        raise _wrong(path, "an array must hold numbers, booleans or texts", kind, convert)
+    (n_rows, width), by_rows, offset = shape, given.flags.c_contiguous, getattr(given, "offset", 0)
+    del given  # who reads a map of a file that is cut short meanwhile dies
+
+    def read(stream: BinaryIO, first: int, count: int) -> NDArray[Any]:
+        stream.seek(offset + first * kind.itemsize)
+        found = np.fromfile(stream, kind, count)
+        if len(found) < count:
+            raise _wrong(path, "it must stay as it is while it is read", "a shorter one than before")
+        return found
 
     def parts() -> Iterator[tuple[Columns, None]]:
-        size = max(1, _NUMBER_CELLS // array.shape[1])
-        for start in range(0, len(array), size):
-            part = array[start : start + size]
-            yield list(np.asarray(part.astype(object) if part.dtype.kind == "U" else part).T), None
+        size = max(1, _NUMBER_CELLS // width)
+        with path.open("rb") as stream:
+            for start in range(0, n_rows, size):
+                n = min(size, n_rows - start)
+                if by_rows:
+                    columns = [*read(stream, start * width, n * width).reshape(n, width).T]
+                else:
+                    columns = [read(stream, j * n_rows + start, n) for j in range(width)]
+                yield [_characters(path, column) if kind.kind == "U" else column for column in columns], None
 
-    return Source(path.name, tuple(str(j) for j in range(array.shape[1])), False, parts)
+    return Source(path.name, tuple(str(j) for j in range(width)), False, parts)
+
+
+def _characters(path: Path, texts: NDArray[Any]) -> NDArray[Any]:
+    """Return texts as objects; numbers that are no characters would make such that Python itself fails on."""
+    numbers = np.ascontiguousarray(texts).view(texts.dtype.str[0] + "u4")
+    if numbers.max(initial=0) > sys.maxunicode:
+        raise _wrong(path, "texts must be of Unicode's characters", "other numbers")
+    return texts.astype(object)
 
 
 def import_pyarrow() -> Any:
