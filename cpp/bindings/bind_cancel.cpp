@@ -33,14 +33,11 @@ void run_handlers() {
 }
 
 // A deadline beyond what the clock counts is none.
-void make_token(CancelToken* place, std::optional<double> seconds) {
+CancelToken* make_token(std::optional<double> seconds) {
   constexpr double most = 1e9;
-  if (!seconds || *seconds > most) {
-    new (place) CancelToken();
-    return;
-  }
+  if (!seconds || *seconds > most) return new CancelToken();
   const auto span = std::chrono::duration_cast<WatchClock::duration>(std::chrono::duration<double>(*seconds));
-  new (place) CancelToken(WatchClock::now() + span);
+  return new CancelToken(WatchClock::now() + span);
 }
 
 int token_state(const CancelToken& token) {
@@ -92,10 +89,11 @@ void bind_cancel(nb::module_& m) {
   main_thread = reinterpret_cast<pthread_t>(nb::cast<std::uintptr_t>(main.attr("ident")));
   pthread_atfork(nullptr, nullptr, take_main_thread);
   nb::register_exception_translator(translate);
-  nb::class_<CancelToken>(m, "Token")
-      .def("__init__", &make_token, "seconds"_a.none(), "A token that is never, or `seconds` from now, out of time.")
+  nb::class_<CancelToken>(m, "_Token")
       .def("cancel", &CancelToken::cancel, "Tell what runs under the token to stop.")
       .def("state", &token_state, "0, or 1 once cancelled, or 2 once out of time.");
+  m.def("make_token", &make_token, "seconds"_a.none(), nb::rv_policy::take_ownership,
+        "A token that is never, or `seconds` from now, out of time.");
   m.def("enter_token", &enter, "token"_a, "Make a token hold for the ops of this thread, beside those that do.");
   m.def("leave_token", &leave, "token"_a, "End the last enter_token of this thread; False if it was of another token.");
   m.def("tokens", &tokens_of_thread, "The tokens that hold for this thread, outermost first.");

@@ -71,7 +71,7 @@ class CancelToken:
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        self._token = _core.Token(None if seconds is None else check_positive("CancelToken", "seconds", seconds))
+        self._token = _core.make_token(None if seconds is None else check_positive("CancelToken", "seconds", seconds))
 
     def cancel(self) -> None:
         """Tell the work under the token to stop; any thread may, at any time."""
