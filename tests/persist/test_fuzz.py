@@ -260,7 +260,12 @@ def test_learner_with_the_encoder_of_another_is_refused(tmp_path):
 
 
 def test_few_bytes_cannot_ask_for_gigabytes(tmp_path, traced, fingerprints_forged):
-    lt.save(encoder(), tmp_path / "f")
+    for sample in (encoder(), asymmetric("sinh_on_two_layouts")):
+        _check_no_gigabytes(sample, tmp_path)
+
+
+def _check_no_gigabytes(sample, tmp_path):
+    lt.save(sample, tmp_path / "f")
     read = unpack("f", np.fromfile(tmp_path / "f", dtype=np.uint8))
     for name in ("n_components", "n_features"):
         for size in (10**9, 10**15, 10**100):

@@ -243,6 +243,10 @@ class DrawnAsymmetric(DrawnFourier):
         counts = [check_integer(owner, "n_frequencies", count, 1) for count in spec["n_frequencies"]]
         # The dither bounds the number of frequencies by the size of the file, before anything is made of that size.
         offset, left = (kept_offset(owner, arrays[name], sum(counts)) for name in ("offset", "left_offset"))
+        # The projections bound the number of columns likewise: each has a sign or a number for every one.
+        room = 8 * sum(array.nbytes for name, array in arrays.items() if name.startswith("block"))
+        if n_features > room:
+            raise fail(owner, f"n_features must be at most {room}, which the projections have room for", n_features)
         kernel, layout = KERNELS.from_config(spec["kernel"]), PROJECTIONS.from_config(spec["projection"])
         form = check_option(owner, "form", spec["form"], ("blocks", "phase"))
         blocks = measure_blocks(kernel, n_features, form)
