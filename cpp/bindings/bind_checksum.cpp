@@ -14,9 +14,13 @@ namespace {
 
 // Some milliseconds by tables.
 constexpr std::size_t block_bytes = std::size_t{1} << 22;
+// Some microseconds by tables.
+constexpr std::size_t small_bytes = std::size_t{1} << 13;
 
 std::uint32_t checksum(nb::handle buffer, std::uint32_t value) {
   const Bytes bytes(buffer);
+  // A message of a row or two: to let the lock go and be watched would take ten times as long as the sum.
+  if (bytes.size() <= small_bytes) return ops().crc32c(value, bytes.data(), bytes.size());
   const Unlocked unlocked;
   for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
     if (at != 0) poll();
