@@ -310,6 +310,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--commands", type=int, default=20, help="random moments at which each command is killed")
+    parser.add_argument("--names", nargs="+", default=list(_COMMANDS), choices=list(_COMMANDS), help="of the commands")
     parser.add_argument("--folder", help="where the stores are made; that of temporary files by default")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
@@ -318,7 +319,7 @@ def main() -> None:
             "kills": kills(arguments.kills, place),
             "steps": steps(place),
             "flips": flips(arguments.flips, place),
-            "commands": commands(arguments.commands, place),
+            "commands": commands(arguments.commands, place, arguments.names),
         }
     print(json.dumps(found, indent=2))
 

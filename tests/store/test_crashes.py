@@ -25,6 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def outcome():
     """What `python -m benchmarks.crashes` finds, with small numbers: a process of its own, since it forks."""
     command = [sys.executable, "-W", "error", "-m", "benchmarks.crashes", "--kills", "8", "--flips", "60"]
+    command += ["--commands", "1", "--names", "predict"]
     # What syncing costs on a busy disk is not what is asked here.
     command += ["--folder", "/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
@@ -35,6 +36,12 @@ def outcome():
 def test_writers_killed_at_random_moments_lose_no_committed_row(outcome):
     found = outcome["kills"]
     assert (found["kills"], found["lost"], found["wrong"]) == (8, 0, 0)
+
+
+def test_command_that_is_killed_leaves_the_old_output_or_the_new_one(outcome):
+    found = outcome["commands"]["predict"]
+    assert found.pop("kills") >= 4
+    assert found == {"torn": 0, "mixed": 0, "left": 0}
 
 
 def test_writers_that_end_before_any_change_of_the_disk_lose_no_committed_row(outcome):
