@@ -35,13 +35,15 @@ def public_modules() -> list[ModuleType]:
 
 
 def public_classes_and_functions() -> list[PublicName]:
-    """Return each class and function without a leading underscore, under the module that defines it."""
+    """Return each class and function of Python without a leading underscore, under the module that defines it."""
     found = {}
     for module in (import_module(name) for name in module_names() if not name.endswith("__main__")):
         for name, value in vars(module).items():
             if not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
                 found[f"{value.__module__}.{value.__qualname__}"] = value
-    return [PublicName(path, value) for path, value in sorted(found.items()) if path.startswith("lowtide.")]
+    compiled = "lowtide._core._lowtide_core."  # whose stub says what there is
+    paths = [path for path in sorted(found) if path.startswith("lowtide.") and not path.startswith(compiled)]
+    return [PublicName(path, found[path]) for path in paths]
 
 
 def public_methods(cls: type) -> dict[str, Any]:
