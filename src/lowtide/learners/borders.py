@@ -177,8 +177,9 @@ def class_losses(scores: Array, labels: Array, weights: Array, keys: Array | Non
     """Return the Brier score of every row, sum_c (p_c - [c is its class])^2, and 1 where it is wrong, else 0.
 
     Probabilities and predictions are those that a model with these scores would give: divided where `best_threshold`
-    says, and through the curve of `fit_calibration`, of one slope for three classes or more. The squared error of scores would punish those beyond 1, and the
-    log loss hangs on the few rows that are wrong and certain; the Brier score is at most 2, and least at the truth.
+    says, and through the curve of `fit_calibration`, of one slope for three classes or more. The squared error of
+    scores would punish those beyond 1, and the log loss hangs on the few rows that are wrong and certain; the Brier
+    score is at most 2, and least at the truth.
 
     Parameters
     ----------
