@@ -207,7 +207,8 @@ def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:
         kind, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
         # Few and small numbers first: a product of many huge ones would take forever.
         small = len(shape) <= _MOST_AXES and all(type(size) is int and 0 <= size < 1 << 62 for size in shape)
-        if not small or begin != position or prod(shape) * kind.itemsize != end - begin:
+        whole = type(begin) is int and type(end) is int  # 0.0 equals 0, but is no place
+        if not whole or not small or begin != position or prod(shape) * kind.itemsize != end - begin:
             raise ValueError(f"array {name!r} of shape {shape} at bytes {begin} to {end}")
         places[name] = Place(kind, shape, begin)
         position = end
