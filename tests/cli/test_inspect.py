@@ -33,7 +33,7 @@ def test_inspect_says_what_is_in_a_model():
         "rbf kernel with gamma 0.25, 64 components of 1 bit: 8 bytes a row",
         "hadamard, cos_sin map, seed 0",
         model.features_.fingerprint_.hex(),
-        "weights 792 bytes",  # (64 + 1 intercept in float64) x 3 classes: 768 + 24
+        "weights 1.56 kB",  # (64 + 1 intercept in float64) x 3 classes: 768 + 24
         "codes x full",
     ):
         assert part in said

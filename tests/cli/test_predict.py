@@ -154,7 +154,7 @@ def test_missing_columns_are_named(made, inside):
         ("cut.lowtide", "flowers.csv", "damaged or cut short"),
         ("codes.lowtide", "flowers.csv", "'lowtide fit' writes models"),
         ("f.lowtide", "codes.lowtide", "fingerprint"),
-        ("f.lowtide", "f.lowtide", "must hold a Codes"),
+        ("f.lowtide", "f.lowtide", "must hold Codes"),
     ],
 )
 def test_files_that_are_something_else_are_refused_with_a_reason(made, model, data, message):

@@ -57,7 +57,13 @@ class StoredRows(ABC):
     bits, n_levels, codebook, fingerprint, side, scale : as in `Codes`
     """
 
-    def _describe(self, template: Codes) -> None:
+    def use_template(self, template: Codes) -> None:
+        """Take the bits, codebook and identity of all rows from codes of zero rows.
+
+        Parameters
+        ----------
+        template : Codes
+        """
         self.template = template
         self.bits, self.n_levels, self.codebook = template.bits, template.n_levels, template.codebook
         self.fingerprint, self.side, self.scale = template.fingerprint, template.side, template.scale
@@ -68,12 +74,22 @@ class StoredRows(ABC):
         """Number of rows."""
 
     @abstractmethod
-    def _block(self, begin: int, end: int) -> Codes:
-        """Return rows [begin, end), which are there."""
+    def rows_between(self, begin: int, end: int) -> Codes:
+        """Return rows [begin, end), which must be there.
+
+        Parameters
+        ----------
+        begin, end : int
+        """
 
     @abstractmethod
-    def _take(self, index: NDArray[np.intp]) -> Codes:
-        """Return rows by number, which are there."""
+    def rows_at(self, index: NDArray[np.intp]) -> Codes:
+        """Return rows by number, in any order, each of which must be there.
+
+        Parameters
+        ----------
+        index : array of int (k,)
+        """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,7 +111,7 @@ class StoredRows(ABC):
         """
         size = check_integer("blocks", "size", size, 1)
         for begin in range(0, self.n_rows, size):
-            yield self._block(begin, min(begin + size, self.n_rows))
+            yield self.rows_between(begin, min(begin + size, self.n_rows))
 
     def __len__(self) -> int:
         return self.n_rows
@@ -106,8 +122,8 @@ class StoredRows(ABC):
             key = key[0]  # how scikit-learn takes rows of anything with a shape
         if isinstance(key, slice):
             begin, end, step = key.indices(self.n_rows)
-            return self._block(begin, max(begin, end)) if step == 1 else self._take(np.arange(begin, end, step))
-        return self._take(_row_numbers(key, self.n_rows))
+            return self.rows_between(begin, max(begin, end)) if step == 1 else self.rows_at(np.arange(begin, end, step))
+        return self.rows_at(_row_numbers(key, self.n_rows))
 
 
 def _row_numbers(key: Any, n_rows: int) -> NDArray[np.intp]:

@@ -46,7 +46,7 @@ class CodesFile(StoredRows):
             raise FileFormatError(f"{str(path)!r} must have a norm a row, {self._n_rows}, got {places[_NORMS]}.")
         # What goes for all rows is small, and is what a file of no rows would have.
         arrays = {name: outline.rows(name, 0, 0 if name in (_PACKED, _NORMS) else places[name][0]) for name in places}
-        self._describe(built(repr(str(path)), outline.header, arrays, Codes))
+        self.use_template(built(repr(str(path)), outline.header, arrays, Codes))
         self._used_bits = row_bits(self.n_levels, self.bits)
 
     @property
@@ -54,7 +54,13 @@ class CodesFile(StoredRows):
         """Number of rows."""
         return self._n_rows
 
-    def _block(self, begin: int, end: int) -> Codes:
+    def rows_between(self, begin: int, end: int) -> Codes:
+        """Return rows [begin, end), which must be there.
+
+        Parameters
+        ----------
+        begin, end : int
+        """
         packed = self._outline.rows(_PACKED, begin, end)
         norms = self._outline.rows(_NORMS, begin, end) if self._has_norms else None
         try:
@@ -63,8 +69,13 @@ class CodesFile(StoredRows):
         except CodeLayoutError as error:  # written with a right checksum, but not by us
             raise FileFormatError(f"{str(self.path)!r}, rows {begin} to {end - 1} must be codes: {error}") from error
 
-    def _take(self, index: NDArray[np.intp]) -> Codes:
-        """Return rows by number: those of some neighboring rows from one read."""
+    def rows_at(self, index: NDArray[np.intp]) -> Codes:
+        """Return rows by number, in any order, each of which must be there.
+
+        Parameters
+        ----------
+        index : array of int (k,)
+        """
         size = max(1, _TAKEN_BYTES // int(self.template.packed.shape[1]))
         packed = np.empty((len(index), self.template.packed.shape[1]), dtype=np.uint8)
         norms = np.empty(len(index), dtype=np.float32) if self._has_norms else None
@@ -73,7 +84,7 @@ class CodesFile(StoredRows):
         for places in np.split(order, borders[1:]) if len(order) else ():
             wanted = index[places]
             first = int(wanted.min())
-            block = self._block(first, int(wanted.max()) + 1)
+            block = self.rows_between(first, int(wanted.max()) + 1)
             packed[places] = block.packed[wanted - first]
             if norms is not None and block.norms is not None:
                 norms[places] = block.norms[wanted - first]

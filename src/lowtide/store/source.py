@@ -49,7 +49,7 @@ class ConcatenatedStores(StoredTable):
             if "texts" in kinds and len(kinds) > 1:
                 must = f"column {name} must hold texts in all stores, or numbers in all"
                 raise fail("CodeStore.concatenate", must, kinds)
-        self._describe(self.stores[0].template)
+        self.use_template(self.stores[0].template)
         self._starts = np.cumsum([0, *(store.n_rows for store in self.stores)])
 
     @property
@@ -85,7 +85,13 @@ class ConcatenatedStores(StoredTable):
         """
         return np.concatenate([store.column(name)[:n] for store, n in zip(self.stores, np.diff(self._starts).tolist())])
 
-    def _block(self, begin: int, end: int) -> Codes:
+    def rows_between(self, begin: int, end: int) -> Codes:
+        """Return rows [begin, end), which must be there.
+
+        Parameters
+        ----------
+        begin, end : int
+        """
         parts = [
             store[max(0, begin - first) : min(end, last) - first]
             for store, first, last in zip(self.stores, self._starts[:-1].tolist(), self._starts[1:].tolist())
@@ -93,7 +99,13 @@ class ConcatenatedStores(StoredTable):
         ]
         return parts[0] if len(parts) == 1 else concatenate(parts or [self.template])
 
-    def _take(self, index: NDArray[np.intp]) -> Codes:
+    def rows_at(self, index: NDArray[np.intp]) -> Codes:
+        """Return rows by number, in any order, each of which must be there.
+
+        Parameters
+        ----------
+        index : array of int (k,)
+        """
         which = np.searchsorted(self._starts, index, side="right") - 1
         order = np.argsort(which, kind="stable")
         parts = [store[index[which == i] - self._starts[i]] for i, store in enumerate(self.stores)]

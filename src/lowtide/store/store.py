@@ -181,7 +181,7 @@ class CodeStore(StoredTable):
         store = object.__new__(cls)
         store.path, store.mode, store.discarded = root, mode, ()
         store._lock, store._one_thread = lock, threading.Lock()
-        store._describe(manifest.template)
+        store.use_template(manifest.template)
         store._use(manifest)
         return store
 
@@ -333,11 +333,23 @@ class CodeStore(StoredTable):
         stored = self._readers[name].rows(0, self.n_rows)
         return decode_column(repr(str(self.path)), name, self._manifest.columns[name], stored)
 
-    def _block(self, begin: int, end: int) -> Codes:
+    def rows_between(self, begin: int, end: int) -> Codes:
+        """Return rows [begin, end), which must be there.
+
+        Parameters
+        ----------
+        begin, end : int
+        """
         norms = self._readers[NORMS].rows(begin, end) if NORMS in self._readers else None
         return self.template.with_rows(self._readers[CODES].rows(begin, end), norms)
 
-    def _take(self, index: NDArray[np.intp]) -> Codes:
+    def rows_at(self, index: NDArray[np.intp]) -> Codes:
+        """Return rows by number, in any order, each of which must be there.
+
+        Parameters
+        ----------
+        index : array of int (k,)
+        """
         norms = self._readers[NORMS].take(index) if NORMS in self._readers else None
         return self.template.with_rows(self._readers[CODES].take(index), norms)
 
