@@ -43,7 +43,8 @@ def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int = 0) -> int:
     >>> crc32c(b"6789", crc32c(b"12345")) == crc32c(b"123456789")
     True
     """
-    start = check_integer("crc32c", "value", value, 0, 2**32 - 1)
+    # Of a message of some hundred bytes the check would take longer than the sum.
+    start = 0 if type(value) is int and not value else check_integer("crc32c", "value", value, 0, 2**32 - 1)
     try:
         return _core.crc32c(buffer, start)
     except (TypeError, ValueError, BufferError):

@@ -181,14 +181,19 @@ def json_reply(content: Any) -> Reply:
 
 def answer_reply(content: Mapping[str, Any]) -> Reply:
     """Return an object as JSON whose values may be arrays; large ones of numbers are written without Python's lock."""
-    pieces = []
+    small: dict[str, Any] = {}
+    large = []
     for name, value in content.items():
-        if isinstance(value, np.ndarray):
-            text = _large_text(value) if value.size > _SMALL_ARRAY else _finite(value.tolist()).encode()
+        if not isinstance(value, np.ndarray):
+            small[name] = value
+        elif value.size <= _SMALL_ARRAY:
+            small[name] = value.tolist()
         else:
-            text = _finite(value).encode()
-        pieces.append(b'"%s":%s' % (name.encode(), text))
-    return Reply(200, b"application/json", b"{" + b",".join(pieces) + b"}")
+            large.append(b'"%s":%s' % (name.encode(), _large_text(value)))
+    text = _finite(small).encode()
+    if large:
+        text = text[:-1] + (b"," if small else b"") + b",".join(large) + b"}"
+    return Reply(200, b"application/json", text)
 
 
 def _large_text(values: NDArray[Any]) -> bytes:
@@ -217,7 +222,7 @@ class _Flow(FlowControl):
 
     def resume_reading(self) -> None:
         """Read again, unless a request is in line."""
-        if not self._pipeline:
+        if self.read_paused and not self._pipeline:
             super().resume_reading()
 
 

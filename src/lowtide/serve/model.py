@@ -247,7 +247,7 @@ class ServedModel:
             must = f"{str(path)!r} must hold a model or an encoder"
             raise FileFormatError(f"{must}, got {type(thing).__name__}. Give codes with --codes.") from error
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         """What can be asked for; nothing of an encoder."""
         return () if self.decision is None else self.decision.outputs

@@ -35,6 +35,8 @@ from lowtide.serve.service import Service
 from lowtide.wire import JsonRowsError
 
 _CHORES_SECONDS = 1.0
+# Objects that are made before garbage is looked for.
+_OBJECTS = 20_000
 _PAGE = StaticFiles(directory=Path(__file__).parent / "page", html=True, check_dir=False)
 _PAGE_HEADERS = (
     (
@@ -226,6 +228,8 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
     # What is loaded stays: without this, looking through it for garbage stops the server for tens of milliseconds.
     gc.collect()
     gc.freeze()
+    # A request leaves a few dozen objects and no circles of them: to look for some every 700 would take a tenth of it.
+    gc.set_threshold(_OBJECTS)
     with _listen(service) as listener:
         _Server(service, listener, started).serve_until_stopped()
 
