@@ -139,16 +139,10 @@ def learn_metrics(
         for kind in kinds:
             metric = np.ones(own.shape[1]) if kind == "diagonal" else np.eye(own.shape[1])
             for number in range(rounds):
-                scaled = own * metric if kind == "diagonal" else own @ metric
+                scaled = _applied(own, metric)
                 M = slopes(scaled, number, diagonal=kind == "diagonal") if number else np.asarray(first)
-                if kind == "diagonal":
-                    metric = metric * _factors(M if M.ndim == 1 else np.diagonal(M), steps[kind])
-                    variance = metric**2 @ spread[varies]
-                else:
-                    values, vectors = np.linalg.eigh(M)
-                    metric = metric @ ((vectors * _factors(np.maximum(values, 0.0), steps[kind])) @ vectors.T)
-                    variance = _spread(own @ metric, s).sum()
-                metric = _rounded(metric * np.sqrt(total / variance))
+                metric = _stretched(metric, M, steps[kind])
+                metric = _rounded(metric * np.sqrt(total / _spread(_applied(own, metric), s).sum()))
             # A column that does not vary here may elsewhere: it counts as little as one that does not matter.
             whole = np.zeros((X.shape[1], *metric.shape[1:]))
             if kind == "diagonal":
@@ -156,6 +150,19 @@ def learn_metrics(
             whole[varies] = metric
             found[kind] = whole
     return found
+
+
+def _applied(rows: Array, metric: Array) -> Array:
+    """Return rows with their columns multiplied by scales, or by a matrix."""
+    return np.asarray(rows * metric if metric.ndim == 1 else rows @ metric)
+
+
+def _stretched(metric: Array, M: Array, power: float) -> Array:
+    """Return scales, or a matrix, after a round that found the outer product M, or its diagonal."""
+    if metric.ndim == 1:
+        return metric * _factors(M if M.ndim == 1 else np.diagonal(M), power)
+    values, vectors = np.linalg.eigh(M)
+    return np.asarray(metric @ ((vectors * _factors(np.maximum(values, 0.0), power)) @ vectors.T))
 
 
 def average_outer_product(
