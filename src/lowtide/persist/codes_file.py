@@ -27,8 +27,6 @@ class CodesFile(StoredRows):
     Attributes
     ----------
     path : Path
-    shape : tuple of int
-        Decoded shape, (n_rows, n_features).
     bits, n_levels, codebook, fingerprint, side, scale : as in `Codes`
     template : Codes
         Zero rows, with the bits, codebook and identity of all.
