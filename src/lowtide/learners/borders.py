@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from lowtide.learners.calibration import Calibration, Machine, fit_calibration
-from lowtide.learners.ridge import suitable_threads
+from lowtide.learners.cholesky import suitable_threads
 
 __all__ = ["best_threshold", "class_losses", "fit_mixture", "settled"]
 

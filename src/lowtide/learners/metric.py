@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import RandomFeatures
 from lowtide.kernels import Kernel
+from lowtide.learners.cholesky import suitable_threads
 from lowtide.learners.dual import dense_design
-from lowtide.learners.ridge import NormalEquations, random_signs, suitable_threads
+from lowtide.learners.ridge import NormalEquations, random_signs
 from lowtide.projections import DrawnProjection, Projection
 
 __all__ = ["average_outer_product", "best_frequencies", "learn_metrics"]

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowtide._checks import check_memory
-from lowtide.learners.cholesky import Factor as Factor
-from lowtide.learners.cholesky import pieces, symmetric_copy
-from lowtide.learners.cholesky import suitable_threads as suitable_threads
+from lowtide.learners.cholesky import Factor, pieces, symmetric_copy
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
 

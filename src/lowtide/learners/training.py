@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import available_memory, check_memory, fail
 from lowtide.learners.calibration import CalibrationRows
+from lowtide.learners.cholesky import suitable_threads
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.dual import (
     Conditioner,
@@ -33,7 +34,6 @@ from lowtide.learners.ridge import (
     NormalEquations,
     RidgeSolution,
     product_dtype,
-    suitable_threads,
 )
 from lowtide.learners.smooth import Objective, Report, Solution, choose_inverse_strength, minimize
 from lowtide.learners.strength import Walk, choose_strength, is_usual_weight
