@@ -70,4 +70,4 @@ def test_every_error_is_ours_and_a_built_in():
             assert issubclass(cls, UserWarning)
         elif name != "LowtideError":
             assert issubclass(cls, LowtideError)
-            assert issubclass(cls, (ValueError, ImportError, OSError, MemoryError))
+            assert issubclass(cls, (ValueError, ImportError, OSError, MemoryError, RuntimeError))

@@ -259,8 +259,7 @@ class _Run:
         own = self._folder / str(os.getpid())
         own.mkdir()
         self._target.open(own)
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # what is there stays: looking through all of it would count as time of an input
         limit_memory(self._limits.memory)
         places: set[str] = set()
         for number in range(worker.at, self._inputs, worker.jobs):

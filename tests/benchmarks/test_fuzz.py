@@ -72,7 +72,7 @@ DOES = {
 
 @pytest.mark.parametrize("outcome", DOES)
 def test_every_outcome_is_seen_and_the_run_goes_on(outcome, tmp_path):
-    limits = Limits(seconds=0.2)
+    limits = Limits(seconds=0.5)
     report = run(Scripted(x=DOES[outcome]), 3, jobs=2, limits=limits, keep=tmp_path)
     assert report.total == 3
     assert report.counts["x"][outcome] == 3

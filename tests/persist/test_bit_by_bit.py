@@ -81,7 +81,9 @@ def test_number_that_is_not_finite_is_refused_by_the_name_of_its_part(name):
     n_tried = 0
     for place, array in whole.arrays.items():
         if array.dtype.kind == "f" and array.size:
-            for value in (np.nan, np.inf, -np.inf):
+            # A threshold that no row reaches is infinite.
+            is_border = name == "encoder_ternary" and place in ("encoder/upper", "encoder/lower", "encoder/map")
+            for value in (np.nan,) if is_border else (np.nan, np.inf, -np.inf):
                 changed = array.copy()
                 changed.reshape(-1)[array.size // 2] = value
                 with pytest.raises(FileFormatError, match=f"part '{place.split('/')[0]}' must have finite numbers"):

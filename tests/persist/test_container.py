@@ -138,7 +138,7 @@ def test_text_that_is_not_the_json_of_a_header_is_refused(text):
 def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(number):
     for value in (number, f"[1, {number}]", f'{{\\"b\\":{number}}}'):
         text = f'{{"__metadata__":{{"lowtide":"2",@,"header":"{{\\"a\\":{value}}}"}}}}'.encode()
-        with pytest.raises(FileFormatError, match="for a finite number"):
+        with pytest.raises(FileFormatError, match="which must be a finite number"):
             _read(sealed(text.replace(b"@", ZEROS + b'"')))
 
 

@@ -65,7 +65,7 @@ def test_codes_that_do_not_fit_are_read_from_their_file_and_refused_when_it_chan
     body = digits.encoder.transform(digits.X[:2])
     query = catalog.Query("features", 2, body, k=3)
     expected = [row.tolist() for row in digits.codes.top_k(body, 3)[0]]
-    assert database.answer([query])[0]["indices"] == expected
+    assert database.answer([query])[0]["indices"].tolist() == expected
     os.truncate(path, 1000)
     with pytest.raises(Refusal, match="changed while they were read") as refusal:
         database.answer([query])

@@ -180,28 +180,36 @@ def _parse_text(owner: str, text: bytes, n_bytes: int) -> tuple[dict[str, Any], 
     try:
         table = _parse(text)
         header = _parse(table.pop("__metadata__")["header"])
+        # Those of parts are refused by who reads them, with the part's name.
+        for place, number in numbers_in({name: value for name, value in header.items() if name != "parts"}):
+            if not isfinite(number):
+                raise ValueError(f"{number} for {place[1:]}, which must be a finite number")
         return header, _places(table, n_bytes)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FileFormatError(f"{owner} must describe what it holds, got: {str(error)[:200]}.") from error
 
 
 def _parse(text: bytes | str) -> dict[str, Any]:
-    """Return a JSON object of finite numbers; a name that comes twice would let two readers see two things."""
+    """Return a JSON object; a name that comes twice would let two readers see two things."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
             raise ValueError("a name comes twice")
         return dict(pairs)
 
-    def finite(number: str) -> float:
-        if not isfinite(float(number)):  # 1e999 too, which JSON may say
-            raise ValueError(f"{number[:40]} for a finite number")
-        return float(number)
-
-    parsed = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    parsed = json.loads(text, object_pairs_hook=unique)
     if not isinstance(parsed, dict):
         raise TypeError(f"a {type(parsed).__name__} for an object")
     return parsed
+
+
+def numbers_in(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers with a point of what JSON held, each with its place: JSON's own have NaN, and 1e999."""
+    if isinstance(value, float):
+        yield place, value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers_in(inner, f"{place}.{key}")
 
 
 def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
-from lowtide.persist.container import FORMAT, Bytes, PathLike, pack, read, scan, unpack, write_whole
+from lowtide.persist.container import FORMAT, Bytes, PathLike, numbers_in, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
@@ -27,6 +26,8 @@ KINDS: dict[str, Any] = {**ENCODERS, **LEARNERS, "Codes": Codes}
 _TOP = {"float16": 1.0, "int8": 127.0}
 # Arrays of the part "decision" that have a form; asymmetric kernels have weights of two maps.
 _WEIGHTS = ("weights", "right_weights")
+# Thresholds may be infinite: of a level that no row has.
+_BORDERS = frozenset({"encoder/upper", "encoder/lower", "encoder/map"})
 
 Kind = type | tuple[type, ...]
 WeightForm = Literal["float64", "float32", "float16", "int8"]
@@ -207,6 +208,11 @@ def built(owner: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]], k
         raise FileFormatError(f"{owner} must hold a valid {name}, got one that cannot be built. {reason}") from error
 
 
+def _not_finite(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where numbers are none, or infinite."""
+    return ~np.isfinite(array)
+
+
 def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> State:
     """Return the parts of a file, each with its arrays; every number of them is finite."""
     state: State = {}
@@ -214,24 +220,16 @@ def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> State:
         if type(part["version"]) is not int or not isinstance(part["spec"], dict):
             raise TypeError(f"part {name!r} must have a version and a specification")
         state[name] = Part(part["version"], part["spec"])
-        for place, number in _numbers(part["spec"]):
+        for place, number in numbers_in(part["spec"]):
             if not math.isfinite(number):
                 raise FileFormatError(f"part {name!r} must have finite numbers, got {number} for {place[1:]}.")
     for place, array in arrays.items():
         name, _, key = place.partition("/")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        refused = np.isnan if place in _BORDERS else _not_finite
+        if array.dtype.kind == "f" and refused(array).any():
             raise FileFormatError(f"part {name!r} must have finite numbers, got NaN or infinity in its array {key!r}.")
         state[name].arrays[key] = array
     return state
-
-
-def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers with a point of what JSON held, each with its place: JSON's own have NaN, and 1e999."""
-    if isinstance(value, float):
-        yield place, value
-    elif isinstance(value, (dict, list)):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _numbers(inner, f"{place}.{key}")
 
 
 def describe(path: PathLike) -> dict[str, Any]:
