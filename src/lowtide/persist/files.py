@@ -217,8 +217,8 @@ def _state(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> State:
     """Return the parts of a file, each with its arrays; every number of them is finite."""
     state: State = {}
     for name, part in header["parts"].items():
-        if type(part["version"]) is not int or not isinstance(part["spec"], dict):
-            raise TypeError(f"part {name!r} must have a version and a specification")
+        if part.keys() != {"version", "spec"} or type(part["version"]) is not int or not isinstance(part["spec"], dict):
+            raise TypeError(f"part {name!r} must have a version and a specification, and nothing else")
         state[name] = Part(part["version"], part["spec"])
         for place, number in numbers_in(part["spec"]):
             if not math.isfinite(number):
