@@ -41,12 +41,6 @@ _CODES, _ROWS = (name.partition(";")[0] for name in (CODES_TYPE, ROWS_TYPE))
 _CODES_HEADER = CODES_TYPE.encode()
 _VERSION = media_type(CODES_TYPE)[1]["v"]
 _JSON = "application/json"
-_STATUS = {
-    "syntax": 400,
-    "depth": 400,
-    "most_rows": 413,
-    "size": 413,
-}  # of faults of JSON; 422 for rows that do not fit
 _LARGEST = float(np.finfo(np.float32).max)
 # A product of fewer rows than these, times columns of weights up to the second, decodes; one of more builds tables,
 # which pays from about the product of the two on. Slices of the first size are fast in between.
