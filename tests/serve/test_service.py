@@ -175,16 +175,21 @@ def test_answer_that_takes_too_long_is_given_up(digits, monkeypatch):
     assert answer.headers["retry-after"] == "5"
 
 
+def spin(stopped):
+    """Work that has no end of its own, and says when it was stopped."""
+    try:
+        while True:
+            poll()
+    except CancelledError:
+        stopped.set()
+        raise
+
+
 def test_work_is_stopped_once_nobody_waits_for_it(pool):
     stopped = threading.Event()
 
     def run(items):
-        try:
-            while True:
-                poll()
-        except CancelledError:
-            stopped.set()
-            raise
+        spin(stopped)
 
     async def leave():
         b = batcher(run, pool, small=0)
@@ -208,12 +213,7 @@ def test_work_of_a_caller_who_left_or_waited_too_long_is_stopped(digits, monkeyp
 
     def answer(*_):
         begun.set()
-        try:
-            while True:
-                poll()
-        except CancelledError:
-            stopped.set()
-            raise
+        spin(stopped)
 
     with serving([digits.path], work_seconds=60.0 if leaves else 0.1) as (address, service):
         model, message = type(service.current.catalog.models["digits"]), pack(digits.codes[:1])
