@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
+from lowtide.tables.cells import ChoiceError, TableError, lacking, listed, text_of
 from lowtide.tables.dates import Dates
 from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
 from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
@@ -53,6 +53,7 @@ __all__ = [
     "gather",
     "import_pyarrow",
     "is_table_name",
+    "lacking",
     "learn_recipe",
     "listed",
     "number_matrix",

@@ -108,7 +108,7 @@ export class Input {
     const { withTime } = this.recipe.dateOf(column);
     const start = this.recipe.startValue(column);
     const value = start === null ? "" : fieldText(start, withTime);
-    const field = Object.assign(element("input"), { type: withTime ? "datetime-local" : "date", value });
+    const field = Object.assign(element("input"), { type: withTime ? "datetime-local" : "date", value, step: "any" });
     return { field, what: (withTime ? "date and time" : "date") + (mayMiss ? " or empty" : "") };
   }
 
