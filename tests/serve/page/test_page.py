@@ -113,7 +113,7 @@ def test_only_bits_are_sent(visit):
         assert request.headers["content-type"] == "application/vnd.lowtide.codes; v=2"
         assert len(request.post_data_buffer) == 68 + 128
     assert visit.page.locator("#bytes .value").all_inner_texts() == ["196", "128", "256", "64"]
-    assert "not than its shortest form" in visit.page.inner_text("#bytes-note")
+    assert "but larger than its shortest form" in visit.page.inner_text("#bytes-note")
     assert "Its code of 128 bytes goes" in visit.page.inner_text("#tagline")
 
 
@@ -275,7 +275,7 @@ def test_a_code_that_is_larger_than_its_row_is_called_so(browser, models, tables
     visit.choose("coded")
     visit.answer()
     assert not visit.page.locator("#trouble").is_visible()
-    assert "smaller than the row" in visit.page.inner_text("#bytes-note")
+    assert "no larger than the row in either form" in visit.page.inner_text("#bytes-note")
     visit.choose("long")
     visit.answer()
     note = visit.page.inner_text("#bytes-note")

@@ -166,8 +166,9 @@ function showBytes(sent, values) {
 
 function bytesNote(own, floats, other) {
   const least = Math.min(floats, other);
-  if (own <= least) return `The code is ${(least / own).toFixed(1)} times smaller than the row. The rest of the message is its head, which many rows share.`;
-  if (own <= floats) return "The code is smaller than the row as float32, but not than its shortest form.";
+  const head = "The rest of the message is its head, one for all rows of a request.";
+  if (own <= least) return `The code is no larger than the row in either form. ${head}`;
+  if (own <= floats) return `The code is no larger than the row as float32, but larger than its shortest form. ${head}`;
   const fitting = Math.floor((encoder.nLevels * floats) / own);
   return (
     `The code is larger than the row: ${grouped(own)} bytes against ${grouped(floats)}. It keeps the row here, and saves no bytes. ` +
