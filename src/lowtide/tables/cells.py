@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ from lowtide.errors import LowtideError
 
 Column = NDArray[Any]
 
+# Blanks, also those that do not break a line, and the apostrophe: what parts thousands beside point and comma.
+GROUPS = " '\u00a0\u202f"
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
@@ -89,6 +94,43 @@ def number_of(value: object) -> float | None:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How numbers are written in a text: what begins the decimals, and what parts thousands, "" for nothing.
+
+    Examples
+    --------
+    >>> Marks(",", ".").number("1.234,5"), Marks(".", ",").number("1,234"), Marks(",", ".").number("1.5")
+    (1234.5, 1234.0, None)
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @cached_property
+    def _grouped(self) -> re.Pattern[str]:
+        mark, decimal = re.escape(self.thousands), re.escape(self.decimal)
+        return re.compile(rf"[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{decimal}\d*)?")
+
+    def number(self, cell: object) -> float | None:
+        """Return the number that a cell holds, None when it has none."""
+        if not isinstance(cell, str) or self == PLAIN:
+            return number_of(cell)
+        text = cell.strip()
+        if self.thousands and self.thousands in text:
+            if not self._grouped.fullmatch(text):
+                return None
+            text = text.replace(self.thousands, "")
+        if self.decimal != ".":
+            if "." in text:
+                return None
+            text = text.replace(self.decimal, ".")
+        return number_of(text)
+
+
+PLAIN, COMMA = Marks(), Marks(",", ".")
 
 
 def plain_cells(column: Column) -> list[Any]:
