@@ -102,35 +102,54 @@ class Marks:
 
     Examples
     --------
-    >>> Marks(",", ".").number("1.234,5"), Marks(".", ",").number("1,234"), Marks(",", ".").number("1.5")
-    (1234.5, 1234.0, None)
+    >>> Marks(",", ".").plain("-1.234,5"), Marks(".", ",").plain("1,234"), Marks(",", ".").plain("31.12.2024")
+    ('-1234.5', '1234', '31.12.2024')
     """
 
     decimal: str = "."
     thousands: str = ""
 
     @cached_property
-    def _grouped(self) -> re.Pattern[str]:
-        mark, decimal = re.escape(self.thousands), re.escape(self.decimal)
-        return re.compile(rf"[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{decimal}\d*)?")
+    def _number(self) -> re.Pattern[str]:
+        groups = rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else ""
+        return re.compile(rf"\s*[+-]?(?:\d+{groups})?(?:{re.escape(self.decimal)}\d*)?(?:[eE][+-]?\d+)?\s*")
 
-    def number(self, cell: object) -> float | None:
-        """Return the number that a cell holds, None when it has none."""
-        if not isinstance(cell, str) or self == PLAIN:
-            return number_of(cell)
-        text = cell.strip()
-        if self.thousands and self.thousands in text:
-            if not self._grouped.fullmatch(text):
-                return None
-            text = text.replace(self.thousands, "")
-        if self.decimal != ".":
-            if "." in text:
-                return None
-            text = text.replace(self.decimal, ".")
-        return number_of(text)
+    def plain(self, text: str) -> str:
+        """Return a number as Python writes it, without marks of thousands and with a point; other texts as they are."""
+        if self._number.fullmatch(text) is None:
+            return text
+        return (text.replace(self.thousands, "") if self.thousands else text).replace(self.decimal, ".")
 
 
 PLAIN, COMMA = Marks(), Marks(",", ".")
+
+
+def present(column: Column) -> Column:
+    """Return the cells of a column of a file, None for what people write where there is nothing."""
+    if column.dtype.kind != "O":
+        return column
+    out = np.empty(len(column), dtype=object)
+    out[:] = [None if is_nothing(cell) else cell for cell in column.tolist()]
+    return out
+
+
+def is_nothing(cell: object) -> bool:
+    """Whether a cell of a file holds nothing, or what people write for that."""
+    if isinstance(cell, str):
+        # No word for nothing is longer, but for blanks around it.
+        return (len(cell) < 5 or cell[:1].isspace() or cell[-1:].isspace()) and cell.strip().lower() in MISSING
+    return is_missing(cell)
+
+
+def numbers_in(column: Column) -> NDArray[np.float64] | None:
+    """Return the cells of a column of a file as float64, NaN where there is nothing; None when some are other text."""
+    if column.dtype.kind == "M":
+        return None
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = [math.nan if is_nothing(cell) else number_of(cell) for cell in column.tolist()]
+        return None if None in numbers else np.array(numbers, dtype=np.float64)
 
 
 def plain_cells(column: Column) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables.cells import PLAIN, Marks, TableError, listed, number_of, shown
+from lowtide.tables.cells import PLAIN, TableError, listed, number_of, shown
 from lowtide.tables.dialect import PACKED, Dialect, look, open_text, reading, wrong
 
 Columns = Sequence[NDArray[Any]]
@@ -39,8 +39,6 @@ class Block:
         Number of the first row, counted from 1.
     lines : sequence of int or None
         The line of the file in which each row begins, where rows have one.
-    marks : Marks
-        How numbers are written in texts.
     """
 
     file: str
@@ -48,7 +46,6 @@ class Block:
     columns: Columns
     first_row: int
     lines: Sequence[int] | None = None
-    marks: Marks = PLAIN
 
     @property
     def n_rows(self) -> int:
@@ -108,7 +105,7 @@ class Source:
         """Yield the rows in order, some megabytes at a time."""
         first_row = 1
         for columns, lines in self.parts():
-            block = Block(self.file, self.names, columns, first_row, lines, self.dialect.marks)
+            block = Block(self.file, self.names, columns, first_row, lines)
             yield block
             first_row += block.n_rows
 
@@ -140,6 +137,8 @@ def _open_csv(path: Path, packed: str, header: bool, encoding: str | None) -> So
         numbered = islice(_csv_rows(path, dialect), int(header), None)
         while part := list(islice(numbered, max(1, _TEXT_CELLS // width))):
             rows, lines = zip(*part)
+            if dialect.marks != PLAIN:
+                rows = tuple([*map(dialect.marks.plain, row)] for row in rows)
             cells = np.array(rows, dtype=object)
             yield [cells[:, j] for j in kept], lines
 
