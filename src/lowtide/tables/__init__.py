@@ -5,13 +5,23 @@ from typing import TYPE_CHECKING, Any
 from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
 from lowtide.tables.columns import WISHES, Choice, Surprises, align, block_rows, choose_columns, find_column
 from lowtide.tables.dates import Dates
-from lowtide.tables.dialect import Dialect
+from lowtide.tables.dialect import Dialect, check_encoding
 from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
 from lowtide.tables.learning import Taken, learn_recipe
 from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, open_table
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import Finding, Sample, Survey, survey
-from lowtide.tables.target import Kind, Target, Task, comparable, read_target, target_in_file, target_survey, target_values
+from lowtide.tables.surveying import Finding, Sample, Survey, read_rows, survey
+from lowtide.tables.target import (
+    Kind,
+    Target,
+    Task,
+    comparable,
+    read_target,
+    read_values,
+    target_in_file,
+    target_survey,
+    target_values,
+)
 
 if TYPE_CHECKING:
     from lowtide.tables.pipeline import TableRecipe, recipe_of
@@ -44,6 +54,7 @@ __all__ = [
     "Truth",
     "align",
     "block_rows",
+    "check_encoding",
     "choose_columns",
     "comparable",
     "find_column",
@@ -52,7 +63,9 @@ __all__ = [
     "learn_recipe",
     "listed",
     "open_table",
+    "read_rows",
     "read_target",
+    "read_values",
     "recipe_of",
     "survey",
     "target_in_file",

@@ -128,8 +128,12 @@ def present(column: Column) -> Column:
     """Return the cells of a column of a file, None for what people write where there is nothing."""
     if column.dtype.kind != "O":
         return column
-    out = np.empty(len(column), dtype=object)
-    out[:] = [None if is_nothing(cell) else cell for cell in column.tolist()]
+    cells, out = column.tolist(), np.empty(len(column), dtype=object)
+    if {*map(type, cells)} <= {str, type(None)}:  # of equal texts one is looked at
+        known = {cell: None if is_nothing(cell) else cell for cell in {*cells}}
+        out[:] = [*map(known.__getitem__, cells)]
+    else:
+        out[:] = [None if is_nothing(cell) else cell for cell in cells]
     return out
 
 
@@ -166,15 +170,14 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     """
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
-    is_frame = hasattr(rows, "columns")
-    if is_frame or isinstance(rows, Mapping):
-        known = {str(name): name for name in (rows.columns if is_frame else rows)}
-        if is_frame and not named:
-            if len(known) != len(names):
-                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
-            names = list(known)
-        _check_names(known, names, "the table")
-        columns = [_column(rows[known[name]], name) for name in names]
+    table = named_columns(rows, names if named else None)
+    if table is not None:
+        if not named and not isinstance(rows, Mapping):
+            if len(table) != len(names):
+                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(table)}.")
+            names = list(table)
+        check_names(table, names, "the table")
+        columns = [table[name] for name in names]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
@@ -188,7 +191,46 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     return list(rows.T)
 
 
-def _check_names(known: Any, names: Sequence[str], where: str) -> None:
+def named_columns(rows: Any, wanted: Sequence[str] | None = None) -> dict[str, Column] | None:
+    """Return the columns of a table that has names: a data frame, a dict of columns, or what Arrow can read.
+
+    None for anything else. Of `wanted` names the others are passed over.
+    """
+    if isinstance(rows, Mapping):
+        return {str(name): _column(rows[name], str(name)) for name in rows if wanted is None or str(name) in wanted}
+    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
+        known = {str(name): name for name in rows.columns}
+        return {text: _column(rows[name], text) for text, name in known.items() if wanted is None or text in wanted}
+    if not hasattr(rows, "__arrow_c_stream__"):
+        return None
+    import pyarrow  # Arrow's own tables; others come with a way to it
+
+    table = pyarrow.table(rows)
+    return {
+        name: arrow_values(pyarrow, table.column(name).combine_chunks())
+        for name in table.column_names
+        if wanted is None or name in wanted
+    }
+
+
+def arrow_values(arrow: Any, column: Any) -> Column:
+    """Return an Arrow column as it is: numbers, booleans, dates in UTC, NaN for nothing, anything else as objects."""
+    types = arrow.types
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    if any(is_kind(column.type) for is_kind in kinds):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_timestamp(column.type):
+        column = column.cast(arrow.timestamp("us", column.type.tz), safe=False)
+        return np.asarray(column.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False))
+    if types.is_date(column.type):
+        return np.asarray(column.cast(arrow.date32()).to_numpy(zero_copy_only=False))
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def check_names(known: Any, names: Sequence[str], where: str) -> None:
+    """Refuse rows of known columns without those that are needed."""
     missing = [name for name in names if name not in known]
     if missing:
         raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in names]))
@@ -223,7 +265,7 @@ def array_of_rows(rows: Sequence[Any], names: Sequence[str]) -> Column:
 def _in_order(row: Any, names: Sequence[str], i: int) -> Any:
     """Return the values of a row in the table's order."""
     if isinstance(row, Mapping):
-        _check_names(row, names, f"row {i + 1}")
+        check_names(row, names, f"row {i + 1}")
         return [row[name] for name in names]
     counted = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str)
     if not counted or len(row) != len(names):

@@ -110,7 +110,9 @@ def look(path: Path, packed: str, encoding: str | None, *, separated: bool) -> D
         head = head[: head.rfind("\n") + 1] or head
     separator = _separator(head)
     rows = _rows(head, separator)
-    return replace(found, separator=separator, marks=_marks((cell.strip() for row in rows[1:] for cell in row), separator))
+    return replace(
+        found, separator=separator, marks=_marks((cell.strip() for row in rows[1:] for cell in row), separator)
+    )
 
 
 @contextmanager

@@ -121,9 +121,7 @@ def _number_steps(name: str, column: Floats, standardize: bool) -> tuple[tuple[S
     return (fill, ("subtract", mean), ("divide", scale)), "; ".join(filter(None, ["standardized", said]))
 
 
-def _date_features(
-    name: str, column: NDArray[Any], standardize: bool
-) -> list[tuple[DatePartName, tuple[Step, ...]]]:
+def _date_features(name: str, column: NDArray[Any], standardize: bool) -> list[tuple[DatePartName, tuple[Step, ...]]]:
     """Return the parts of dates that vary, with their steps."""
     days = Dates(0).read(column)
     there = days[~np.isnan(days)]

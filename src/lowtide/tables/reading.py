@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables.cells import PLAIN, TableError, listed, number_of, shown
+from lowtide.tables.cells import PLAIN, TableError, arrow_values, listed, number_of, shown
 from lowtide.tables.dialect import PACKED, Dialect, look, open_text, reading, wrong
 
 Columns = Sequence[NDArray[Any]]
@@ -98,7 +98,7 @@ class Source:
     names: tuple[str, ...]
     named: bool
     parts: Callable[[], Iterator[tuple[Columns, Sequence[int] | None]]]
-    dialect: Dialect = Dialect()
+    dialect: Dialect = field(default_factory=Dialect)
     notes: tuple[str, ...] = ()
 
     def blocks(self) -> Iterator[Block]:
@@ -331,23 +331,6 @@ def _check_unpacked(path: Path, packed: str) -> None:
     if packed:
         remedy = "Unpack it first; Parquet files are compressed as they are."
         raise wrong(path, "only text tables may be packed", f"a {path.suffixes[-2]} file in {packed}", remedy)
-
-
-def arrow_values(arrow: Any, column: Any) -> NDArray[Any]:
-    """Return an Arrow column as it is: numbers, booleans, dates in UTC, NaN for nothing, anything else as objects."""
-    types = arrow.types
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if any(
-        is_kind(column.type) for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    ):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if types.is_timestamp(column.type):
-        column = column.cast(arrow.timestamp("us", column.type.tz), safe=False)
-        return np.asarray(column.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False))
-    if types.is_date(column.type):
-        return np.asarray(column.cast(arrow.date32()).to_numpy(zero_copy_only=False))
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
 _OPENERS: dict[str, Callable[[Path, str, bool, str | None], Source]] = {

@@ -123,7 +123,12 @@ class Survey:
 
 
 def survey(
-    source: Source, choice: Choice, *, seed: int = 0, report: Callable[[int], None] = lambda n: None, whole: bool = False
+    source: Source,
+    choice: Choice,
+    *,
+    seed: int = 0,
+    report: Callable[[int], None] = lambda n: None,
+    whole: bool = False,
 ) -> Survey:
     """Read a table of any size once, in memory that grows by its target alone, and say what its columns hold.
 
@@ -167,7 +172,7 @@ def survey(
     found = {look.name: look.finding(n_rows, column) for look, column in zip(looks, columns)}
     found = _with_something(found, choice, looks)
     taken = {
-        look.name: look.cells(column, found[look.name])
+        look.name: _as_taken(column, found[look.name])
         for look, column in zip(looks, columns)
         if found[look.name].taken_as != "left out"
     }
@@ -231,7 +236,10 @@ class _Look:
         if len(values):
             ahead = values if self._last is None else np.append(self._last, values)
             change = np.diff(ahead)
-            self._rises, self._falls = self._rises and bool((change > 0).all()), self._falls and bool((change < 0).all())
+            self._rises, self._falls = (
+                self._rises and bool((change > 0).all()),
+                self._falls and bool((change < 0).all()),
+            )
             self._is_whole = self._is_whole and bool((values == np.rint(values)).all())
             self._last = float(values[-1])
             self._note(block, np.flatnonzero(there), cells, ("truth",) if not np.isin(values, (0, 1)).all() else ())
@@ -243,13 +251,18 @@ class _Look:
     def _add_cells(self, block: Block, column: Array) -> None:
         """Look at cells that may be texts; numbers among them are the usual case, and quick."""
         cells = column.tolist()
-        are_bools = any(type(cell) is bool for cell in cells)
+        are_bools = bool in {*map(type, cells)}
         values = None if are_bools or self._wants_dates else numbers_in(column)
         if values is not None:
             self._add_numbers(block, column, values)
-            self._has_zeros = self._has_zeros or any(_has_leading_zero(cell) for cell in cells)
+            if self._is_whole and not self._has_zeros:
+                self._has_zeros = any(_has_leading_zero(cell) for cell in cells)
             return
-        counts = Counter(cells)
+        try:
+            counts = Counter(cells)
+        except TypeError as error:
+            must = f"column {self.name!r} must hold texts, numbers, truth values or dates"
+            raise TableError(f"{block.file}: {must}, got {error}. Leave it out or flatten it.") from error
         kinds = {cell: self._kind(cell) for cell in counts}
         for cell, count in counts.items():
             match kinds[cell]:
@@ -355,7 +368,7 @@ class _Look:
             place, cell = self._first["finite"]
             raise TableError(
                 f"{self._file}: every cell must hold a finite number, got {cell} in {place}, column {self.name!r}. "
-                f"Correct the cell or leave it empty, or leave the column out with {self._choice.typed(self.name, 'drop')}."
+                f"Correct the cell or leave it empty, or leave the column out: {self._choice.typed(self.name, 'drop')}."
             )
         if self._low == self._high and not self._has_zeros:
             return self._constant(text_of(float(self._low)))
@@ -410,23 +423,52 @@ class _Look:
         must = f"column {self.name!r} cannot be taken as {wish!r}"
         raise TableError(f"{self._file}: {must}: got {cell} in {place}. Correct the cell, or take it otherwise.")
 
-    def cells(self, column: Array, finding: Finding) -> Array:
-        """Return sampled cells as a `Sample` has them."""
+
+def _as_taken(column: Array, finding: Finding) -> Array:
+    """Return cells of a file as a `Sample` has them."""
+    if finding.taken_as != "number":
         column = present(column)
-        match finding.taken_as:
-            case "number":
-                numbers = numbers_in(column)
-                assert numbers is not None
-                return numbers
-            case "truth":
-                return read_truth(column, self.name)
-            case "date":
-                days = Dates(0, finding.order).read(column, self.name)  # type: ignore[arg-type]
-                # Days of float64 tell microseconds apart for some thousand years.
-                micro = np.rint(np.where(np.isnan(days), 0.0, days) * 86_400_000_000).astype("datetime64[us]")
-                return np.where(np.isnan(days), np.datetime64("NaT"), micro)
-        texts = [text_of(cell) for cell in column.tolist()]
-        return np.array([text and "..." for text in texts] if finding.only_whether else texts, dtype=object)
+    match finding.taken_as:
+        case "number":
+            numbers = numbers_in(column)
+            assert numbers is not None
+            return numbers
+        case "truth":
+            return read_truth(column, finding.name)
+        case "date":
+            days = Dates(0, finding.order).read(column, finding.name)  # type: ignore[arg-type]
+            # Days of float64 tell microseconds apart for some thousand years.
+            micro = np.rint(np.where(np.isnan(days), 0.0, days) * 86_400_000_000).astype("datetime64[us]")
+            return np.where(np.isnan(days), np.datetime64("NaT"), micro)
+    texts = [text_of(cell) for cell in column.tolist()]
+    return np.array([text and "..." for text in texts] if finding.only_whether else texts, dtype=object)
+
+
+def read_rows(
+    source: Source, sample: Sample, rows: NDArray[np.intp], report: Callable[[int], None] = lambda n: None
+) -> Sample:
+    """Return other rows of a surveyed table, by their numbers, in another pass over it.
+
+    Parameters
+    ----------
+    source : Source
+    sample : Sample
+        What the survey kept.
+    rows : ndarray of int
+        In ascending order.
+    report : callable
+        Told the number of rows so far.
+    """
+    parts: dict[str, list[Array]] = {name: [] for name in sample.columns}
+    for block in source.blocks():
+        first, last = np.searchsorted(rows, [block.first_row - 1, block.first_row - 1 + block.n_rows])
+        here = rows[first:last] - (block.first_row - 1)
+        for finding in sample.findings:
+            if finding.name in parts:
+                parts[finding.name].append(_as_taken(block.column(finding.name)[here], finding))
+        report(block.first_row - 1 + block.n_rows)
+    columns = {name: np.concatenate(pieces) for name, pieces in parts.items()}
+    return replace(sample, columns=columns, rows=rows)
 
 
 def matters(n_missing: int, n_rows: int) -> bool:
@@ -500,4 +542,3 @@ class _Reservoir:
         """Return the numbers of the rows, in the table's order, and their columns."""
         order = np.argsort(self._rows)
         return self._rows[order], [column[order] for column in self._joined()]
-
