@@ -170,14 +170,14 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     """
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
-    table = named_columns(rows, names if named else None)
-    if table is not None:
+    known = names_of(rows)
+    if known is not None:
         if not named and not isinstance(rows, Mapping):
-            if len(table) != len(names):
-                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(table)}.")
-            names = list(table)
-        check_names(table, names, "the table")
-        columns = [table[name] for name in names]
+            if len(known) != len(names):
+                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
+            names = list(known)
+        check_names(known, names, "the table")
+        columns = [*named_columns(rows, names).values()]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
@@ -191,26 +191,32 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     return list(rows.T)
 
 
-def named_columns(rows: Any, wanted: Sequence[str] | None = None) -> dict[str, Column] | None:
-    """Return the columns of a table that has names: a data frame, a dict of columns, or what Arrow can read.
-
-    None for anything else. Of `wanted` names the others are passed over.
-    """
-    if isinstance(rows, Mapping):
-        return {str(name): _column(rows[name], str(name)) for name in rows if wanted is None or str(name) in wanted}
-    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
-        known = {str(name): name for name in rows.columns}
-        return {text: _column(rows[name], text) for text, name in known.items() if wanted is None or text in wanted}
-    if not hasattr(rows, "__arrow_c_stream__"):
+def names_of(rows: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame, a dict of columns, or what Arrow can read; None for others."""
+    if hasattr(rows, "toarray"):
         return None
-    import pyarrow  # Arrow's own tables; others come with a way to it
+    if isinstance(rows, Mapping):
+        return [*map(str, rows)]
+    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
+        return [*map(str, rows.columns)]
+    return list(_arrow_table(rows).column_names) if hasattr(rows, "__arrow_c_stream__") else None
 
-    table = pyarrow.table(rows)
-    return {
-        name: arrow_values(pyarrow, table.column(name).combine_chunks())
-        for name in table.column_names
-        if wanted is None or name in wanted
-    }
+
+def named_columns(rows: Any, names: Sequence[str]) -> dict[str, Column]:
+    """Return columns, by their names, of a table that has names."""
+    if isinstance(rows, Mapping) or (hasattr(rows, "columns") and not hasattr(rows, "column_names")):
+        known = {str(name): name for name in (rows if isinstance(rows, Mapping) else rows.columns)}
+        return {name: _column(rows[known[name]], name) for name in names}
+    import pyarrow
+
+    table = _arrow_table(rows)
+    return {name: arrow_values(pyarrow, table.column(name).combine_chunks()) for name in names}
+
+
+def _arrow_table(rows: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.table(rows)
 
 
 def arrow_values(arrow: Any, column: Any) -> Column:
