@@ -101,7 +101,7 @@ def test_fit_scores_rows_that_had_no_part_in_scale_or_model(inside):
 
 def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside):
     rent_csv(inside / "rents.csv")
-    columns = ("--one-hot", "city", "--drop", "since")
+    columns = ("--categories", "city", "--drop", "since")
     arguments = ("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--json", *columns, *FAST)
     content = json.loads(lowtide(*arguments, "--components", 256, "--C", "auto", "--validate", 0.25).stdout)
     assert content["task"] == "regression"
@@ -219,7 +219,7 @@ def test_text_columns_are_named_with_the_way_out(inside):
     rent_csv(inside / "rents.csv")
     said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", code=1)
     assert len(said.splitlines()) == 1
-    for part in ("'city'", "'since'", "--one-hot city", "--drop city --drop since"):
+    for part in ("'city'", "'since'", "--categories city", "--drop city --drop since"):
         assert part in said
 
 
@@ -273,7 +273,7 @@ def test_a_share_that_leaves_no_rows_is_refused(inside):
 
 def test_a_loss_of_classes_is_refused_for_numbers(inside):
     rent_csv(inside / "rents.csv")
-    columns = ("--one-hot", "city", "--drop", "since")
+    columns = ("--categories", "city", "--drop", "since")
     said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--loss", "logistic", *columns)
     assert "--classification" in said
 

@@ -260,7 +260,7 @@ def test_target_of_a_store_is_what_all_its_rows_are(kind, inside):
 def test_survey_of_a_table_larger_than_its_sample_keeps_the_moments_of_all_rows(inside, monkeypatch):
     monkeypatch.setattr(surveying, "_SAMPLE_ROWS", 33)
     rent_csv(inside / "rents.csv")
-    arguments = ("encode", "rents.csv", "--target", "rent", "--one-hot", "city", "--drop", "since", "--components", 64)
+    arguments = ("encode", "rents.csv", "--target", "rent", "--categories", "city", "--drop", "since", "--components", 64)
     lowtide(*arguments, "-o", "s.zarr")
     found = Recipe.from_json(lt.CodeStore.open("s.zarr").metadata["table"])
     table = pd.read_csv("rents.csv")
