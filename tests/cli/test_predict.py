@@ -110,7 +110,7 @@ def test_predict_notes_columns_and_categories_it_does_not_know(made, inside):
     assert (len(read_csv(result.stdout)), result.stderr) == (2, "")
     notes = lowtide("predict", made / "r.lowtide", "t.csv").stderr
     assert "'cat'; left out" in notes
-    assert "column 'city': 1 row with categories that were not there at fit, 'Rome'" in notes
+    assert "column 'city': 1 row with categories that the model does not have, 'Rome'; they count as none." in notes
 
 
 def test_predict_takes_a_model_that_was_saved_from_python(inside):
@@ -201,7 +201,7 @@ def test_csv_goes_to_stdout_without_a_path(capsys):
 def test_a_written_table_reads_back(tmp_path, ending):
     write_table(tmp_path / f"t.{ending}", PARTS)
     (block,) = open_table(tmp_path / f"t.{ending}").blocks()
-    assert block.texts("prediction").tolist() == ["a, b", "c", "longer"]
+    assert block.column("prediction").tolist() == ["a, b", "c", "longer"]
     assert numbers_in(block.column("share")) == pytest.approx([0.123456789, 1e-9, 1.0], rel=1e-5)
 
 

@@ -22,6 +22,8 @@ GROUPS = " '\u00a0\u202f"
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
+_MOST_COMPARED = 100  # names among which one that was meant is looked for
+
 
 class TableError(LowtideError, ValueError):
     """A table cannot be read, or does not hold what it must."""
@@ -239,7 +241,8 @@ def check_names(known: Any, names: Sequence[str], where: str) -> None:
     """Refuse rows of known columns without those that are needed."""
     missing = [name for name in names if name not in known]
     if missing:
-        raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in names]))
+        needed = frozenset(names)
+        raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in needed]))
 
 
 def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
@@ -253,7 +256,7 @@ def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
     lacks = f"column{'s' if len(missing) > 1 else ''} {listed(missing)} {_are(missing)} missing in {where}"
     if not surplus:
         return f"{lacks}."
-    lower = {name.lower(): name for name in reversed(surplus)}
+    lower = {name.lower(): name for name in reversed(surplus[:_MOST_COMPARED])}
     near = [lower[match] for match in get_close_matches(missing[0].lower(), lower, n=1)]
     meant = f" Did you mean {near[0]!r}?" if near else ""
     return f"{lacks}; it has {listed(surplus)}, which {_are(surplus)} not known.{meant}"
