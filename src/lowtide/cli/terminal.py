@@ -193,6 +193,39 @@ class Limit(_Value):
         return ("seconds", size) if is_time else (of or "item", int(size))
 
 
+class ColumnAs(_Value):
+    """Accept what a column is to be taken as, age=number say; it becomes a pair."""
+
+    name = "column"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows for a value."""
+        return "NAME=KIND"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name and the kind of a text."""
+        if not isinstance(value, str):
+            return value
+        name, equals, kind = value.rpartition("=")
+        if not equals or not name or kind not in lowtide.tables.WISHES:
+            kinds = "|".join(lowtide.tables.WISHES)
+            self.fail(f"must be a column's name, = and one of {kinds}, got {value!r}.", param, ctx)
+        return name, kind
+
+
+class Encoding(_Value):
+    """Accept the name of an encoding of texts."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name as Python has it."""
+        try:
+            return lowtide.tables.check_encoding(value)
+        except LowtideError as error:
+            self.fail(str(error), param, ctx)
+
+
 @dataclass(frozen=True)
 class EncoderOptions:
     """Say which features are wanted; projection None goes by the kernel."""
@@ -223,12 +256,14 @@ class LearnerOptions:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Say how a table is read: which columns are categories, which are left out, whether numbers are standardized."""
+    """Say how a table is read: what columns are taken as, whether numbers are standardized, how the file is written."""
 
-    one_hot: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    categories: tuple[str, ...]
     drop: tuple[str, ...]
     scale: bool
     header: bool
+    encoding: str | None
 
 
 def header_option(help: str) -> Callable[[Command], Command]:
@@ -301,13 +336,24 @@ _LEARNER = (
     ),
     _SEED,
 )
+encoding_option = click.option(
+    "--encoding", type=Encoding(), help="Of a text table: latin-1, windows-1252, ...  [default: UTF-8 or UTF-16]"
+)
 _TABLE = (
-    click.option("--one-hot", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
+    click.option(
+        "--column",
+        "columns",
+        type=ColumnAs(),
+        multiple=True,
+        help="Take a column as number, category, truth, date (or ymd, dmy, mdy), or drop it; may be repeated.",
+    ),
+    click.option("--categories", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
     click.option("--drop", metavar="COLUMN", multiple=True, help="Leave a column out; may be repeated."),
     click.option(
         "--scale/--no-scale", default=True, help="Standardize the columns of numbers: mean 0, standard deviation 1."
     ),
     header_option("The first line of a CSV file is a row; columns are called 0, 1, 2, ..."),
+    encoding_option,
 )
 _VOICE = (
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
@@ -368,10 +414,9 @@ def check_alone(option: str, allowed: Collection[str], problem: str) -> None:
 
 
 def check_writable(path: Path, option: str) -> Path:
-    """Return where a file will really be written, or refuse before any work is done.
+    """Return where a file will really be written (a link stays a link), or refuse before any work is done.
 
-    A link is followed, so that it stays a link. Anything that is there and not a regular file (a folder, a device) is
-    refused: the rename at the end would replace it.
+    Anything there that is no regular file is refused: the rename at the end would replace it.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -400,8 +445,7 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
 def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse an output that is an input, by whatever name, link or folder; what is to be read must be there to the end.
 
-    `outputs` are named by their options; those that are None are standard output. An input may be a text that is no
-    file, such as the name of a column.
+    `outputs` are named by their options, None is standard output; an input may be a text that is no file.
     """
     read = [Path(each).absolute() for each in inputs if each is not None and _status(Path(each)) is not None]
     marks = {_identity(_status(place)): place for place in read}
@@ -449,9 +493,8 @@ def _folders(place: Path) -> list[os.stat_result]:
 def npy_pieces(array: NDArray[Any]) -> Iterator[Any]:
     """Yield the bytes of a .npy file, the array's own without a copy."""
     import numpy as np
-    from numpy.lib import format
 
     array, head = np.ascontiguousarray(array), io.BytesIO()
-    format.write_array_header_1_0(head, format.header_data_from_array_1_0(array))
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
     yield head.getvalue()
     yield array.reshape(-1).view(np.uint8).data
