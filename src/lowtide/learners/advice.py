@@ -22,6 +22,7 @@ from lowtide.learners.automatic import warn_when_columns_differ
 from lowtide.learners.choice import Budget
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import is_source
+from lowtide.learners.evaluation import accuracy_error, r2_error
 from lowtide.learners.machine import KernelMachine
 from lowtide.learners.regressor import KernelRegressor
 
@@ -283,13 +284,8 @@ class _Sample:
         """Return accuracy or R^2 of held-out rows, and its standard error."""
         n, score = len(losses), 1.0 - float(losses.mean())
         if self.task == "classification":
-            # One more row of each kind: n right answers do not say that there will be no wrong one.
-            wrong = (float(losses.sum()) + 1.0) / (n + 2.0)
-            return score, float(np.sqrt(wrong * (1.0 - wrong) / n))
-        # A ratio of two means, by the delta method.
-        columns = np.asarray(self.held[1], dtype=np.float64).reshape(n, -1)
-        deviation = (columns - columns.mean(axis=0)) ** 2 / _variance(columns)
-        return score, float((losses - (1.0 - score) * deviation.mean(axis=1)).std() / np.sqrt(n))
+            return score, accuracy_error(1.0 - score, n)
+        return score, r2_error(losses, self.held[1])
 
     def is_as_good(self, losses: Array, least: Array) -> bool:
         """Whether losses of held-out rows are not clearly above the least: by less than a standard error."""
