@@ -110,15 +110,36 @@ def fit(
 class Lesson:
     """A target, and the rows to learn it from and to test on, wherever they are.
 
-    `material` takes the numbers of both and returns what a learner takes of them, and the table that they are of; the
-    encoder is None where it is not settled.
+    `material` takes the numbers of both and returns what a learner takes of them; the encoder is None where it is not
+    settled.
     """
 
     file: str
     target: Target
     target_name: str
     encoder: Any
-    material: Callable[[Index, Index], tuple[Any, Any, FittedTable]]
+    material: Callable[[Index, Index], Material]
+
+
+@dataclass(frozen=True)
+class Material:
+    """Rows to learn from and rows held out, as a learner takes them, and the table that they are of.
+
+    Rows are an array where they are in memory, else a source of codes.
+    """
+
+    rows: Any
+    held: Any
+    table: FittedTable
+
+    def teach(self, learner: Any, values: NDArray[Any]) -> None:
+        """Fit a learner on the rows to learn from, whose targets are `values`."""
+        learner.fit(self.rows, values)
+
+    def answers(self, learner: Any) -> NDArray[Any]:
+        """Return what a fitted learner predicts for the rows held out."""
+        predicted: NDArray[Any] = learner.predict(self.held)
+        return predicted
 
 
 def read_table(data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
@@ -134,11 +155,11 @@ def read_table(data: Path, target: str, table: TableOptions, task: Task | None, 
         raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")
     name = target if choice.target is None else choice.target
 
-    def material(train: Index, held: Index) -> tuple[Any, Any, FittedTable]:
+    def material(train: Index, held: Index) -> Material:
         some = rows.take(train) if len(held) else rows
         recipe = lt.tables.learn_recipe(choice, some.numbers, some.texts, standardize=table.scale)
         others = rows.take(held).matrix(recipe)
-        return some.matrix(recipe), others, FittedTable(recipe, choice)
+        return Material(some.matrix(recipe), others, FittedTable(recipe, choice))
 
     return Lesson(source.file, lt.tables.read_target(cells, name, task), name, None, material)
 
@@ -160,16 +181,16 @@ def open_store(path: Path, target: str, task: Task | None) -> Lesson:
         )
     name = models.name_of_y(store) if column == "y" else column
 
-    def material(train: Index, held: Index) -> tuple[Any, Any, FittedTable]:
+    def material(train: Index, held: Index) -> Material:
         import numpy as np
 
         table = FittedTable.of(store.encoder, store.metadata)
         if len(held) == 0:
-            return store, None, table
+            return Material(store, None, table)
         chosen = np.zeros(len(store), dtype=bool)
         chosen[held] = True
         select = lt.learners.SelectedSource
-        return select(store, ~chosen), select(store, chosen), table
+        return Material(select(store, ~chosen), select(store, chosen), table)
 
     return Lesson(path.name, lt.tables.read_target(store.column(column), name, task), name, store.encoder, material)
 
@@ -207,13 +228,13 @@ def _learn(
             f"target {lesson.target_name!r}: two classes or more are needed, got {known[0]!s} alone in "
             f"{counted(len(known), 'row')}. Choose another column."
         )
-    rows, others, table = lesson.material(train, held)
+    material = lesson.material(train, held)
     with voice.hearing():
-        learner.fit(rows, known)
+        material.teach(learner, known)
     learner.verbose = 0
     seconds = time.perf_counter() - start
-    score = models.score(values[held], learner.predict(others), classes=classes) if len(held) else None
-    return table, score, seconds
+    score = models.score(values[held], material.answers(learner), classes=classes) if len(held) else None
+    return material.table, score, seconds
 
 
 def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, output: Path) -> dict[str, Any]:
