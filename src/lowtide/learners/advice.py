@@ -333,9 +333,14 @@ class _Trials:
         trials = [trial.value for trial in fitted.choice_.trials if trial.setting == "gamma" and trial.chosen]
         gamma: Any = (trials or [fitted.choice_.settings["gamma"]])[0]
         yield from self._as_rows(own, fitted)
+        stored = 0
         for size in sizes:
             budget: Any = {"item": size, **self.others} if self.others else size
-            yield self._tried("random", self._learner(budget=budget))
+            tried = self._tried("random", self._learner(budget=budget))
+            if tried.code.item_bytes <= stored:
+                break  # the rest of the budget leaves no room for more
+            stored = tried.code.item_bytes
+            yield tried
         X = self.sample.learned[0]
         square = float(np.mean(np.sum(dense_rows(X) ** 2, axis=1)))
         factor = self._sketch_factor(sizes[len(sizes) // 2], gamma * square)
