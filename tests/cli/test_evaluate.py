@@ -111,3 +111,9 @@ def test_model_and_table_the_wrong_way_round_are_told_apart(made):
     result = lowtide("evaluate", made / "flowers.csv", made / "f.lowtide")
     assert result.exit_code == 1
     assert "must be a model file, got the name of a table." in result.stderr
+
+
+def test_a_target_of_other_classes_is_one_line(made):
+    result = lowtide("evaluate", made / "f.lowtide", made / "flowers.csv", "--target", "a")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "flowers.csv: 'a' must have classes that the model knows, 'setosa'" in result.stderr

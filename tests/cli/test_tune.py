@@ -151,6 +151,14 @@ def test_a_missing_target_is_asked_for(inside):
     assert "Missing option '--target'" in lowtide("tune", "flowers.csv").stderr
 
 
+@pytest.mark.parametrize("name", ["codes.zarr", "codes.lowtide"])
+def test_codes_are_refused(inside, name):
+    (inside / name).mkdir()
+    result = lowtide("tune", name, "--target", "y")
+    assert result.exit_code == 2
+    assert f"must be a table: codes are what is compared, got '{name}'." in result.stderr
+
+
 def test_few_rows_are_refused_with_the_way_out(inside):
     write_csv(inside / "few.csv", ["a", "y"], [(i, i % 2) for i in range(39)])
     result = lowtide("tune", "few.csv", "--target", "y")

@@ -55,12 +55,16 @@ def evaluate(model: Path, data: Path, target: str | None, header: bool, voice: V
             report(run.n_rows)
     if tally.n_rows == 0:
         got = "no rows" if run.n_rows == 0 else f"none in {counted(run.n_rows, 'row')}"
-        raise lt.tables.TableError(f"{data.name}: {run.target_name!r} must have true values to score with, got {got}.")
+        what = "true values" if decision.task == "classification" else "numbers"
+        raise lt.tables.TableError(f"{data.name}: {run.target_name!r} must have {what} to score with, got {got}.")
     if n_absent:
         voice.note(f"{counted(n_absent, 'row')} without a true value left out of the score.")
     found = tally.evaluation()
+    known = lt.tables.listed(found.classes or ())
+    if found.n_unknown == found.n_rows:
+        need = f"must have classes that the model knows, {known}"
+        raise lt.tables.TableError(f"{data.name}: {run.target_name!r} {need}, got none. Is it the right target?")
     if found.n_unknown:
-        known = lt.tables.listed(found.classes or ())
         voice.note(f"{counted(found.n_unknown, 'row')} of classes that the model does not know ({known} are known).")
     voice.say(f"{model.name} on {data.name}, {run.target_name!r}\n\n{found}")
     content = {"model": str(model), "data": str(data), "target": run.target_name}

@@ -38,7 +38,7 @@ Examples:
 
 
 @click.command(cls=term.TableCommand, short_help="Compare codes, and say which to take.", epilog=_EXAMPLES)
-@click.argument("data", type=term.FILE)
+@click.argument("data", type=term.FILE_OR_STORE)
 @click.option(
     "--target",
     metavar="COLUMN",
@@ -85,6 +85,8 @@ def tune(
     of rows with hundreds of columns. The recommendation is the smallest within the budget that is not clearly worse
     than the best.
     """
+    if data.is_dir() or data.suffix == ".lowtide":
+        refuse("DATA", f"must be a table: codes are what is compared, got {str(data)!r}.")
     outputs = _check_outputs(output, plot, save_settings, force)
     term.check_apart(outputs, [data, target])
     lesson = read_table(data, target, table, task, voice)
