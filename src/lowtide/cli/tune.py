@@ -13,7 +13,8 @@ import click
 import lowtide as lt
 from lowtide.cli import terminal as term
 from lowtide.cli.completion import complete_columns
-from lowtide.cli.fit import check_model_name, read_table, task_options
+from lowtide.cli.fit import check_model_name, task_options
+from lowtide.cli.lesson import read_table
 from lowtide.cli.models import choice_content, chosen_settings, encoder_summary
 from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import TableOptions, Voice, bytes_in_words, counted, refuse

@@ -3,63 +3,75 @@
 from typing import TYPE_CHECKING, Any
 
 from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
-from lowtide.tables.elements import Categories, Indicator, Number, Ordinal
-from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
+from lowtide.tables.columns import WISHES, Choice, Surprises, align, block_rows, choose_columns, find_column
+from lowtide.tables.dates import Dates
+from lowtide.tables.dialect import Dialect, check_encoding
+from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
+from lowtide.tables.learning import Taken, learn_recipe
+from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, open_table
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import (
-    Choice,
-    Gathered,
-    align,
-    block_rows,
-    choose_columns,
-    find_column,
-    gather,
-    learn_recipe,
-    survey,
+from lowtide.tables.surveying import Finding, Sample, Survey, read_rows, survey
+from lowtide.tables.target import (
+    Kind,
+    Target,
+    Task,
+    comparable,
+    read_target,
+    read_values,
+    target_in_file,
     target_survey,
-    unseen_categories,
+    target_values,
 )
-from lowtide.tables.target import Kind, Target, Task, comparable, read_target, target_in_file, target_values
 
 if TYPE_CHECKING:
     from lowtide.tables.pipeline import TableRecipe, recipe_of
 
 __all__ = [
+    "WISHES",
     "Block",
     "Categories",
     "Choice",
     "ChoiceError",
-    "Gathered",
+    "DatePart",
+    "Dates",
+    "Dialect",
+    "Finding",
     "Indicator",
     "Kind",
+    "Missing",
     "Number",
     "Ordinal",
     "Recipe",
+    "Sample",
     "Source",
+    "Surprises",
+    "Survey",
     "TableError",
     "TableRecipe",
+    "Taken",
     "Target",
     "Task",
+    "Truth",
     "align",
     "block_rows",
+    "check_encoding",
     "choose_columns",
     "comparable",
     "find_column",
-    "gather",
     "import_pyarrow",
     "is_table_name",
     "learn_recipe",
     "listed",
-    "number_matrix",
     "open_table",
+    "read_rows",
     "read_target",
+    "read_values",
     "recipe_of",
     "survey",
     "target_in_file",
     "target_survey",
     "target_values",
     "text_of",
-    "unseen_categories",
 ]
 
 
