@@ -16,7 +16,7 @@ def made(tmp_path_factory):
     flower_csv(folder / "flowers.csv")
     rent_csv(folder / "rents.csv")
     lowtide("fit", folder / "flowers.csv", "--target", "species", "-o", folder / "f.lowtide", *FAST)
-    columns = ("--one-hot", "city", "--drop", "since")
+    columns = ("--categories", "city", "--drop", "since")
     lowtide("fit", folder / "rents.csv", "--target", "rent", "-o", folder / "r.lowtide", *columns, *FAST)
     return folder
 

@@ -8,7 +8,7 @@ from given import given_classifier
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
-from lowtide.cli import fit
+from lowtide.cli import fit, models
 from lowtide.cli.fit import split
 from lowtide.tables import Target
 
@@ -319,15 +319,14 @@ def test_cross_validation_scores_every_row_once_and_keeps_a_model_of_all(inside)
 
 def test_every_fold_learns_its_own_recipe(inside, monkeypatch):
     rent_csv(inside / "rents.csv")
-    learned, real = [], lt.tables.learn_recipe
+    learned, real = [], models.learned_table
 
-    def learn(choice, numbers, texts, **named):
-        learned.append(len(numbers))
-        return real(choice, numbers, texts, **named)
+    def learn(sample, choice, standardize):
+        learned.append(len(sample.rows))
+        return real(sample, choice, standardize)
 
-    monkeypatch.setattr(lt.tables, "learn_recipe", learn)
-    options = ("--target", "rent", "--one-hot", "city", "--drop", "since", "--cv", 4)
-    result = lowtide("fit", "rents.csv", *options, "-o", "m.lowtide", *FAST)
+    monkeypatch.setattr(models, "learned_table", learn)
+    result = lowtide("fit", "rents.csv", "--target", "rent", "--cv", 4, "-o", "m.lowtide", *FAST)
     assert result.exit_code == 0
     assert learned == [90] * 4 + [120]
     assert "over 4 folds of 120 rows" in result.stdout

@@ -31,9 +31,10 @@ Examples:
     help="The true values: a column, or a file with one column.  [default: the model's target; store: y]",
 )
 @term.header_option("The first line of a CSV file is a row.")
+@term.encoding_option
 @term.voice_options
-def evaluate(model: Path, data: Path, target: str | None, header: bool, voice: Voice) -> None:
-    """Score a model on the rows of DATA (.csv, .tsv, .npy, .parquet, or codes or a store of 'lowtide encode').
+def evaluate(model: Path, data: Path, target: str | None, header: bool, encoding: str | None, voice: Voice) -> None:
+    """Score a model on the rows of DATA, a table as 'lowtide fit' takes it, or codes or a store of 'lowtide encode'.
 
     Of classes: accuracy with its standard error, the confusions, precision and recall a class, and how far its
     probabilities can be trusted. Of numbers: R², errors, and quantiles of what is left. Use rows that the model was
@@ -42,7 +43,7 @@ def evaluate(model: Path, data: Path, target: str | None, header: bool, voice: V
     term.check_apart({"DATA": None}, [model, data, target])
     learner, table = models.load_model(model)
     decision = learner.decision_
-    run = Prediction(decision, table, data, target, header, voice)
+    run = Prediction(decision, table, data, target, header, voice, encoding)
     if run.target_name is None:
         refuse("--target", _no_target(data, table.choice.target))
     tally, n_absent = lt.learners.Tally(decision), 0
