@@ -143,6 +143,7 @@ def _advise(lesson: Any, budget: dict[str, float], n_rows: int, seed: int, voice
         rows = np.sort(np.random.default_rng(seed).choice(rows, n_rows, replace=False))
         voice.note(f"compared on {counted(n_rows, 'row')} of {len(values):,}, drawn at random.")
     material = lesson.material(rows, rows[:0])
+    voice.say(f"{material.table.columns_in_words()}\n")
     tried: list[AdvisedCode] = []
     with voice.working("comparing codes", "tried") as report, voice.hearing():
 
