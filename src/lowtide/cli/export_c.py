@@ -135,9 +135,9 @@ def _rows(path: Path, table: FittedTable, voice: Voice) -> Any:
     columns: dict[str, list[Any]] = {name: [] for name in recipe.columns}
     for block in source.blocks():
         renamed = block.renamed(names)
-        numbers = lt.tables.number_matrix(renamed, recipe.numeric, "reuse", recipe.filled)
+        numbers, cells = lt.tables.block_cells(recipe, renamed)
+        taken = {**cells, **dict(zip(recipe.numeric, numbers.T))}
         for name, parts in columns.items():
-            is_number = name in recipe.numeric
-            parts.append(numbers[:, recipe.numeric.index(name)] if is_number else renamed.texts(name))
+            parts.append(taken[name] if name in taken else renamed.column(name))
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return whole if recipe.categories else np.column_stack(list(whole.values()))
+    return whole if recipe.by_cell else np.column_stack(list(whole.values()))

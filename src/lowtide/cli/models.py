@@ -59,9 +59,20 @@ class FittedTable:
         """Return the rows that the encoder takes of a block whose columns are called `names`."""
         return lt.tables.block_rows(self.recipe, block.renamed(names))
 
+    @property
+    def how(self) -> str:
+        """Say what is done to the numbers."""
+        steps = [name for name, *_ in self.recipe.steps if name != "fill"]
+        return "standardized" if steps == ["subtract", "divide"] else ", ".join(steps) or "as they are"
+
+    @property
+    def n_categories(self) -> dict[str, int]:
+        """How many categories each column of them has."""
+        return {self.recipe.columns[some.column]: len(some.values) for some in self.recipe.categories}
+
     def in_words(self) -> str:
         """Say how many columns are taken as what: "3 columns of numbers, 1 of 2 categories"."""
-        kinds, n_categories = Counter(self.recipe.kinds), sum(len(some.values) for some in self.recipe.categories)
+        kinds, n_categories = Counter(self.recipe.kinds), sum(self.n_categories.values())
         names = {
             "number": "numbers",
             "truth": "truth values",
@@ -73,9 +84,12 @@ class FittedTable:
 
     def columns_in_words(self, most: int = _SHOWN_COLUMNS) -> str:
         """Return a line a column: what it is taken as, what is missing, what is done; many alike are folded."""
-        lines = [(c.name, c.taken_as, f"{c.missing:,}" if c.missing else "", c.done) for c in self.taken]
-        if len(lines) > most:
-            lines = _folded(lines, most)
+        taken = self.taken
+        folded: list[tuple[str, str, str, str]] = []
+        if len(taken) > most:
+            taken = tuple(column for column in taken if column.is_special)[:most]
+            folded = _folded([column for column in self.taken if column not in taken])
+        lines = [(c.name, c.taken_as, f"{c.missing:,}" if c.missing else "", c.done) for c in taken] + folded
         if not lines:
             return ""
         head = ("column", "taken as", "missing", "what is done")
@@ -84,17 +98,16 @@ class FittedTable:
         return "\n".join(f"{a:{name}}{b:{kind}}{c:>{missing}}  {d}".rstrip() for a, b, c, d in (head, *lines))
 
 
-def _folded(lines: list[tuple[str, str, str, str]], most: int) -> list[tuple[str, str, str, str]]:
-    """Return the lines that say something special, and for each kind one that counts the others."""
-    special = [line for line in lines if line[1] == "left out" or "(" in line[3]][:most]
-    rest = [line for line in lines if line not in special]
+def _folded(columns: list[Taken]) -> list[tuple[str, str, str, str]]:
+    """Return a line a kind of column that counts them."""
     folded = []
-    for kind in dict.fromkeys(line[1] for line in rest):
-        names = [line[0] for line in rest if line[1] == kind]
-        n_missing = sum(line[2] != "" for line in rest if line[1] == kind)
+    for kind in dict.fromkeys(column.taken_as for column in columns):
+        alike = [column for column in columns if column.taken_as == kind]
+        n_missing = sum(column.missing > 0 for column in alike)
         also = f"; {counted(n_missing, 'column')} with missing values" if n_missing else ""
-        folded.append((counted(len(names), "column"), kind, "", f"{lt.tables.listed(names, most=3)}{also}"))
-    return special + folded
+        names = lt.tables.listed([column.name for column in alike], most=3)
+        folded.append((counted(len(alike), "column"), kind, "", f"{names}{also}"))
+    return folded
 
 
 def open_source(data: Path, header: bool, encoding: str | None, voice: Voice) -> Source:

@@ -134,6 +134,16 @@ class Decision:
         return len(self.weights) == encoder.n_outputs == encoder.n_embedded
 
     @property
+    def code_bytes(self) -> int | None:
+        """Bytes of a row's code; None where rows are not packed. More than `row_bytes` save nothing on the way."""
+        return None if self.template is None else int(self.template.packed.shape[1])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as float32: four for each column of the table."""
+        return 4 * self.n_features
+
+    @property
     def nbytes(self) -> int:
         """Bytes of weights and intercepts, and of what the encoder drew."""
         right = () if self.right is None else (self.right.weights, self.right.intercept)

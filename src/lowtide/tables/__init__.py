@@ -2,8 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
-from lowtide.tables.columns import WISHES, Choice, Surprises, align, block_rows, choose_columns, find_column
+from lowtide.tables.cells import ChoiceError, TableError, lacking, listed, text_of
+from lowtide.tables.columns import (
+    WISHES,
+    Choice,
+    Surprises,
+    align,
+    block_cells,
+    block_rows,
+    choose_columns,
+    find_column,
+)
 from lowtide.tables.dates import Dates
 from lowtide.tables.dialect import Dialect, check_encoding
 from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
@@ -53,6 +62,7 @@ __all__ = [
     "Task",
     "Truth",
     "align",
+    "block_cells",
     "block_rows",
     "check_encoding",
     "choose_columns",
@@ -60,6 +70,7 @@ __all__ = [
     "find_column",
     "import_pyarrow",
     "is_table_name",
+    "lacking",
     "learn_recipe",
     "listed",
     "open_table",

@@ -22,6 +22,8 @@ GROUPS = " '\u00a0\u202f"
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
+_MOST_COMPARED = 100  # names among which one that was meant is looked for
+
 
 class TableError(LowtideError, ValueError):
     """A table cannot be read, or does not hold what it must."""
@@ -170,14 +172,14 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     """
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
-    table = named_columns(rows, names if named else None)
-    if table is not None:
+    known = names_of(rows)
+    if known is not None:
         if not named and not isinstance(rows, Mapping):
-            if len(table) != len(names):
-                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(table)}.")
-            names = list(table)
-        check_names(table, names, "the table")
-        columns = [table[name] for name in names]
+            if len(known) != len(names):
+                raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
+            names = list(known)
+        check_names(known, names, "the table")
+        columns = [*named_columns(rows, names).values()]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
@@ -191,26 +193,32 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     return list(rows.T)
 
 
-def named_columns(rows: Any, wanted: Sequence[str] | None = None) -> dict[str, Column] | None:
-    """Return the columns of a table that has names: a data frame, a dict of columns, or what Arrow can read.
-
-    None for anything else. Of `wanted` names the others are passed over.
-    """
-    if isinstance(rows, Mapping):
-        return {str(name): _column(rows[name], str(name)) for name in rows if wanted is None or str(name) in wanted}
-    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
-        known = {str(name): name for name in rows.columns}
-        return {text: _column(rows[name], text) for text, name in known.items() if wanted is None or text in wanted}
-    if not hasattr(rows, "__arrow_c_stream__"):
+def names_of(rows: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame, a dict of columns, or what Arrow can read; None for others."""
+    if hasattr(rows, "toarray"):
         return None
-    import pyarrow  # Arrow's own tables; others come with a way to it
+    if isinstance(rows, Mapping):
+        return [*map(str, rows)]
+    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
+        return [*map(str, rows.columns)]
+    return list(_arrow_table(rows).column_names) if hasattr(rows, "__arrow_c_stream__") else None
 
-    table = pyarrow.table(rows)
-    return {
-        name: arrow_values(pyarrow, table.column(name).combine_chunks())
-        for name in table.column_names
-        if wanted is None or name in wanted
-    }
+
+def named_columns(rows: Any, names: Sequence[str]) -> dict[str, Column]:
+    """Return columns, by their names, of a table that has names."""
+    if isinstance(rows, Mapping) or (hasattr(rows, "columns") and not hasattr(rows, "column_names")):
+        known = {str(name): name for name in (rows if isinstance(rows, Mapping) else rows.columns)}
+        return {name: _column(rows[known[name]], name) for name in names}
+    import pyarrow
+
+    table = _arrow_table(rows)
+    return {name: arrow_values(pyarrow, table.column(name).combine_chunks()) for name in names}
+
+
+def _arrow_table(rows: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.table(rows)
 
 
 def arrow_values(arrow: Any, column: Any) -> Column:
@@ -233,7 +241,8 @@ def check_names(known: Any, names: Sequence[str], where: str) -> None:
     """Refuse rows of known columns without those that are needed."""
     missing = [name for name in names if name not in known]
     if missing:
-        raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in names]))
+        needed = frozenset(names)
+        raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in needed]))
 
 
 def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
@@ -247,7 +256,7 @@ def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
     lacks = f"column{'s' if len(missing) > 1 else ''} {listed(missing)} {_are(missing)} missing in {where}"
     if not surplus:
         return f"{lacks}."
-    lower = {name.lower(): name for name in reversed(surplus)}
+    lower = {name.lower(): name for name in reversed(surplus[:_MOST_COMPARED])}
     near = [lower[match] for match in get_close_matches(missing[0].lower(), lower, n=1)]
     meant = f" Did you mean {near[0]!r}?" if near else ""
     return f"{lacks}; it has {listed(surplus)}, which {_are(surplus)} not known.{meant}"

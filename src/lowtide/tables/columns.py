@@ -186,7 +186,12 @@ def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple
 
 
 def block_rows(recipe: Recipe, block: Block) -> Floats:
-    """Return the rows that a recipe makes of a block of any table with the columns it needs.
+    """Return the rows that a recipe makes of a block of any table with the columns it needs; see `block_cells`."""
+    return recipe.apply_read(*block_cells(recipe, block))
+
+
+def block_cells(recipe: Recipe, block: Block) -> tuple[Floats, dict[str, NDArray[Any]]]:
+    """Return the columns of a block as `Recipe.apply_read` takes them: those of numbers, and others by their names.
 
     What people write for nothing is nothing, in columns of every kind.
 
@@ -211,7 +216,7 @@ def block_rows(recipe: Recipe, block: Block) -> Floats:
     for name in {*recipe.by_cell} - recipe.filled:
         if recipe.kinds[recipe.columns.index(name)] in ("date", "truth"):
             _check_there(block, name)
-    return recipe.apply_read(numbers, cells)
+    return numbers, cells
 
 
 class Surprises:

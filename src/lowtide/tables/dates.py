@@ -118,6 +118,14 @@ class Dates:
         days = (self._text(text) if isinstance(text, str) else None for text in texts)
         return np.array([value is not None and not math.isnan(value) for value in days], dtype=bool)
 
+    def text(self, cell: Any) -> str | None:
+        """Return a date of Python, numpy or pandas as a text that `read` reads as the same; None for anything else."""
+        moment = _moment(cell)
+        if moment is None:
+            return None
+        parts = {"y": f"{moment.year:04}", "m": f"{moment.month:02}", "d": f"{moment.day:02}"}
+        return f"{'-'.join(parts[part] for part in self.order)}T{moment:%H:%M:%S.%f}"
+
     def _text(self, text: str) -> float | None:
         """Return the days of a text, NaN for one of blanks, None for one that is no date."""
         bare = text.strip(BLANKS)
@@ -157,14 +165,20 @@ def _days_of_object(cell: Any) -> float | None:
         cell = cell.as_py()
     if is_missing(cell) or (isinstance(cell, np.datetime64) and np.isnat(cell)):
         return math.nan
+    moment = _moment(cell)
+    if moment is None:
+        return None
+    passed = timedelta(hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
+    return _days(moment.toordinal() - _EPOCH, passed // timedelta(microseconds=1))
+
+
+def _moment(cell: Any) -> datetime | None:
+    """Return what Python and its libraries have for a date, in UTC where it has a time zone; None for anything else."""
     if isinstance(cell, np.datetime64):
-        return float(_days_of_datetime64(np.array([cell]))[0])
+        cell = cell.astype("datetime64[us]").item()
     if isinstance(cell, datetime):
-        if cell.tzinfo is not None:
-            cell = cell.astimezone(UTC)
-        passed = timedelta(hours=cell.hour, minutes=cell.minute, seconds=cell.second, microseconds=cell.microsecond)
-        return _days(cell.toordinal() - _EPOCH, passed // timedelta(microseconds=1))
-    return float(cell.toordinal() - _EPOCH) if isinstance(cell, date) else None
+        return cell if cell.tzinfo is None else cell.astimezone(UTC)
+    return datetime(cell.year, cell.month, cell.day) if isinstance(cell, date) else None
 
 
 def _days_of_datetime64(column: NDArray[Any]) -> Floats:

@@ -35,12 +35,15 @@ class Taken:
         Rows without a value.
     done : str
         What becomes of it, or why it is left out, and what does otherwise.
+    is_special : bool
+        Whether it is left out, or taken as something for a reason that `done` says.
     """
 
     name: str
     taken_as: str
     missing: int
     done: str
+    is_special: bool = False
 
 
 def learn_recipe(sample: Sample, choice: Choice, *, standardize: bool = True) -> tuple[Recipe, tuple[Taken, ...]]:
@@ -100,7 +103,8 @@ def learn_recipe(sample: Sample, choice: Choice, *, standardize: bool = True) ->
 
 def _taken(finding: Finding, done: dict[str, str]) -> Taken:
     said = done.get(finding.name, finding.why or "asked for")
-    return Taken(finding.name, finding.taken_as, finding.missing, said)
+    special = finding.taken_as == "left out" or bool(finding.why)
+    return Taken(finding.name, finding.taken_as, finding.missing, said, special)
 
 
 def _number_steps(name: str, column: Floats, standardize: bool) -> tuple[tuple[Step, ...], str]:

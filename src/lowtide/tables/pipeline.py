@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import fail
 from lowtide.errors import ParameterError
-from lowtide.tables.cells import check_names, is_missing, listed, named_columns
+from lowtide.tables.cells import check_names, is_missing, listed, named_columns, names_of
 from lowtide.tables.columns import block_rows, choose_columns
 from lowtide.tables.dates import Dates
 from lowtide.tables.elements import Categories, Category, DatePart, Indicator, Missing, Number, Ordinal, Origin, Step
@@ -126,7 +126,7 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         return block_rows(self.recipe_, next(_read_frame(self, X, reset=False).blocks()))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return a name a feature: that of its column, with "_category" for an indicator, "_days" for a date, and so on.
+        """Return a name a feature: that of its column, with "_category", "_days" and so on for what is made of it.
 
         Parameters
         ----------
@@ -148,18 +148,17 @@ class TableRecipe(TransformerMixin, BaseEstimator):
 
 def _read_frame(owner: TableRecipe, X: Any, *, reset: bool) -> Source:
     """Return a table that has passed scikit-learn's checks."""
-    named = named_columns(X)
-    if named is not None and not hasattr(X, "shape"):  # scikit-learn knows no table that has no shape
-        if not reset:
-            check_names(named, owner.recipe_.columns, "the table")
-            named = {name: column for name, column in named.items() if name in owner.recipe_.columns}
+    names = names_of(X)
+    if names is not None and not hasattr(X, "shape"):  # scikit-learn knows no table that has no shape
+        if reset:
+            owner.feature_names_in_, owner.n_features_in_ = np.array(names, dtype=object), len(names)
         else:
-            owner.feature_names_in_ = np.array([*named], dtype=object)
-            owner.n_features_in_ = len(named)
-        return _source(tuple(named), True, [*named.values()])
-    if named is not None:
+            check_names(names, owner.recipe_.columns, "the table")
+            names = list(owner.recipe_.columns)
+        return _source(tuple(names), True, [*named_columns(X, names).values()])
+    if names is not None:
         validate_data(owner, X, reset=reset, skip_check_array=True)
-        columns = [*named.values()]
+        columns = [*named_columns(X, names).values()]
         if len(columns) == 0 or len(columns[0]) == 0:
             validate_data(owner, X, reset=reset, dtype=None)  # says which of them there is none of
     else:

@@ -373,9 +373,10 @@ class Recipe:
     @cached_property
     def _taken(self) -> NDArray[np.intp]:
         """The raw column of each feature."""
-        return np.array([self._column(source) for source in self.sources], dtype=np.intp)
+        return np.array([self.column_of(source) for source in self.sources], dtype=np.intp)
 
-    def _column(self, source: Origin) -> int:
+    def column_of(self, source: Origin) -> int:
+        """Return the raw column that a source is made of."""
         if isinstance(source, (Indicator, Ordinal)):
             return self.categories[source.categories].column
         return self.dates[source.dates].column if isinstance(source, DatePart) else source.column

@@ -242,7 +242,8 @@ class _Look:
             )
             self._is_whole = self._is_whole and bool((values == np.rint(values)).all())
             self._last = float(values[-1])
-            self._note(block, np.flatnonzero(there), cells, ("truth",) if not np.isin(values, (0, 1)).all() else ())
+            if "truth" not in self._first:
+                self._note(block, np.flatnonzero(there)[~np.isin(values, (0, 1))], cells, ("truth",))
         self._range(values)
 
     def _range(self, values: Floats) -> None:
