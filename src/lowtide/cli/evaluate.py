@@ -9,7 +9,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.predict import Prediction
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -24,12 +24,7 @@ Examples:
 @click.command(cls=term.TableCommand, short_help="Score a model on rows whose target is known.", epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="The true values: a column, or a file with one column.  [default: the model's target; store: y]",
-)
+@target_option("The true values: a column, or a file with one column.  [default: the model's target; store: y]")
 @term.header_option("The first line of a CSV file is a row.")
 @term.encoding_option
 @term.voice_options

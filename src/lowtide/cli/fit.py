@@ -14,7 +14,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.lesson import Lesson, open_store, read_table
 from lowtide.cli.models import FittedTable, score_in_words
 from lowtide.cli.settings import place_beside, settings_options, write_settings
@@ -71,12 +71,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=term.TableCommand, short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="What to learn: a column, or a file with one column.  [store: y]",
-)
+@target_option("What to learn: a column, or a file with one column.  [store: y]")
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it is there.")
 @task_options

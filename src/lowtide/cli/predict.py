@@ -14,7 +14,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.models import FittedTable
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -46,11 +46,8 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
 @click.option("--scores", is_flag=True, help="Add the score of each class, one column for two classes.")
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="True values to score with: a column, or a file with one column.  [default: the model's target, if there]",
+@target_option(
+    "True values to score with: a column, or a file with one column.  [default: the model's target, if there]"
 )
 @term.header_option("The first line of a CSV file is a row.")
 @term.encoding_option

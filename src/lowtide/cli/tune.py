@@ -12,7 +12,7 @@ import click
 
 import lowtide as lt
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.fit import check_model_name, task_options
 from lowtide.cli.lesson import read_table
 from lowtide.cli.models import choice_content, chosen_settings, encoder_summary
@@ -40,13 +40,7 @@ Examples:
 
 @click.command(cls=term.TableCommand, short_help="Compare codes, and say which to take.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    required=True,
-    shell_complete=complete_columns,
-    help="What to learn: a column, or a file with one column.",
-)
+@target_option("What to learn: a column, or a file with one column.", required=True)
 @term.budget_option
 @click.option(
     "--rows",
