@@ -71,6 +71,7 @@ class Voice:
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
+        self._is_working = False
 
     @property
     def shows_progress(self) -> bool:
@@ -97,13 +98,17 @@ class Voice:
     @contextmanager
     def working(self, what: str, unit: str = "rows") -> Iterator[Callable[[int], None]]:
         """Show on a terminal that work is going on; gives a function that takes the number of rows, or so, done."""
-        if not self.shows_progress:
+        if not self.shows_progress or self._is_working:  # a terminal has one line for it
             yield lambda n_done: None
             return
         from rich.console import Console
 
-        with Console(stderr=True).status(f"{what} ...") as status:
-            yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
+        self._is_working = True
+        try:
+            with Console(stderr=True).status(f"{what} ...") as status:
+                yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
+        finally:
+            self._is_working = False
 
     @contextmanager
     def hearing(self) -> Iterator[None]:

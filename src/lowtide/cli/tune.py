@@ -229,8 +229,10 @@ def _keep(lesson: Any, advice: Advice, output: Path, outputs: dict[str, Path], v
 
     rows = np.arange(len(lesson.target.values))
     material = lesson.material(rows, rows[:0])
-    with voice.working(f"fitting on {counted(len(rows), 'row')}"), voice.hearing():
+    advice.model.set_params(verbose=int(voice.shows_progress))
+    with voice.hearing():
         material.teach(advice.model, lesson.target.values)
+    advice.model.verbose = 0
     best = advice.best
     score = f"{_word(advice)} {best.score:.3f} ± {best.error:.3f} on {counted(advice.n_held, 'row')} held out by tune"
     metadata = {**material.table.to_metadata(with_recipe=False), "score": score}
