@@ -33,6 +33,7 @@ _STAGES = {
         "SketchSearchCV",
         "compress",
         "advise",
+        "evaluate",
     ),
     "lowtide.persist": ("save", "load"),
     "lowtide.store": ("CodeStore",),

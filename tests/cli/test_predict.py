@@ -5,7 +5,7 @@ import click
 import numpy as np
 import pandas as pd
 import pytest
-from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv, rent_csv, write_csv
+from cli.samples import FAST, flowers, lowtide, read_csv, write_csv
 from given import given_classifier
 
 import lowtide as lt
@@ -17,18 +17,6 @@ PARTS = [
     {"prediction": np.array(["a, b", "c"]), "share": np.array([0.123456789, 1e-9])},
     {"prediction": np.array(["longer"]), "share": np.array([1.0])},
 ]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with a classifier and a regressor, and the tables they were fitted on."""
-    folder = tmp_path_factory.mktemp("models")
-    flower_csv(folder / "flowers.csv")
-    rent_csv(folder / "rents.csv")
-    lowtide("fit", folder / "flowers.csv", "--target", "species", "-o", folder / "f.lowtide", *FAST)
-    columns = ("--categories", "city", "--drop", "since")
-    lowtide("fit", folder / "rents.csv", "--target", "rent", "-o", folder / "r.lowtide", *columns, *FAST)
-    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
+from lowtide.cli.completion import target_option
 from lowtide.cli.models import FittedTable
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -45,10 +46,8 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
 @click.option("--scores", is_flag=True, help="Add the score of each class, one column for two classes.")
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    help="True values to score with: a column, or a file with one column.  [default: the model's target, if there]",
+@target_option(
+    "True values to score with: a column, or a file with one column.  [default: the model's target, if there]"
 )
 @term.header_option("The first line of a CSV file is a row.")
 @term.encoding_option
@@ -79,7 +78,7 @@ def predict(
     for option in wanted:
         if option not in decision.outputs or decision.task == "regression":
             refuse(f"--{option}", f"needs a model that has them, got a {type(learner).__name__}. Leave it out.")
-    run = _Prediction(decision, table, data, target, header, voice, encoding)
+    run = Prediction(decision, table, data, target, header, voice, encoding)
     columns: dict[str, list[Any]] | None = None
     with voice.hearing():
         if place is None and voice.as_json:
@@ -116,7 +115,7 @@ def check_output(output: Path, *, force: bool, several: bool) -> Path:
     return place
 
 
-class _Prediction:
+class Prediction:
     """Predict a table or codes block by block, and gather the true values, where there are some, on the way.
 
     `target` names a column or a file with the true values; None is the model's target, if the table has it.
@@ -173,14 +172,9 @@ class _Prediction:
         """Yield predictions, and what else is wanted, in the order of the rows, at least once."""
         import numpy as np
 
-        own, decision = self._own_truth, self._decision
-        for rows, in_table in self._rows():
-            end = self.n_rows + len(rows)
-            if own is not None and len(own) < end:
-                raise lt.tables.TableError(f"{self.target_name}: needs a value a row, got {len(own)} for more rows.")
-            cells = in_table if own is None else own[self.n_rows : end]
+        decision = self._decision
+        for rows, cells in self.pairs():
             columns = _answers(decision, rows, wanted)
-            self.n_rows = end
             if cells is not None:
                 self._truth.append(cells)
                 self._said.append(columns["prediction"])
@@ -189,6 +183,17 @@ class _Prediction:
             encoder = decision.encoder
             nothing = decision.template if encoder is None else np.empty((0, encoder.n_features))
             yield _answers(decision, nothing, wanted)
+
+    def pairs(self) -> Iterator[tuple[Any, Array | None]]:
+        """Yield what the model takes, with the true values where there are some, in the order of the rows."""
+        own = self._own_truth
+        for rows, in_table in self._rows():
+            end = self.n_rows + len(rows)
+            if own is not None and len(own) < end:
+                raise lt.tables.TableError(f"{self.target_name}: needs a value a row, got {len(own)} for more rows.")
+            cells = in_table if own is None else own[self.n_rows : end]
+            self.n_rows = end
+            yield rows, cells
         if own is not None and len(own) != self.n_rows:
             raise lt.tables.TableError(f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(own)}.")
         for note in self._surprises.notes():

@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
-import math
 import os
-import re
 import stat
 import sys
 import warnings
@@ -15,11 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import lowtide
+from lowtide.cli.completion import complete_columns
+from lowtide.cli.values import ColumnAs, Encoding, Limit, OneOf, WordOrNumber
 from lowtide.errors import LowtideError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OR_STORE = click.Path(exists=True, path_type=Path)
 NEW_FILE = click.Path(path_type=Path)
 _MOST_COMPONENTS = 1 << 20
-_LEAST_BYTES = 8  # a code is stored in words of as many
 _FORMAT = 1  # of the JSON results; grows when a field changes its meaning
 
 
@@ -70,6 +69,7 @@ class Voice:
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
+        self._is_working = False
 
     @property
     def shows_progress(self) -> bool:
@@ -94,15 +94,19 @@ class Voice:
             click.echo(json.dumps({**head, **content, "notes": self.notes}, indent=2))
 
     @contextmanager
-    def working(self, what: str) -> Iterator[Callable[[int], None]]:
-        """Show on a terminal that work is going on; gives a function that takes the number of rows done."""
-        if not self.shows_progress:
-            yield lambda n_rows: None
+    def working(self, what: str, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+        """Show on a terminal that work is going on; gives a function that takes the number of rows, or so, done."""
+        if not self.shows_progress or self._is_working:  # a terminal has one line for it
+            yield lambda n_done: None
             return
         from rich.console import Console
 
-        with Console(stderr=True).status(f"{what} ...") as status:
-            yield lambda n_rows: status.update(f"{what} ... {n_rows:,} rows")
+        self._is_working = True
+        try:
+            with Console(stderr=True).status(f"{what} ...") as status:
+                yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
+        finally:
+            self._is_working = False
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -112,118 +116,6 @@ class Voice:
             yield
         for text in dict.fromkeys(str(warning.message) for warning in heard):
             self.note(text)
-
-
-if TYPE_CHECKING:
-    _Value = click.ParamType[Any]
-    _Choice = click.Choice[str]
-else:  # they became generic in a later version than the oldest one that will do
-    _Value = click.ParamType
-    _Choice = click.Choice
-
-
-class WordOrNumber(_Value):
-    """Accept one of some words, "none" for None, or a number above 0; whole and within a range where one is given."""
-
-    name = "word or number"
-
-    def __init__(self, *words: str, whole: tuple[int, int] | None = None) -> None:
-        self._words, self._kind = words, int if whole else float
-        self._range: tuple[float, float] = whole or (math.ulp(0.0), sys.float_info.max)
-        self._wanted = f"a whole number from {whole[0]} to {whole[1]}" if whole else "a number above 0"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return f"[{'|'.join((*self._words, 'NUMBER'))}]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word or the number of a text."""
-        if not isinstance(value, str):
-            return value
-        if value.lower() in self._words:
-            return None if value.lower() == "none" else value.lower()
-        try:
-            number: float = self._kind(value)
-        except ValueError:
-            number = math.nan
-        if not self._range[0] <= number <= self._range[1]:
-            words = " or ".join(repr(word) for word in self._words)
-            self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
-        return number
-
-
-class OneOf(_Choice):
-    """Accept one of some words, "none" for None."""
-
-    def __init__(self, *words: str) -> None:
-        super().__init__(words)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word of a text."""
-        word = super().convert(value, param, ctx)
-        return None if word == "none" else word
-
-
-class Limit(_Value):
-    """Accept a part of a budget: 64B an item, model:100kB, or 2s of a fit; it becomes a name and a number."""
-
-    name = "limit"
-    _FORM = re.compile(r"(?:(item|model):)?(\d+(?:\.\d+)?)(B|kB|MB|GB|s)")
-    _UNITS: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return "[64B|model:100kB|2s]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name and the number of a text."""
-        if not isinstance(value, str):
-            return value
-        found = self._FORM.fullmatch(value)
-        of, number, unit = found.groups() if found else (None, "0", "")
-        size = float(number) * self._UNITS.get(unit, 1)
-        is_time = unit == "s" and of is None
-        if not is_time and (unit not in self._UNITS or not size.is_integer() or size < _LEAST_BYTES):
-            need = (
-                f"must be bytes an item, {_LEAST_BYTES} or more, as in 64B, those of the model, as in model:100kB, or"
-            )
-            self.fail(f"{need} seconds, as in 2s, got {value!r}.", param, ctx)
-        if is_time and size == 0.0:
-            self.fail(f"must be more than 0 seconds, got {value!r}.", param, ctx)
-        return ("seconds", size) if is_time else (of or "item", int(size))
-
-
-class ColumnAs(_Value):
-    """Accept what a column is to be taken as, age=number say; it becomes a pair."""
-
-    name = "column"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return "NAME=KIND"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name and the kind of a text."""
-        if not isinstance(value, str):
-            return value
-        name, equals, kind = value.rpartition("=")
-        if not equals or not name or kind not in lowtide.tables.WISHES:
-            kinds = "|".join(lowtide.tables.WISHES)
-            self.fail(f"must be a column's name, = and one of {kinds}, got {value!r}.", param, ctx)
-        return name, kind
-
-
-class Encoding(_Value):
-    """Accept the name of an encoding of texts."""
-
-    name = "encoding"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name as Python has it."""
-        try:
-            return lowtide.tables.check_encoding(value)
-        except LowtideError as error:
-            self.fail(str(error), param, ctx)
 
 
 @dataclass(frozen=True)
@@ -278,7 +170,14 @@ _KERNEL = click.option(
 _BITS = click.option(
     "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits a feature, 1 to 8; none for floats."
 )
-_SEED = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+budget_option = click.option(
+    "--budget",
+    type=Limit(),
+    multiple=True,
+    help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
+    "repeated.",
+)
 _LOSSES = click.Choice(["auto", "squared", "logistic", "squared_hinge", "hinge"])
 _LAYOUTS = click.Choice(["hadamard", "orthogonal", "iid"])
 _ENCODER = (
@@ -296,7 +195,7 @@ _ENCODER = (
         type=_LAYOUTS,
         help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
     ),
-    _SEED,
+    seed_option,
 )
 _LEARNER = (
     click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; numbers have squared."),
@@ -327,15 +226,10 @@ _LEARNER = (
         default="auto",
         help="Draw so many times as many features, and keep the best.",
     ),
-    click.option(
-        "--budget",
-        type=Limit(),
-        multiple=True,
-        help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
-        "repeated.",
-    ),
-    _SEED,
+    budget_option,
+    seed_option,
 )
+_COLUMNS: dict[str, Any] = {"metavar": "COLUMN", "multiple": True, "shell_complete": complete_columns}
 encoding_option = click.option(
     "--encoding", type=Encoding(), help="Of a text table: latin-1, windows-1252, ...  [default: UTF-8 or UTF-16]"
 )
@@ -347,8 +241,8 @@ _TABLE = (
         multiple=True,
         help="Take a column as number, category, truth, date (or ymd, dmy, mdy), or drop it; may be repeated.",
     ),
-    click.option("--categories", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
-    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave a column out; may be repeated."),
+    click.option("--categories", **_COLUMNS, help="Take a column as categories; may be repeated."),
+    click.option("--drop", **_COLUMNS, help="Leave a column out; may be repeated."),
     click.option(
         "--scale/--no-scale", default=True, help="Standardize the columns of numbers: mean 0, standard deviation 1."
     ),

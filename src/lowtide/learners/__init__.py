@@ -9,6 +9,7 @@ from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compress import CompressedClassifier, CompressedDetector, CompressedRegressor, compress
 from lowtide.learners.decision import Decision, RightWeights
 from lowtide.learners.design import SelectedSource
+from lowtide.learners.evaluation import ClassScore, Evaluation, ReliabilityBin, Tally, evaluate
 from lowtide.learners.expansion import DecisionReport
 from lowtide.learners.learner import Learner, as_model
 from lowtide.learners.losses import LOSSES, Hinge, Logistic, Loss, Squared, SquaredHinge
@@ -27,6 +28,7 @@ __all__ = [
     "AsymmetricLSSVC",
     "Calibration",
     "Choice",
+    "ClassScore",
     "CodePCA",
     "Components",
     "CompressedClassifier",
@@ -34,6 +36,7 @@ __all__ = [
     "CompressedRegressor",
     "Decision",
     "DecisionReport",
+    "Evaluation",
     "Hinge",
     "KernelClassifier",
     "KernelRegressor",
@@ -42,6 +45,7 @@ __all__ = [
     "Loss",
     "Problem",
     "ProblemSource",
+    "ReliabilityBin",
     "RightWeights",
     "Rule",
     "SelectedSource",
@@ -50,11 +54,13 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "SummedProblem",
+    "Tally",
     "Values",
     "Votes",
     "advise",
     "as_model",
     "compress",
+    "evaluate",
     "source_problem",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from lowtide.learners.automatic import warn_when_columns_differ
 from lowtide.learners.choice import Budget
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import is_source
+from lowtide.learners.evaluation import accuracy_error, r2_error
 from lowtide.learners.machine import KernelMachine
 from lowtide.learners.regressor import KernelRegressor
 
@@ -178,6 +179,7 @@ def advise(
     task: Task | None = None,
     bytes: tuple[int, ...] = (8, 16, 32, 64, 128, 512),
     random_state: int | np.random.RandomState | None = 0,
+    on_trial: Callable[[AdvisedCode], object] | None = None,
 ) -> Advice:
     """Compare ways to keep the items of a task in few bytes, and say which to take.
 
@@ -197,6 +199,8 @@ def advise(
         Sizes of codes to try, multiples of 8. Those above a budget are left out, and the budget itself is one.
     random_state : int, RandomState or None, default=0
         Settles which rows are held out, and all that is drawn.
+    on_trial : callable or None, default=None
+        Called with each code once it is judged: to show that work goes on.
 
     Returns
     -------
@@ -239,7 +243,11 @@ def advise(
     warn_when_columns_differ(_OWNER, sample.learned[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # said once
-        tried = list(_Trials(sample, limits, rows.shape[0], seed).run(sizes))
+        tried = []
+        for each in _Trials(sample, limits, rows.shape[0], seed).run(sizes):
+            tried.append(each)
+            if on_trial is not None:
+                on_trial(each.code)
     return _advice(tried, sample, limits)
 
 
@@ -283,13 +291,8 @@ class _Sample:
         """Return accuracy or R^2 of held-out rows, and its standard error."""
         n, score = len(losses), 1.0 - float(losses.mean())
         if self.task == "classification":
-            # One more row of each kind: n right answers do not say that there will be no wrong one.
-            wrong = (float(losses.sum()) + 1.0) / (n + 2.0)
-            return score, float(np.sqrt(wrong * (1.0 - wrong) / n))
-        # A ratio of two means, by the delta method.
-        columns = np.asarray(self.held[1], dtype=np.float64).reshape(n, -1)
-        deviation = (columns - columns.mean(axis=0)) ** 2 / _variance(columns)
-        return score, float((losses - (1.0 - score) * deviation.mean(axis=1)).std() / np.sqrt(n))
+            return score, accuracy_error(1.0 - score, n)
+        return score, r2_error(losses, self.held[1])
 
     def is_as_good(self, losses: Array, least: Array) -> bool:
         """Whether losses of held-out rows are not clearly above the least: by less than a standard error."""
@@ -330,9 +333,14 @@ class _Trials:
         trials = [trial.value for trial in fitted.choice_.trials if trial.setting == "gamma" and trial.chosen]
         gamma: Any = (trials or [fitted.choice_.settings["gamma"]])[0]
         yield from self._as_rows(own, fitted)
+        stored = 0
         for size in sizes:
             budget: Any = {"item": size, **self.others} if self.others else size
-            yield self._tried("random", self._learner(budget=budget))
+            tried = self._tried("random", self._learner(budget=budget))
+            if tried.code.item_bytes <= stored:
+                break  # the rest of the budget leaves no room for more
+            stored = tried.code.item_bytes
+            yield tried
         X = self.sample.learned[0]
         square = float(np.mean(np.sum(dense_rows(X) ** 2, axis=1)))
         factor = self._sketch_factor(sizes[len(sizes) // 2], gamma * square)
