@@ -295,3 +295,60 @@ def test_split_holds_out_its_share_of_every_class():
 def test_split_takes_classes_of_one_row_as_they_come():
     train, held = split(Target("classification", np.array(["u"] * 9 + ["v"]), "text"), 0.2, seed=0)
     assert (len(train), len(held)) == (8, 2)
+
+
+def test_cross_validation_scores_every_row_once_and_keeps_a_model_of_all(inside):
+    flower_csv(inside / "flowers.csv")
+    content = json.loads(
+        lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--cv", 3, "--json", *FAST).stdout
+    )
+    score = content["score"]
+    values = [fold["value"] for fold in score["folds"]]
+    assert [fold["rows"] for fold in score["folds"]] == [30] * 3
+    # Classes are in every fold alike.
+    assert [fold["baseline"] for fold in score["folds"]] == pytest.approx([1 / 3] * 3)
+    assert score["value"] == pytest.approx(np.mean(values))
+    assert score["error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
+    assert (score["rows"], content["data"]["train_rows"]) == (90, 90)
+    fresh = lowtide("fit", "flowers.csv", "--target", "species", "-o", "again.lowtide", *FAST)
+    assert fresh.exit_code == 0
+    again, kept = lt.load("again.lowtide"), lt.load("m.lowtide")
+    assert np.array_equal(again.coef_, kept.coef_)
+    assert f"accuracy {np.mean(values):.3f} ± " in lowtide("inspect", "m.lowtide").stdout
+
+
+def test_every_fold_learns_its_own_recipe(inside, monkeypatch):
+    rent_csv(inside / "rents.csv")
+    learned, real = [], lt.tables.learn_recipe
+
+    def learn(choice, numbers, texts, **named):
+        learned.append(len(numbers))
+        return real(choice, numbers, texts, **named)
+
+    monkeypatch.setattr(lt.tables, "learn_recipe", learn)
+    options = ("--target", "rent", "--one-hot", "city", "--drop", "since", "--cv", 4)
+    result = lowtide("fit", "rents.csv", *options, "-o", "m.lowtide", *FAST)
+    assert result.exit_code == 0
+    assert learned == [90] * 4 + [120]
+    assert "over 4 folds of 120 rows" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--cv", 1), "Invalid value for '--cv'"),
+        (("--cv", 60), "must leave two rows or more in a fold, got 60 folds of 90 rows."),
+        (("--cv", 5, "--validate", 0.2), "must come without --validate"),
+    ],
+)
+def test_folds_that_cannot_be_are_refused(inside, options, message):
+    flower_csv(inside / "flowers.csv")
+    assert message in refused("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", *options)
+
+
+def test_a_class_too_small_for_the_folds_is_said(inside):
+    rows = [(i, i % 2, "rare" if i == 0 else "even" if i % 2 else "odd") for i in range(20)]
+    write_csv(inside / "rare.csv", ["a", "b", "y"], rows)
+    result = lowtide("fit", "rare.csv", "--target", "y", "-o", "m.lowtide", "--cv", 3, *FAST)
+    assert result.exit_code == 0
+    assert "Note: a class has 1 row, too few for each of the 3 folds." in result.stderr

@@ -16,7 +16,7 @@ def shell(folder, *arguments):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "encode", "inspect"])
+@pytest.mark.parametrize("command", ["fit", "predict", "encode", "inspect", "evaluate", "tune", "completion"])
 def test_help_loads_nothing_heavy_and_shows_how_to_call(command):
     heavy = ("numpy", "scipy", "sklearn", "rich", "pyarrow")
     code = (

@@ -337,3 +337,10 @@ def test_inspect_says_what_is_in_a_store():
     assert "columns        'y' (texts)" in printed
     assert "6 shards; 16 rows a shard, 8 rows under a checksum" in printed
     assert json.loads(lowtide("inspect", "s.zarr", "--json").stdout)["columns"] == {"y": "texts"}
+
+
+def test_folds_of_a_store_are_of_its_codes():
+    lowtide(*ENCODE)
+    content = json.loads(lowtide("fit", "s.zarr", "-o", "m.lowtide", "--cv", 3, "--C", 1, "--json").stdout)
+    assert [fold["rows"] for fold in content["score"]["folds"]] == [30] * 3
+    assert content["data"]["train_rows"] == 90

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,9 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
+from lowtide.cli.completion import complete_columns
 from lowtide.cli.models import FittedTable, score_in_words
+from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import LearnerOptions, TableOptions, Voice, counted, refuse
 
 if TYPE_CHECKING:
@@ -25,7 +28,21 @@ if TYPE_CHECKING:
     Index = NDArray[np.intp]
 
 # How the model learns and how the command speaks; what codes are made of is settled.
-_WITH_A_STORE = ("data", "target", "output", "force", "task", "loss", "C", "share", "seed", "as_json", "quiet")
+_WITH_A_STORE = (
+    "data",
+    "target",
+    "output",
+    "force",
+    "task",
+    "loss",
+    "C",
+    "share",
+    "n_folds",
+    "seed",
+    "save_settings",
+    "as_json",
+    "quiet",
+)
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -37,18 +54,31 @@ Examples:
 """
 
 
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the two options that say what to learn."""
+    classes = click.option(
+        "--classification",
+        "task",
+        flag_value="classification",
+        help="Learn classes.  [default: for text, truth values and few whole numbers]",
+    )
+    numbers = click.option(
+        "--regression", "task", flag_value="regression", help="Learn numbers.  [default: for other numbers]"
+    )
+    return classes(numbers(command))
+
+
 @click.command(cls=term.TableCommand, short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option("--target", metavar="COLUMN", help="What to learn: a column, or a file with one column.  [store: y]")
+@click.option(
+    "--target",
+    metavar="COLUMN",
+    shell_complete=complete_columns,
+    help="What to learn: a column, or a file with one column.  [store: y]",
+)
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it is there.")
-@click.option(
-    "--classification",
-    "task",
-    flag_value="classification",
-    help="Learn classes.  [default: for text, truth values and few whole numbers]",
-)
-@click.option("--regression", "task", flag_value="regression", help="Learn numbers.  [default: for other numbers]")
+@task_options
 @click.option(
     "--validate",
     "share",
@@ -58,8 +88,16 @@ Examples:
     metavar="SHARE",
     help="Hold out this share of the rows, 0.1 say, and report the score on them.",
 )
+@click.option(
+    "--cv",
+    "n_folds",
+    type=click.IntRange(2),
+    metavar="FOLDS",
+    help="Score so many models, each on a part of the rows that it has not seen; then fit on all rows.",
+)
 @term.learner_options
 @term.table_options
+@settings_options
 @term.voice_options
 def fit(
     data: Path,
@@ -68,8 +106,10 @@ def fit(
     force: bool,
     task: Task | None,
     share: float,
+    n_folds: int | None,
     learner: LearnerOptions,
     table: TableOptions,
+    save_settings: bool,
     voice: Voice,
 ) -> None:
     """Learn from the table DATA (.csv, .tsv, .npy, .parquet), or from a store of codes, and write a model file.
@@ -79,11 +119,13 @@ def fit(
     said. A store (.zarr) is read block by block, in memory that does not
     grow with its rows; its features are those it was encoded with.
     """
-    place = term.check_new(output, "--output", force=force)
-    if lt.tables.is_table_name(output):
-        say = str(output.with_suffix(".lowtide"))
-        refuse("--output", f"must name a model file, {say!r} say, got {str(output)!r}.")
-    term.check_apart({"--output": output}, [data, target])
+    place = check_model_name(output, force=force)
+    outputs = {"--output": output}
+    if save_settings:
+        outputs["--save-settings"] = place_beside(output, force=force)
+    term.check_apart(outputs, [data, target])
+    if n_folds is not None and share > 0.0:
+        refuse("--cv", "must come without --validate: every row is held out once. Leave one of them out.")
     start = time.perf_counter()
     if data.is_dir():
         settled = "is a store of codes and must come without {}: its features are settled."
@@ -94,16 +136,33 @@ def fit(
     else:
         lesson = read_table(data, target, table, task, voice)
     seconds = {"read": time.perf_counter() - start}
+    score = None
+    if n_folds is not None:
+        start = time.perf_counter()
+        score = cross_validate(lesson, learner, n_folds, voice)
+        seconds["cv"] = time.perf_counter() - start
     train, held = split(lesson.target, share, learner.seed)
     model = models.make_learner(learner, lesson.target.task, lesson.encoder, verbose=voice.shows_progress)
-    fitted, score, seconds["fit"] = _learn(model, lesson, train, held, voice)
+    fitted, on_held, seconds["fit"] = _learn(model, lesson, train, held, voice)
+    score = score or on_held
     in_words = score_in_words(score, "held out") if score else ""
     metadata = {**fitted.to_metadata(with_recipe=False), "score": in_words}
     lt.save(model.with_recipe(fitted.recipe), place, metadata=metadata)
+    if save_settings:
+        write_settings(outputs["--save-settings"], models.chosen_settings(model))
     content = _content(lesson, model, fitted, len(train), output)
     voice.say(_summary(content, model, fitted, in_words, seconds["fit"]))
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     voice.result("fit", {**content, "score": score, "seconds": rounded})
+
+
+def check_model_name(output: Path, *, force: bool) -> Path:
+    """Return where a model file will be written, or refuse before any work; no table has such a name."""
+    place = term.check_new(output, "--output", force=force)
+    if lt.tables.is_table_name(output):
+        say = str(output.with_suffix(".lowtide"))
+        refuse("--output", f"must name a model file, {say!r} say, got {str(output)!r}.")
+    return place
 
 
 @dataclass(frozen=True)
@@ -156,7 +215,7 @@ def read_table(data: Path, target: str, table: TableOptions, task: Task | None, 
     name = target if choice.target is None else choice.target
 
     def material(train: Index, held: Index) -> Material:
-        some = rows.take(train) if len(held) else rows
+        some = rows if len(train) == n_rows else rows.take(train)
         recipe = lt.tables.learn_recipe(choice, some.numbers, some.texts, standardize=table.scale)
         others = rows.take(held).matrix(recipe)
         return Material(some.matrix(recipe), others, FittedTable(recipe, choice))
@@ -213,6 +272,38 @@ def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
             stratify = target.values
     train, held = train_test_split(rows, test_size=n_held, random_state=seed, stratify=stratify)
     return np.sort(train), np.sort(held)
+
+
+def cross_validate(lesson: Lesson, options: LearnerOptions, n_folds: int, voice: Voice) -> dict[str, Any]:
+    """Return the mean score of models that are each tested on a part of the rows, its standard error, and every score.
+
+    Everything is learned anew from the other rows, the recipe of the table too. Classes are in every part alike.
+    """
+    import numpy as np
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    task, values = lesson.target.task, lesson.target.values
+    n = len(values)
+    if n_folds > n // 2:
+        refuse("--cv", f"must leave two rows or more in a fold, got {n_folds} folds of {counted(n, 'row')}.")
+    kind: Any = KFold
+    if task == "classification":
+        _, counts = np.unique(values, return_counts=True)
+        kind = StratifiedKFold if counts.max() >= n_folds else KFold
+        if counts.min() < n_folds:
+            voice.note(f"a class has {counted(int(counts.min()), 'row')}, too few for each of the {n_folds} folds.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the same of scikit-learn
+        folds = list(kind(n_folds, shuffle=True, random_state=options.seed).split(np.empty(n), values))
+    scores: list[dict[str, Any]] = []
+    for i, (train, held) in enumerate(folds, 1):
+        with voice.working(f"fold {i} of {n_folds}"):
+            learner = models.make_learner(options, task, lesson.encoder, verbose=False)
+            _, score, _ = _learn(learner, lesson, train, held, Voice(quiet=True))
+        scores.append(score or {})
+    means = {name: float(np.mean([score[name] for score in scores])) for name in scores[0] if name != "measure"}
+    error = float(np.std([score["value"] for score in scores], ddof=1) / np.sqrt(n_folds))
+    return {**scores[0], **means, "error": error, "rows": n, "folds": scores}
 
 
 def _learn(
@@ -285,7 +376,7 @@ def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: s
     name, value = ("C", learner.C_) if hasattr(learner, "C_") else ("alpha", learner.alpha_)
     chosen = ", chosen on rows left out" if getattr(learner, name) == "auto" else ""
     rows = counted(data["train_rows"], "row")
-    unseen = "none held out; --validate 0.1 gives a score on rows the model has not seen"
+    unseen = "none held out; --validate 0.1 or --cv 5 gives a score on rows the model has not seen"
     sheet = term.sheet(
         [
             ("table", ", ".join(parts)),

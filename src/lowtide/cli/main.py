@@ -19,13 +19,16 @@ from lowtide.errors import LowtideError, ParameterError
 # A new command is a new file and a line here: its name, then module:function. A command's module imports click alone
 # and leaves the rest to its function, so that --help stays fast.
 COMMANDS = {
+    "completion": "lowtide.cli.completion:completion",
     "demo": "lowtide.cli.demo:demo",
     "encode": "lowtide.cli.encode:encode",
+    "evaluate": "lowtide.cli.evaluate:evaluate",
     "export-c": "lowtide.cli.export_c:export_c",
     "fit": "lowtide.cli.fit:fit",
     "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
     "serve": "lowtide.cli.serve:serve",
+    "tune": "lowtide.cli.tune:tune",
     "verify": "lowtide.cli.inspect:verify",
     "versions": "lowtide.cli.main:versions",
 }
@@ -44,7 +47,7 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['demo', 'encode', 'export-c', 'fit', 'inspect', 'predict', 'serve', 'verify', 'versions']
+    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'serve', 'tune', ...]
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -119,7 +119,13 @@ def chosen_loss(learner: Any) -> str:
 def choice_content(learner: Any) -> dict[str, Any] | None:
     """Return what was chosen and tried as plain values; None where nothing chooses."""
     choice = getattr(learner, "choice_", None)
-    return None if choice is None else {**choice.to_config(), "settings": dict(choice.settings)}
+    return None if choice is None else {**choice.to_config(), "settings": chosen_settings(learner)}
+
+
+def chosen_settings(learner: Any) -> dict[str, Any]:
+    """Return what a learner's settings came to, as plain values."""
+    choice = getattr(learner, "choice_", None)
+    return {} if choice is None else dict(choice.settings)
 
 
 def choice_table(learner: Any) -> str:
@@ -213,10 +219,15 @@ def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> dic
 
 def score_in_words(score: dict[str, Any], of_rows: str) -> str:
     """Say a score; `of_rows` tells which rows they are."""
-    rows = f"{counted(score['rows'], 'row')} {of_rows}"
+    rows, value = f"on {counted(score['rows'], 'row')} {of_rows}", f"{score['value']:.3f}"
+    if "folds" in score:
+        rows, value = (
+            f"over {len(score['folds'])} folds of {counted(score['rows'], 'row')}",
+            f"{value} ± {score['error']:.3f}",
+        )
     if score["measure"] == "accuracy":
-        return f"accuracy {score['value']:.3f} on {rows} (always the most common class: {score['baseline']:.3f})"
-    return f"R² {score['value']:.3f}, root mean square error {amount(score['rmse'])} on {rows}"
+        return f"accuracy {value} {rows} (always the most common class: {score['baseline']:.3f})"
+    return f"R² {value}, root mean square error {amount(score['rmse'])} {rows}"
 
 
 def encoder_summary(encoder: Any) -> str:

@@ -15,6 +15,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
+from lowtide.cli.completion import complete_columns
 from lowtide.cli.models import FittedTable
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -49,6 +50,7 @@ Examples:
 @click.option(
     "--target",
     metavar="COLUMN",
+    shell_complete=complete_columns,
     help="True values to score with: a column, or a file with one column.  [default: the model's target, if there]",
 )
 @term.header_option("The first line of a CSV file is a row.")
@@ -77,7 +79,7 @@ def predict(
     for option in wanted:
         if option not in decision.outputs or decision.task == "regression":
             refuse(f"--{option}", f"needs a model that has them, got a {type(learner).__name__}. Leave it out.")
-    run = _Prediction(decision, table, data, target, header, voice)
+    run = Prediction(decision, table, data, target, header, voice)
     columns: dict[str, list[Any]] | None = None
     with voice.hearing():
         if place is None and voice.as_json:
@@ -114,7 +116,7 @@ def check_output(output: Path, *, force: bool, several: bool) -> Path:
     return place
 
 
-class _Prediction:
+class Prediction:
     """Predict a table or codes block by block, and gather the true values, where there are some, on the way.
 
     `target` names a column or a file with the true values; None is the model's target, if the table has it.
@@ -164,14 +166,9 @@ class _Prediction:
         """Yield predictions, and what else is wanted, in the order of the rows, at least once."""
         import numpy as np
 
-        own, decision = self._own_truth, self._decision
-        for rows, in_table in self._rows():
-            end = self.n_rows + len(rows)
-            if own is not None and len(own) < end:
-                raise lt.tables.TableError(f"{self.target_name}: needs a value a row, got {len(own)} for more rows.")
-            cells = in_table if own is None else own[self.n_rows : end]
+        decision = self._decision
+        for rows, cells in self.pairs():
             columns = _answers(decision, rows, wanted)
-            self.n_rows = end
             if cells is not None:
                 self._truth.append(cells)
                 self._said.append(columns["prediction"])
@@ -180,6 +177,17 @@ class _Prediction:
             encoder = decision.encoder
             nothing = decision.template if encoder is None else np.empty((0, encoder.n_features))
             yield _answers(decision, nothing, wanted)
+
+    def pairs(self) -> Iterator[tuple[Any, Array | None]]:
+        """Yield what the model takes, with the true values where there are some, in the order of the rows."""
+        own = self._own_truth
+        for rows, in_table in self._rows():
+            end = self.n_rows + len(rows)
+            if own is not None and len(own) < end:
+                raise lt.tables.TableError(f"{self.target_name}: needs a value a row, got {len(own)} for more rows.")
+            cells = in_table if own is None else own[self.n_rows : end]
+            self.n_rows = end
+            yield rows, cells
         if own is not None and len(own) != self.n_rows:
             raise lt.tables.TableError(f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(own)}.")
         for name, texts in self._unseen.items():

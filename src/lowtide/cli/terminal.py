@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import click
 
 import lowtide
+from lowtide.cli.completion import complete_columns
 from lowtide.errors import LowtideError
 
 if TYPE_CHECKING:
@@ -94,15 +95,15 @@ class Voice:
             click.echo(json.dumps({**head, **content, "notes": self.notes}, indent=2))
 
     @contextmanager
-    def working(self, what: str) -> Iterator[Callable[[int], None]]:
-        """Show on a terminal that work is going on; gives a function that takes the number of rows done."""
+    def working(self, what: str, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+        """Show on a terminal that work is going on; gives a function that takes the number of rows, or so, done."""
         if not self.shows_progress:
-            yield lambda n_rows: None
+            yield lambda n_done: None
             return
         from rich.console import Console
 
         with Console(stderr=True).status(f"{what} ...") as status:
-            yield lambda n_rows: status.update(f"{what} ... {n_rows:,} rows")
+            yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -151,6 +152,10 @@ class WordOrNumber(_Value):
             self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
         return number
 
+    def spell(self, value: Any) -> Any:
+        """Return what was typed for a value, about."""
+        return "none" if value is None else value
+
 
 class OneOf(_Choice):
     """Accept one of some words, "none" for None."""
@@ -162,6 +167,10 @@ class OneOf(_Choice):
         """Return the word of a text."""
         word = super().convert(value, param, ctx)
         return None if word == "none" else word
+
+    def spell(self, value: Any) -> Any:
+        """Return what was typed for a value, about."""
+        return "none" if value is None else value
 
 
 class Limit(_Value):
@@ -191,6 +200,11 @@ class Limit(_Value):
         if is_time and size == 0.0:
             self.fail(f"must be more than 0 seconds, got {value!r}.", param, ctx)
         return ("seconds", size) if is_time else (of or "item", int(size))
+
+    def spell(self, value: tuple[str, float]) -> str:
+        """Return what is typed for a limit."""
+        of, size = value
+        return f"{size!r}s" if of == "seconds" else f"{of}:{size}B"
 
 
 @dataclass(frozen=True)
@@ -243,7 +257,14 @@ _KERNEL = click.option(
 _BITS = click.option(
     "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits a feature, 1 to 8; none for floats."
 )
-_SEED = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+budget_option = click.option(
+    "--budget",
+    type=Limit(),
+    multiple=True,
+    help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
+    "repeated.",
+)
 _LOSSES = click.Choice(["auto", "squared", "logistic", "squared_hinge", "hinge"])
 _LAYOUTS = click.Choice(["hadamard", "orthogonal", "iid"])
 _ENCODER = (
@@ -261,7 +282,7 @@ _ENCODER = (
         type=_LAYOUTS,
         help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
     ),
-    _SEED,
+    seed_option,
 )
 _LEARNER = (
     click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; numbers have squared."),
@@ -292,18 +313,13 @@ _LEARNER = (
         default="auto",
         help="Draw so many times as many features, and keep the best.",
     ),
-    click.option(
-        "--budget",
-        type=Limit(),
-        multiple=True,
-        help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
-        "repeated.",
-    ),
-    _SEED,
+    budget_option,
+    seed_option,
 )
+_COLUMNS: dict[str, Any] = {"metavar": "COLUMN", "multiple": True, "shell_complete": complete_columns}
 _TABLE = (
-    click.option("--one-hot", metavar="COLUMN", multiple=True, help="Take a column as categories; may be repeated."),
-    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave a column out; may be repeated."),
+    click.option("--one-hot", **_COLUMNS, help="Take a column as categories; may be repeated."),
+    click.option("--drop", **_COLUMNS, help="Leave a column out; may be repeated."),
     click.option(
         "--scale/--no-scale", default=True, help="Standardize the columns of numbers: mean 0, standard deviation 1."
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -179,6 +179,7 @@ def advise(
     task: Task | None = None,
     bytes: tuple[int, ...] = (8, 16, 32, 64, 128, 512),
     random_state: int | np.random.RandomState | None = 0,
+    on_trial: Callable[[AdvisedCode], object] | None = None,
 ) -> Advice:
     """Compare ways to keep the items of a task in few bytes, and say which to take.
 
@@ -198,6 +199,8 @@ def advise(
         Sizes of codes to try, multiples of 8. Those above a budget are left out, and the budget itself is one.
     random_state : int, RandomState or None, default=0
         Settles which rows are held out, and all that is drawn.
+    on_trial : callable or None, default=None
+        Called with each code once it is judged: to show that work goes on.
 
     Returns
     -------
@@ -240,7 +243,11 @@ def advise(
     warn_when_columns_differ(_OWNER, sample.learned[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # said once
-        tried = list(_Trials(sample, limits, rows.shape[0], seed).run(sizes))
+        tried = []
+        for each in _Trials(sample, limits, rows.shape[0], seed).run(sizes):
+            tried.append(each)
+            if on_trial is not None:
+                on_trial(each.code)
     return _advice(tried, sample, limits)
 
 
@@ -326,9 +333,14 @@ class _Trials:
         trials = [trial.value for trial in fitted.choice_.trials if trial.setting == "gamma" and trial.chosen]
         gamma: Any = (trials or [fitted.choice_.settings["gamma"]])[0]
         yield from self._as_rows(own, fitted)
+        stored = 0
         for size in sizes:
             budget: Any = {"item": size, **self.others} if self.others else size
-            yield self._tried("random", self._learner(budget=budget))
+            tried = self._tried("random", self._learner(budget=budget))
+            if tried.code.item_bytes <= stored:
+                break  # the rest of the budget leaves no room for more
+            stored = tried.code.item_bytes
+            yield tried
         X = self.sample.learned[0]
         square = float(np.mean(np.sum(dense_rows(X) ** 2, axis=1)))
         factor = self._sketch_factor(sizes[len(sizes) // 2], gamma * square)

@@ -418,14 +418,14 @@ def _of_numbers(found: Evaluation) -> Iterator[str]:
     """Yield the scores, and the quantiles of what is left."""
     assert found.residual_quantiles is not None
     r2 = "" if found.r2 is None else f"{found.r2:.4f} +- {found.r2_error:.4f}"
-    values = (found.rmse, found.mae, found.median_absolute_error)
+    values = (found.rmse or 0.0, found.mae or 0.0, found.median_absolute_error or 0.0)
     names = ("root mean square error", "mean absolute error", "median absolute error")
     lines = [("rows", f"{found.n_rows:,}"), ("R^2", r2)]
-    yield _sheet([*lines, *((name, f"{value:.4g}") for name, value in zip(names, values))])
+    yield _sheet([*lines, *zip(names, map(_amount, values))])
     quantiles = found.residual_quantiles.items()
     ends = {"0.0": "least", "1.0": "most"}
     head = ["quantile", *(ends.get(level, f"{float(level):.0%}") for level, _ in quantiles)]
-    yield _columns([head, ["truth - prediction", *(f"{value:.4g}" for _, value in quantiles)]])
+    yield _columns([head, ["truth - prediction", *(_amount(value) for _, value in quantiles)]])
 
 
 def _of_classes(found: Evaluation) -> Iterator[str]:
@@ -474,8 +474,8 @@ def _confusions(found: Evaluation) -> str:
 
 
 def _amount(value: float) -> str:
-    """Return a number of rows, or a sum of their weights."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    """Return a number of rows, a sum of their weights or an error, of four digits or more."""
+    return f"{value:,.0f}" if isinstance(value, int) or 1e3 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _name(label: Any) -> str:
