@@ -34,6 +34,7 @@ _VARIABLES = {INK: "ink", _MUTED: "muted", _GRID: "grid", _PAPER: "paper", ACCEN
     color: f"series-{bits}" for bits, color in _SERIES.items()
 }
 _SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+_FAR = 2.0  # times what the worst curve lacks to 1
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, selectable, in the page's font
     "font.size": 11,
@@ -116,6 +117,7 @@ def bytes_against_score(
     series : sequence of Series
         The last ones are drawn above the others.
     levels : sequence of (name, score)
+        One that is far below all curves is left out.
     word : str
         What a score is called.
     fewest : float
@@ -134,8 +136,12 @@ def bytes_against_score(
         else:
             bars = {"yerr": each.errors, "elinewidth": 0.8, "fmt": "o-"}
             ax.errorbar(each.n_bytes, missing, label=each.name, **bars, **style)
+    shown = [max(1 - score, fewest) for each in series for score in each.scores]
+    # A level that is far below everything would press the rest together.
+    near = [(name, score) for name, score in levels if 1 - score <= _FAR * max(shown)]
+    shown += [max(1 - score, fewest) for _, score in near]
     dashes = ((0, (4, 3)), (0, (1, 2.5)))
-    for (name, score), dash in zip(levels, dashes):
+    for (name, score), dash in zip(near, dashes):
         ax.axhline(max(1 - score, fewest), color=INK, linewidth=1.2, linestyle=dash, label=name)
     if row_bytes is not None:
         ax.axvline(row_bytes, color=_MUTED, linewidth=1.0, linestyle=(0, (6, 4)), label="your row")
@@ -143,15 +149,18 @@ def bytes_against_score(
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.8, "zorder": 5}
         place = [marked[0]], [max(1 - marked[1], fewest)]
         ax.plot(*place, "o", color=ACCENT, linestyle="none", label="the model", **ring)
-    shown = [max(1 - score, fewest) for each in series for score in each.scores]
-    shown += [max(1 - score, fewest) for _, score in levels]
     _score_axis(ax, min(shown), max(shown), word)
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_locator(FixedLocator([2.0**k for k in range(24)]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
     ax.set(xlabel="bytes an item")
-    figure.legend(frameon=False, loc="outside right upper", labelcolor=INK)
+    _legend_below(figure, 4)
+
+
+def _legend_below(figure: Any, n_columns: int) -> None:
+    """Put the legend where it hides nothing."""
+    figure.legend(frameon=False, loc="outside lower left", ncols=n_columns, labelcolor=INK)
 
 
 def _score_axis(ax: Any, least: float, most: float, word: str) -> None:
@@ -192,7 +201,7 @@ def learning(
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _score(value, percent)))
     ax.set(xlabel="rows to learn from", ylabel=word)
     ax.set_ylim(top=min(ax.get_ylim()[1], 1.01))
-    ax.legend(frameon=False, loc="lower right", labelcolor=INK)
+    _legend_below(figure, 2)
 
 
 def reliability(figure: Any, bins: Sequence[ReliabilityBin]) -> None:

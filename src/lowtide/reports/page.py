@@ -61,14 +61,16 @@ def percent(share: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Write a number with four digits, a whole one with all of them."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    """Write a number with four digits, or with all before the point."""
+    if isinstance(value, int) or 1000 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def size_in_words(n_bytes: float) -> str:
     """Write a number of bytes in a unit that fits."""
-    if n_bytes < 1000:
-        return f"{n_bytes:.0f} byte{'' if n_bytes == 1 else 's'}"
+    if n_bytes < 10_000:
+        return f"{n_bytes:,.0f} byte{'' if n_bytes == 1 else 's'}"
     unit = "kB" if n_bytes < 999_500 else "MB"
     return f"{n_bytes / (1000 if unit == 'kB' else 1e6):,.3g} {unit}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lowtide.reports.page import percent, plain, size_in_words
+from lowtide.reports.page import amount, percent, plain, size_in_words
 
 if TYPE_CHECKING:
     from lowtide.learners import Evaluation
@@ -31,7 +31,7 @@ def points(report: Report, difference: float) -> str:
 
 def score(report: Report, value: float) -> str:
     """Write a score."""
-    return percent(value) if report.task == "classification" else f"{value:.3f}"
+    return percent(value) if report.task == "classification" else f"{round(value, 3) + 0.0:.3f}"
 
 
 def error(report: Report, value: float) -> str:
@@ -41,7 +41,8 @@ def error(report: Report, value: float) -> str:
 
 def bare_points(report: Report, difference: float) -> str:
     """Write a difference of scores without its unit."""
-    return f"{100 * difference:.1f}" if report.task == "classification" else f"{difference:.3f}"
+    value, digits = (100 * difference, 1) if report.task == "classification" else (difference, 3)
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # no minus before a zero
 
 
 def judged_by(report: Report) -> str:
@@ -75,7 +76,7 @@ def reading(report: Report) -> list[str]:
     else:
         task = f"The model predicts a number: {what}."
         reached = f"It explains R² = {report.score:.3f} of the variance (standard error {report.error:.3f})"
-        reached += f", and is off by {report.evaluation.rmse:.4g} (root mean square)"
+        reached += f", and is off by {amount(report.evaluation.rmse or 0.0)} (root mean square)"
     if report.unseen:
         which = f"all {report.n_rows:,} rows, which it has not seen"
     else:
@@ -211,8 +212,8 @@ def _about_classes(report: Report) -> list[str]:
     if few:
         least = min(few, key=lambda each: each.support)
         found.append(
-            f"Some classes are seldom ({plain(least.label)!r}: {least.support:,} rows that judge): what is said of each "
-            "of them rests on little."
+            f"Some classes are seldom ({plain(least.label)!r}: {least.support:,} rows that judge): what is said of "
+            "each of them rests on little."
         )
     calibration = evaluation.calibration_error
     if calibration is not None and calibration > _POORLY_CALIBRATED:
@@ -231,7 +232,7 @@ def _about_numbers(report: Report) -> list[str]:
     middle, rmse = report.evaluation.median_absolute_error, report.evaluation.rmse or 0.0
     if middle > 0 and rmse > 3 * middle:
         return [
-            f"Some rows are far off: the root mean square error, {rmse:.4g}, is {rmse / middle:.1f} times the median "
-            f"error, {middle:.4g}. The squared loss lets few rows decide; a logarithm of the target may help."
+            f"Some rows are far off: the root mean square error, {amount(rmse)}, is {rmse / middle:.1f} times the "
+            f"median error, {amount(middle)}. The squared loss lets few rows decide; a logarithm of the target may help."
         ]
     return []
