@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ class Report:
         """What to hold against the model, in sentences."""
         return words.against(self)
 
-    @property
+    @cached_property
     def html(self) -> str:
         """The page: one file without scripts or links to anything outside. Needs the extra `report`."""
         check_extra(_REMEDY)
@@ -258,7 +259,7 @@ def report(
     Notes
     -----
     Some twenty-five fits: a quarter of a minute for a thousand rows, about a minute for 20,000. Sizes and baselines are
-    compared on 2,000 rows at the most. The page is the same text for the same input on the same machine, but for the
+    compared on 1,500 rows at the most. The page is the same text for the same input on the same machine, but for the
     date. It names columns and classes and shows sums, and no row; of a regressor it shows some true values.
 
     Examples

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from lowtide._checks import check_integer, fail
 from lowtide.encoders import dense_rows
 from lowtide.learners import Learner, as_model
-from lowtide.tables import Recipe, text_of
+from lowtide.tables import Recipe, listed, text_of
 
 Array = NDArray[Any]
 Task = Literal["classification", "regression"]
@@ -205,6 +205,9 @@ def checked_subject(subject: Subject) -> Subject:
     if (truth.dtype.kind in "US") is not (np.array(classes.tolist()).dtype.kind in "US"):
         need = f"y must be classes as {classes.tolist()[:3]} are"
         raise fail(_OWNER, need, f"{truth.dtype.name}, {truth[0]!r} say")
+    if not np.isin(truth, np.array(classes.tolist())).any():
+        need = f"y must have classes that the model knows, {listed(classes.tolist())}"
+        raise fail(_OWNER, need, f"{truth[0].item()!r} and the like", "Is it the right target?")
     if len(np.unique(truth)) < 2:
         raise fail(_OWNER, "y must have at least two classes", "one in all rows")
     return replace(subject, truth=truth)

@@ -31,11 +31,11 @@ Tell = Callable[[str], None]
 
 # A quarter of the rows judges. Curves and the exact machine, whose time grows with the cube of the rows, take fewer.
 _HELD_SHARE = 4
-_COMPARED, _JUDGING = 2000, 2000
+_COMPARED, _JUDGING = 1500, 2000
 # Sizes of codes around the model's, and of other widths at the same bytes.
 _SIZES, _OTHER_SIZES = (0.125, 0.25, 0.5, 1.0, 2.0), (0.125, 0.5, 1.0)
 _WIDTHS = (4, 2, 1)
-_MOST_COMPONENTS, _FEWEST_COMPONENTS = 16_384, 8
+_MOST_COMPONENTS, _MOST_OF_OTHERS, _FEWEST_COMPONENTS = 16_384, 4096, 8
 # Of the exact machine: strengths to choose from, by folds of a few rows.
 _STRENGTHS, _FOLDS, _CHOOSING = (1.0, 10.0, 100.0), 3, 800
 _RIDGES = (1.0, 0.1, 0.01, 0.001)
@@ -218,7 +218,11 @@ class Workshop:
         for bits in _WIDTHS:
             if bits != width:
                 sizes = {_components(own * width / bits * s, bits) for s in _OTHER_SIZES}
-                found += [({"bits": bits, "n_components": m}, False) for m in sorted(sizes) if m <= 2 * own]
+                found += [
+                    ({"bits": bits, "n_components": m}, False)
+                    for m in sorted(sizes)
+                    if m <= min(2 * own, _MOST_OF_OTHERS)
+                ]
         if width != FLOAT_BITS:
             few = _components(own * width / FLOAT_BITS, FLOAT_BITS)
             floats = {few, _components(np.sqrt(few * own), FLOAT_BITS), own}
