@@ -293,11 +293,12 @@ def report_on(subject: Subject, *, unseen: bool, seed: int, progress: Progress |
 
 
 def _measured(subject: Subject, unseen: bool, seed: int, progress: Progress) -> Report:
+    """Refit, compare and judge, telling of each step before it."""
     shop, done, total = Workshop(subject, seed), 0, 2
 
     def tell(what: str) -> None:
         nonlocal done
-        progress(done, max(total, done + 1), what)
+        progress(done, total, what)
         done += 1
 
     tell("fitting anew")
@@ -312,8 +313,8 @@ def _measured(subject: Subject, unseen: bool, seed: int, progress: Progress) -> 
     error = evaluation.accuracy_error if is_classes else evaluation.r2_error
     assert value is not None
     assert error is not None
-    own = shop.losses(subject.model.predict(subject.rows), subject.truth)
-    seen = shop.losses(subject.model.predict(rows), truth), shop.losses(refitted.predict(rows), truth)
+    own = shop.losses(subject.model.decision_.predict(subject.rows), subject.truth)
+    before, after = (shop.losses(model.decision_.predict(rows), truth) for model in (subject.model, refitted))
     trials = tuple(shop.compare(refitted, tell))
     learning = tuple(shop.learning(refitted, tell))
     tell("columns")
@@ -321,14 +322,7 @@ def _measured(subject: Subject, unseen: bool, seed: int, progress: Progress) -> 
     tell("kernel")
     kernel, agreement, note = _kernel(subject, rows[:_PAIRED_ROWS], seed)
     return Report(
-        task=subject.task,
-        kind=type(subject.model).__name__,
-        title=subject.title,
-        target=subject.target,
-        columns=subject.columns,
-        n_given=subject.n_given,
-        n_rows=len(subject.truth),
-        n_unanswered=subject.n_unanswered,
+        **_about(subject),
         n_learned=len(shop.split.learned),
         n_held=len(truth),
         n_compared=shop.n_compared,
@@ -338,7 +332,7 @@ def _measured(subject: Subject, unseen: bool, seed: int, progress: Progress) -> 
         error=error,
         evaluation=evaluation,
         own_score=shop.score(own, subject.truth)[0],
-        seen_gain=paired_difference(*seen),
+        seen_gain=paired_difference(before, after),
         trials=trials,
         learning=learning,
         importances=None if importances is None else tuple(importances),
@@ -346,15 +340,23 @@ def _measured(subject: Subject, unseen: bool, seed: int, progress: Progress) -> 
         agreement=agreement,
         kernel_note=note,
         predictions=None if is_classes else _points(judged, rows, truth),
-        code_bytes=subject.code_bytes,
-        row_bytes=subject.row_bytes,
-        model_bytes=subject.model_bytes,
-        settings=card.settings(subject.model),
-        choices=card.choices(subject.model),
-        sizes=card.sizes(subject.model, subject.code_bytes, subject.row_bytes, subject.model_bytes),
-        versions=card.versions(),
         date=datetime.now(UTC).date().isoformat(),
     )
+
+
+def _about(subject: Subject) -> dict[str, Any]:
+    """Return the fields of a report that need no measuring: what it is about, and the model card."""
+    model, sizes = subject.model, (subject.code_bytes, subject.row_bytes, subject.model_bytes)
+    same = ("task", "title", "target", "columns", "n_given", "n_unanswered", "code_bytes", "row_bytes", "model_bytes")
+    return {
+        **{name: getattr(subject, name) for name in same},
+        "kind": type(model).__name__,
+        "n_rows": len(subject.truth),
+        "settings": card.settings(model),
+        "choices": card.choices(model),
+        "sizes": card.sizes(model, *sizes),
+        "versions": card.versions(),
+    }
 
 
 def _kernel(subject: Subject, rows: Any, seed: int) -> tuple[dict[str, float] | None, Agreement | None, str]:

@@ -233,6 +233,7 @@ def _about_numbers(report: Report) -> list[str]:
     if middle > 0 and rmse > 3 * middle:
         return [
             f"Some rows are far off: the root mean square error, {amount(rmse)}, is {rmse / middle:.1f} times the "
-            f"median error, {amount(middle)}. The squared loss lets few rows decide; a logarithm of the target may help."
+            f"median error, {amount(middle)}. The squared loss lets few rows decide; a logarithm of the target may "
+            "help."
         ]
     return []
