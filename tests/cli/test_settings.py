@@ -100,7 +100,7 @@ def test_values_are_read_back_as_they_were(value):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("targt = 'species'", "got 'targt'. Did you mean 'target'?"),
+        ("targets = 'species'", "got 'targets'. Did you mean 'target'?"),
         ("one_hot = ['a']", "got 'one_hot'. Did you mean 'one-hot'?"),
         ("zzz = 1", "got 'zzz'. Known are data, target,"),
         ("force = true", "got 'force'"),
