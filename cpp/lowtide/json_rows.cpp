@@ -122,6 +122,7 @@ class Reader {
 
   void named_row() {
     std::size_t found = 0, likely = 0;
+    const auto first = static_cast<std::size_t>(at_ - begin_);
     seen_.resize(form_.columns.size(), 0);
     if (!is_empty('}')) {
       do {
@@ -141,7 +142,7 @@ class Reader {
     }
     if (found == form_.columns.size()) return;
     for (std::size_t column = 0;; ++column)
-      if (seen_[column] != out_.n_rows + 1) fail(JsonFault::missing, column);
+      if (seen_[column] != out_.n_rows + 1) fail(JsonFault::missing, column, first);
   }
 
   // The column of a name, the number of columns where it is none of theirs; mostly names come in order.

@@ -57,7 +57,7 @@ enum class JsonFault : std::uint8_t {
   row,        // a row that is no list, and no object where those are taken
   few,        // columns; `count` says how many there were
   many,       // more columns than there are
-  missing,    // a name; `column` says which
+  missing,    // a name; `column` says which is the first, `count` the byte where the row begins
   twice,      // a name
   value,      // a cell that is not what its column takes
   number,     // of too many characters

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv
+from mixed_table import ROWS, mixed_classifier
 
 import lowtide as lt
 
@@ -106,3 +107,16 @@ def test_export_c_without_weights_still_does_what_the_model_does_to_its_columns(
     assert (result.exit_code, result.stderr) == (0, "")
     expected = lt.device.export_c(lt.load("scaled.lowtide"), name="scaled", weights=None)
     assert (inside / "scaled.c").read_text() == expected.source
+
+
+def test_export_c_checks_a_table_with_every_kind_of_column(inside):
+    lt.save(mixed_classifier(), "houses.lowtide")
+    pd.DataFrame(ROWS).to_csv("houses.csv", index=False)
+    result = lowtide("export-c", "houses.lowtide", "-o", ".", "--check", "houses.csv", "--json")
+    assert result.exit_code == 0
+    expected = lt.device.export_c(lt.load("houses.lowtide"), name="houses", rows=ROWS)
+    assert json.loads(result.stdout)["agreement"] == expected.agreement
+    assert (inside / "houses.c").read_text() == expected.source
+    told = lowtide("predict", "houses.lowtide", "houses.csv", "-o", "told.csv")
+    assert told.exit_code == 0
+    assert pd.read_csv("told.csv")["prediction"].tolist() == mixed_classifier().predict(ROWS).tolist()

@@ -8,6 +8,7 @@ import numpy as np
 from given import given_classifier
 
 import lowtide as lt
+from lowtide.tables import Recipe
 
 
 def float_rows(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -50,3 +51,16 @@ def classifier(features: Any, n_classes: int, rows: np.ndarray, **options: Any) 
     """Return a classifier of the rows by their first columns."""
     labels = np.argmax(rows[:, :n_classes], axis=1) if n_classes > 2 else (rows[:, 0] > rows[:, 1]).astype(int)
     return given_classifier(features, C=1.0, **options).fit(rows, labels)
+
+
+def model_of(recipe: Recipe, n_components: int = 300) -> lt.KernelClassifier:
+    """Return a classifier that takes rows through a recipe."""
+    X = np.random.default_rng(0).standard_normal((60, recipe.n_features))
+    model = given_classifier(n_components=n_components, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    model.decision_ = model.decision_.with_recipe(recipe)
+    return model
+
+
+def as_c(text: str) -> str:
+    """Return a text as a literal of C."""
+    return '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'

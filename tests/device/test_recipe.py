@@ -21,15 +21,16 @@ from device.harness import (
     run_on_arm,
     run_on_host,
 )
-from device.samples import trits
+from device.samples import as_c, model_of, trits
 from given import given_classifier
+from mixed_table import RECIPE as MIXED
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import lowtide as lt
 from lowtide.device import export_c
-from lowtide.tables import Categories, Indicator, Number, Ordinal, Recipe, TableError
+from lowtide.tables import Categories, DatePart, Dates, Indicator, Missing, Number, Ordinal, Recipe, TableError, Truth
 
 BERN, OSLO, ODD = "Bern", "Oslo", 'a"b */ \\ ü?'
 FLAGS = [("-O0",), ("-O2", "-march=native", "-ffp-contract=fast")]
@@ -99,14 +100,6 @@ def test_a_pipeline_of_scaled_numbers_and_categories_gives_python_s_classes(tmp_
     assert made.agreement == np.mean(found == expected)
 
 
-def model_of(recipe, n_components=300):
-    """Return a classifier that takes rows through a recipe."""
-    X = np.random.default_rng(0).standard_normal((60, recipe.n_features))
-    model = given_classifier(n_components=n_components, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
-    model.decision_ = model.decision_.with_recipe(recipe)
-    return model
-
-
 CITIES = Categories(2, (BERN, OSLO, ODD))
 FLOORS = Categories(3, (True, 2, -0.5, None))
 RECIPES = {
@@ -140,6 +133,17 @@ RECIPES = {
         [(Number(0), ()), (Number(1), ()), (Indicator(0, 0), ()), (Indicator(0, 2), ()), (Ordinal(0, -1.0), ())],
         [Categories(2, ("", "3", BERN), as_text=True)],
     ),
+    "every kind of column": MIXED,
+    "truth values and days in order": Recipe.of_features(
+        ("a", "b"),
+        [(Truth(0), (("subtract", 0.5),)), (DatePart(0), (("fill", 7.0), ("divide", 1e4)))],
+        dates=[Dates(1)],
+    ),
+    "what is missing": Recipe.of_features(
+        ("a", "city", "c"),
+        [(Missing(0), ()), (Missing(1), ()), (Indicator(0, 0), ()), (Missing(2), ()), (Ordinal(1, -1.0), ())],
+        [Categories(1, (BERN, OSLO)), Categories(1, (OSLO,), missing=OSLO)],
+    ),
 }
 
 
@@ -160,8 +164,14 @@ def rows_for(recipe, n, seed):
                 np.nan if cell is None else (texts.index(cell) if cell in texts else -1) if texts else float(cell)
                 for cell in cells
             ]
+        if recipe.kinds[j] == "truth":
+            table[:, j] = held[:, j] = rng.integers(0, 2, n)
+        if recipe.kinds[j] == "date":
+            days = held[:, j] = np.round(rng.uniform(-30000, 30000, n), rng.integers(0, 8))
+            table[:, j] = np.datetime64("1970-01-01", "us") + np.round(days * 86.4e9).astype("timedelta64[us]")
+            held[:, j] = next(d for d in recipe.dates if d.column == j).read(table[:, j])
         if values or name in recipe.filled:
-            gone = rng.random(n) < 0.2
+            gone = (rng.random(n) < 0.2) & (name in recipe.filled or bool(values))
             table[gone, j], held[gone, j] = None, np.nan
     return table, held
 
@@ -275,10 +285,6 @@ def test_texts_are_looked_up_in_their_own_column(tmp_path):
     assert list(map(int, found)) == [0, 1, 2, -1, -1, -1, 0, 1, -1, -1]
 
 
-def as_c(text):
-    return '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
-
-
 @cache
 def shop_header():
     return " ".join(export_c(shop_pipeline(), name="shop").header.split())
@@ -363,10 +369,14 @@ def test_tables_need_arithmetic_in_double_and_nothing_else(tmp_path, flag):
         ([Number(1), Indicator(0, 0)], [Categories(0, (None, BERN))], "must be the last"),
         ([Number(1), Indicator(0, 0)], [Categories(0, ("a\0b",))], "zero byte"),
         ([Number(1), Indicator(0, 0)], [Categories(0, (2**53 + 1, 3))], "double"),
+        ([Truth(0), Indicator(0, 0)], [Categories(0, (BERN,))], "texts or numbers"),
+        ([DatePart(0), Indicator(0, 0)], [Categories(0, (BERN,))], "'x' must hold dates of one order .*'other cells"),
+        ([DatePart(0), DatePart(1)], [], "'x' must hold dates of one order .*'several orders"),
     ],
 )
 def test_tables_that_a_device_cannot_hold_are_refused(sources, categories, words):
-    recipe = Recipe.of_features(("x", "y"), [(source, ()) for source in sources], categories)
+    dates = [Dates(0, "ymd"), Dates(0, "dmy")]
+    recipe = Recipe.of_features(("x", "y"), [(source, ()) for source in sources], categories, dates=dates)
     with pytest.raises(lt.errors.ParameterError, match=words):
         export_c(model_of(recipe))
 

@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pandas as pd
 import pytest
+from given import given_classifier
 from learners.samples import classes, classifier, curve, regressor
 from learners.sources import Blocks
 from scipy import sparse
@@ -21,7 +22,7 @@ import lowtide as lt
 from lowtide.errors import FileFormatError, FingerprintMismatchError, LowtideError
 from lowtide.learners import LEARNERS, Decision, as_model
 from lowtide.spec import Part
-from lowtide.tables import Recipe
+from lowtide.tables import Number, Recipe
 
 X, Y = classes(n=90)
 _, TARGET = curve(n=90)
@@ -325,3 +326,14 @@ def test_learners_are_models_as_they_are_and_others_are_refused():
         as_model(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
     with pytest.raises(ValueError, match="not fitted"):
         as_model(classifier())
+
+
+def test_bytes_of_a_code_stand_beside_those_of_its_row():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    model = given_classifier(n_components=200, random_state=0).fit(X, X[:, 0] > 0)
+    decision = model.decision_
+    assert (decision.code_bytes, decision.row_bytes) == (25, 12)
+    table = Recipe.of_features("abcde", [(Number(j), ()) for j in (0, 2, 4)])
+    assert decision.with_recipe(table).row_bytes == 20
+    full = given_classifier(lt.RandomFeatures(n_components=8, bits=None, random_state=0)).fit(X, X[:, 0] > 0)
+    assert full.decision_.code_bytes is None

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import lowtide as lt
 from lowtide.encoders import Encoder
@@ -23,8 +20,13 @@ EXPECTED = DATA / "files.json"
 
 # Rows with few digits, so that JSON and any reader hold them exactly.
 ROWS = np.round(np.random.default_rng(11).standard_normal((30, 5)) * 64) / 64
-# The same as a table with a column of texts.
-TABLE = {"tide": np.array(["ebb", "flood", "slack"], dtype=object)[np.arange(30) % 3], "depth": ROWS[:, 0]}
+# The same as a table with columns of every kind, and cells that are missing.
+TABLE: dict[str, list[Any]] = {
+    "tide": [("ebb", "flood", "slack")[i % 3] for i in range(30)],
+    "depth": [None if i % 7 == 6 else x for i, x in enumerate(ROWS[:, 0].tolist())],
+    "calm": [(True, "no", None, 1, False)[i % 5] for i in range(30)],
+    "seen": [None if i % 9 == 8 else f"{i + 1}.06.2024 {i % 24}:15" for i in range(30)],
+}
 
 
 def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -81,18 +83,30 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             lt.AsymmetricLSSVC(lt.AsymmetricFeatures(**asymmetric), system="ask_ls").fit(ROWS, names),
             {},
         ),
-        "classifier_recipe": (_pipeline(), {}),
+        "classifier_recipe": (_of_table(), {}),
         "codes": (lt.RandomFeatures(**{**phase, "projection": "hadamard"}).fit(ROWS).encode(ROWS), {}),
     }
 
 
-def _pipeline() -> Any:
-    """Return a pipeline of columns that are scaled and told apart, and a classifier whose settings they choose."""
-    import pandas as pd
-
-    columns = make_column_transformer((StandardScaler(), ["depth"]), (OneHotEncoder(), ["tide"]))
-    model = make_pipeline(columns, lt.KernelClassifier(n_components=64, budget={"item": 8}, random_state=5))
-    return model.fit(pd.DataFrame(TABLE), np.arange(30) % 2)
+def _of_table() -> Any:
+    """Return a classifier of a table whose recipe has every kind of source, and whose settings are chosen."""
+    kinds = lt.tables
+    recipe = kinds.Recipe.of_features(
+        tuple(TABLE),
+        [
+            (kinds.Number(1), (("fill", 0.25), ("subtract", 0.125), ("divide", 1.5))),
+            (kinds.Missing(1), ()),
+            (kinds.Truth(2), (("fill", 0.5),)),
+            (kinds.DatePart(0, "days"), (("fill", 19890.0), ("subtract", 19890.0), ("divide", 8.75))),
+            *((kinds.DatePart(0, part), (("fill", 0.0),)) for part in ("year_sine", "week_cosine", "day_sine")),
+            *((kinds.Indicator(0, i), ()) for i in range(2)),
+            (kinds.Ordinal(1, -1.0, 0.5), ()),
+        ],
+        [kinds.Categories(0, ("ebb", "flood", "slack"), as_text=True), kinds.Categories(0, ("slack", "ebb"))],
+        dates=[kinds.Dates(3, "dmy")],
+    )
+    model = lt.KernelClassifier(n_components=64, budget={"item": 8}, random_state=5)
+    return model.fit(recipe.apply(TABLE), np.arange(30) % 2).with_recipe(recipe)
 
 
 def table_or_rows(thing: Any) -> Any:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from given import given_classifier, given_regressor
+from mixed_table import RECIPE as MIXED
+from mixed_table import ROWS as MIXED_ROWS
+from mixed_table import mixed_classifier, with_dates_of_python
 from serve.serving import CODES, JSON, ROWS, ask, serving
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
@@ -215,6 +219,82 @@ def test_columns_are_scaled_filled_and_spread_as_the_recipe_says(tmp_path):
         about = ask(address, "/v1/models").json["models"][0]
         assert Recipe.from_json(about["recipe"]) == TOWNS
         assert about["metadata"] == {"unit": "m"}
+
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
+    path = tmp_path_factory.mktemp("houses") / "houses.lowtide"
+    lt.save(mixed_classifier(), path, weights="float64")
+    with serving([path]) as (address, _):
+        yield address
+
+
+def test_rows_of_every_kind_of_column_are_answered_as_python_answers_them(houses):
+    expected = mixed_classifier().decision_function(MIXED_ROWS)
+    in_order = [[row[name] for name in MIXED.columns] for row in MIXED_ROWS]
+    for rows in (MIXED_ROWS, in_order):
+        answer = ask(houses, "/v1/predict?return=scores", json.dumps(rows).encode(), JSON).json
+        np.testing.assert_allclose(answer["scores"], expected, rtol=1e-12)
+    of_python = [with_dates_of_python(row) for row in MIXED_ROWS]
+    for send in ("codes", "rows"):
+        with lt.Client(houses, send=send) as client:
+            for table in (MIXED_ROWS, in_order, of_python, pd.DataFrame(of_python)):
+                np.testing.assert_allclose(client.decision_function(table), expected, rtol=1e-12)
+            columns = {name: [row[name] for row in MIXED_ROWS] for name in MIXED.columns}
+            np.testing.assert_allclose(client.decision_function(columns), expected, rtol=1e-12)
+            with pytest.raises(LowtideError, match="'city' is missing in .*; it has 'City', which is not known"):
+                client.predict(pd.DataFrame(of_python).rename(columns={"city": "City"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"heated": "maybe"}, "column 'heated' must hold true or false .*, got 'maybe' in row 1"),
+        ({"garden": None}, "every cell must hold true or false, got a missing value or NaN in row 1, column 'garden'"),
+        (
+            {"sold": "2024-03-31"},
+            "column 'sold' must hold dates, '2024-03-31' in row 1 is none. A date is written 31.03",
+        ),
+        ({"built": 1974}, "column 'built' must hold dates, '1974.0' in row 1 is none"),
+        ({"price": "cheap"}, "each cell of column 'price' must be a number, true, false or null"),
+        ({"city": ["Bern"]}, "each cell of column 'city' must be a text, a number, true, false or null"),
+    ],
+    ids=str,
+)
+def test_cells_that_are_not_what_their_column_holds_are_refused_in_words(houses, change, words):
+    answer = ask(houses, "/v1/predict", json.dumps([{**MIXED_ROWS[0], **change}]).encode(), JSON)
+    assert answer.is_refusal
+    assert answer.status == 422
+    assert re.search(words, answer.json["detail"])
+
+
+def test_columns_that_are_missing_and_surplus_are_named_as_such(houses):
+    row = {"City" if name == "city" else name: cell for name, cell in MIXED_ROWS[0].items()}
+    answer = ask(houses, "/v1/predict", json.dumps([MIXED_ROWS[1], row]).encode(), JSON)
+    assert answer.is_refusal
+    assert answer.status == 422
+    words = r"column 'city' is missing in row 2 \(byte \d+\); it has 'City', which is not known. Did you mean 'City'\?"
+    assert re.fullmatch(words, answer.json["detail"])
+    refused = ask(houses, "/v1/predict", pack_rows(np.ones((1, 8))), ROWS)
+    assert "city, sold, built hold categories or dates: send JSON" in refused.json["detail"]
+
+
+def test_schema_of_a_row_says_what_each_column_holds(houses):
+    body = ask(houses, "/openapi.json").json["paths"]["/v1/predict"]["post"]["requestBody"]["content"]
+    in_order, by_name = body[JSON]["schema"]["anyOf"][1]["items"]["anyOf"]
+    cells = by_name["properties"]
+    assert in_order["prefixItems"] == list(cells.values())
+    assert by_name["required"] == list(MIXED.columns)
+    assert cells["price"]["type"] == ["number", "null"]
+    assert cells["rooms"]["type"] == "number"
+    assert cells["city"] == {"type": ["string", "null"], "description": "a category: Bern, Oslo, Zürich"}
+    assert (True in cells["garden"]["enum"], None in cells["garden"]["enum"], None in cells["heated"]["enum"]) == (
+        True,
+        False,
+        True,
+    )
+    assert cells["sold"] == {"type": ["string", "null"], "description": "a date, DD.MM.YYYY, as is or with a time"}
+    assert (cells["built"]["type"], cells["note"]["description"]) == ("string", "not used")
 
 
 def test_categories_that_are_numbers_may_come_as_texts():

@@ -1,4 +1,5 @@
 import json
+from datetime import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from lowtide.errors import FileFormatError
 from lowtide.spec import Part
-from lowtide.tables import Categories, Indicator, Number, Ordinal, Recipe, TableError
+from lowtide.tables import Categories, DatePart, Dates, Indicator, Missing, Number, Ordinal, Recipe, TableError, Truth
 
 RECIPE = Recipe.of_features(
     ("x", "city", "z"),
@@ -22,6 +23,24 @@ RECIPE = Recipe.of_features(
 )
 ROWS = [[3.0, "Oslo", 4.0], [2.0, None, None], [1.0, "Rome", 8.0]]
 EXPECTED = [[1.0, 4.0, 0.0, 1.0, 0.0], [0.5, 5.0, 0.0, 0.0, 9.0], [0.0, 6.0, 0.0, 0.0, -1.0]]
+
+# Every kind of column, each with what may be missing.
+MIXED = Recipe.of_features(
+    ("size", "city", "paid", "since", "note"),
+    [
+        (Number(0), (("fill", 7.0),)),
+        (Missing(0), ()),
+        (Indicator(0, 1), ()),
+        (Missing(1), ()),
+        (Truth(2), (("fill", 0.5),)),
+        (Missing(2), ()),
+        (DatePart(0, "days"), (("fill", -1.0),)),
+        (DatePart(0, "day_cosine"), (("fill", 0.0),)),
+        (Missing(3), ()),
+    ],
+    [Categories(1, ("Bern", "Oslo"))],
+    dates=[Dates(3, "dmy")],
+)
 
 
 def as_dicts(rows=ROWS):
@@ -109,11 +128,17 @@ def test_an_unknown_category_is_refused_where_the_recipe_says_so(cell, got):
     ("rows", "message"),
     [
         ([[1.0, "Oslo"]], "3 values, got 2 in row 1"),
-        ([{"x": 1.0}], "row 1 must have .* none called 'city' and 'z'"),
-        ([{"x": 1.0, "z": 2.0, "City": "Oslo"}], "Did you mean 'City'"),
-        ({"x": [1.0], "city": ["Oslo"]}, "none called 'z'"),
+        ([{"x": 1.0}], "columns 'city' and 'z' are missing in row 1\\.$"),
+        (
+            [{"x": 1.0, "z": 2.0, "City": "Oslo"}],
+            "'city' is missing in row 1; it has 'City', which is not known. Did you mean 'City'",
+        ),
+        ({"x": [1.0], "city": ["Oslo"]}, "column 'z' is missing in the table"),
         ({"x": [1.0], "city": ["Oslo"], "z": [1, 2]}, "equal lengths"),
-        (pd.DataFrame({"x": [1.0], "town": ["Oslo"], "z": [1]}), "the table must have .* 'city'"),
+        (
+            pd.DataFrame({"x": [1.0], "town": ["Oslo"], "z": [1]}),
+            "'city' is missing in the table; it has 'town', which",
+        ),
         ({"x": 1.0, "city": "Oslo", "z": 2.0}, "'x' must be a list of cells, got '1.0'"),
         ({"x": [1.0], "city": "Oslo", "z": [2.0]}, "'city' must be a list of cells"),
         (["abc"], "got 'abc' as row 1"),
@@ -137,6 +162,132 @@ def test_an_unknown_category_is_refused_where_the_recipe_says_so(cell, got):
 def test_rows_that_do_not_fit_are_refused_with_their_place(rows, message):
     with pytest.raises(TableError, match=message):
         RECIPE.apply(rows)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [
+            [1, "Oslo", True, "2.1.1970 12:00", 0],
+            [None, None, None, None, None],
+            [2.0, "Bern", " No ", "01/01/70", "x"],
+        ],
+        pd.DataFrame(
+            {
+                "size": [1.0, np.nan, 2.0],
+                "city": ["Oslo", None, "Bern"],
+                "paid": pd.array([True, None, False], dtype="boolean"),
+                "since": pd.to_datetime(["1970-01-02T12:00", None, "1970-01-01T00:00"]),
+                "note": 0,
+            }
+        ),
+        {
+            "size": [1, None, 2],
+            "city": ["Oslo", " ", "Bern"],
+            "paid": ["Y", "", "f"],
+            "since": ["02-01-1970T1200", " ", datetime(1970, 1, 1)],
+            "note": [1, 2, 3],
+        },
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_truth_values_dates_and_missing_cells_are_read_from_every_kind_of_table(table):
+    expected = [[1, 0, 1, 0, 1, 0, 1.5, -1, 0], [7, 1, 0, 1, 0.5, 1, -1, 0, 1], [2, 0, 0, 0, 0, 0, 0, 1, 0]]
+    np.testing.assert_array_equal(MIXED.apply(table), expected)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("paid", "maybe", "column 'paid' must hold true or false .*, got 'maybe' in row 2"),
+        ("paid", 2, "got '2' in row 2"),
+        ("paid", [], "got '\\[\\]' in row 2"),
+        (
+            "since",
+            "1970-01-02",
+            "column 'since' must hold dates, '1970-01-02' in row 2 is none. A date is written 31.03",
+        ),
+        ("since", 5.0, "'5.0' in row 2"),
+        ("since", True, "'True' in row 2"),
+    ],
+    ids=str,
+)
+def test_cells_that_are_no_truth_value_or_date_are_refused_with_their_place(column, cell, message):
+    rows = [dict.fromkeys(MIXED.columns) for _ in range(2)]
+    rows[1][column] = cell
+    with pytest.raises(TableError, match=message):
+        MIXED.apply(rows)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [(Truth(0), "hold true or false, got a missing"), (DatePart(0), "hold a date, got a missing")],
+)
+def test_missing_cells_that_nothing_fills_are_refused(source, message):
+    with pytest.raises(TableError, match=f"{message} value or NaN in row 1, column 'k'"):
+        Recipe.of_features(("k",), [(source, ())], dates=[Dates(0)]).apply([[None]])
+
+
+def test_recipe_says_what_each_column_is():
+    assert MIXED.kinds == ("number", "category", "truth", "date", "unused")
+    assert MIXED.numeric == ("size",)
+    assert MIXED.by_cell == ("city", "paid", "since")
+    assert MIXED.filled == {"size", "city", "paid", "since"}
+    assert MIXED.feature_names[1:8] == (
+        "size_missing",
+        "city_Oslo",
+        "city_missing",
+        "paid",
+        "paid_missing",
+        "since_days",
+        "since_day_cosine",
+    )
+    assert RECIPE.filled == {"z", "city"}
+    assert MIXED.unknown_columns(["City", "size", "id"]) == ("City", "id")
+    assert Recipe.plain(2).unknown_columns(["a"]) == ()
+    moved = MIXED.without_unused().with_columns("abcde", [4, 3, 2, 1])
+    assert moved.kinds == ("unused", "date", "truth", "category", "number")
+
+
+@pytest.mark.parametrize(
+    ("source", "known", "may_miss"),
+    [
+        (Indicator(0, 0), Categories(0, ("a",)), True),
+        (Indicator(0, 0), Categories(0, ("a",), "error"), False),
+        (Indicator(0, 0), Categories(0, ("a", None), "error"), True),
+        (Indicator(0, 0), Categories(0, ("a",), "error", as_text=True), False),
+        (Ordinal(0), Categories(0, ("a",)), False),
+        (Ordinal(0, None, -1.0), Categories(0, ("a",)), True),
+        (Ordinal(0, -1.0), Categories(0, ("a",), as_text=True), True),
+        (Ordinal(0), Categories(0, ("a",), missing="a"), True),
+        (Ordinal(0), Categories(0, ("a",), missing="b"), False),
+    ],
+    ids=str,
+)
+def test_recipe_knows_where_cells_may_be_missing(source, known, may_miss):
+    recipe = Recipe.of_features(("k",), [(source, ())], [known])
+    assert (recipe.filled == {"k"}) is may_miss
+    if may_miss:
+        assert np.isfinite(recipe.apply([[None]])).all()
+    else:
+        with pytest.raises(TableError, match="'k'"):
+            recipe.apply([[None]])
+
+
+def test_cells_by_name_and_numbers_in_order_give_the_same_features():
+    rows = [[1.0, "Oslo", "no", "2.1.1970", 0], [None, None, True, None, 0]]
+    cells = {name: np.array([row[j] for row in rows], dtype=object) for j, name in enumerate(MIXED.columns)}
+    numbers = np.array([[1.0], [np.nan]])
+    made = MIXED.apply_read(numbers, {name: cells[name] for name in MIXED.by_cell})
+    np.testing.assert_array_equal(made, MIXED.apply(rows))
+
+
+def test_recipe_after_another_keeps_its_dates():
+    after = MIXED.then(Recipe.scaled(9, [2.0] * 9))
+    rows = [[1, "Oslo", True, "2.1.1970", 0]]
+    np.testing.assert_array_equal(after.apply(rows), 2 * MIXED.apply(rows))
+    with pytest.raises(TableError, match="not all of numbers"):
+        MIXED.then(Recipe.of_features("abcdefghi", [(Truth(0), ())]))
 
 
 def test_recipe_of_counted_columns_takes_tables_in_order():
@@ -194,10 +345,11 @@ def test_scale_must_have_a_number_a_column():
 
 
 def test_recipe_comes_back_from_json_and_state_exactly():
-    again = Recipe.from_json(json.loads(json.dumps(RECIPE.to_json(), allow_nan=False)))
-    assert again == RECIPE
-    assert hash(again) == hash(RECIPE)
-    assert Recipe.from_state(RECIPE.to_state()) == RECIPE
+    for recipe in (RECIPE, MIXED):
+        again = Recipe.from_json(json.loads(json.dumps(recipe.to_json(), allow_nan=False)))
+        assert again == recipe
+        assert hash(again) == hash(recipe)
+        assert Recipe.from_state(recipe.to_state()) == recipe
 
 
 def test_json_of_a_recipe_is_what_other_languages_read():
@@ -211,6 +363,7 @@ def test_json_of_a_recipe_is_what_other_languages_read():
         "columns": ["age", "city"],
         "named": True,
         "categories": [known],
+        "dates": [],
         "sources": [["number", 0], ["indicator", 0, 1], ["ordinal", 0, -1.0, None]],
         "steps": [["subtract", [40.0, None, None]], ["divide", [12.0, None, None]]],
     }
@@ -239,6 +392,16 @@ def test_json_of_a_recipe_is_what_other_languages_read():
         {"steps": [["power", [1.0] * 5]]},
         {"steps": [["clip", [1.0] * 5]]},
         {"steps": [[["add"], [1.0] * 5]]},
+        {"sources": [["truth", 3]] * 5},
+        {"sources": [["missing", "x"]] * 5},
+        {"sources": [["date", 0, "days"]] * 5},
+        {"dates": [{"column": 0, "order": "ymd"}], "sources": [["date", 0, "month"]] * 5},
+        {"dates": [{"column": 0, "order": "ymd"}], "sources": [["date", 0, ["days"]]] * 5},
+        {"dates": [{"column": 0, "order": "ymd"}], "sources": [["date", 1, "days"]] * 5},
+        {"dates": [{"column": 3, "order": "ymd"}]},
+        {"dates": [{"column": 0, "order": "ydm"}]},
+        {"dates": [{"column": 0}]},
+        {"dates": ["x"]},
         {"categories": ["city"]},
         {"categories": [{"column": 1}]},
         {"categories": [{**RECIPE.to_json()["categories"][0], "values": ["a", "a"]}] * 2},

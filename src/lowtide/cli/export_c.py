@@ -133,11 +133,14 @@ def _rows(path: Path, table: FittedTable, voice: Voice) -> Any:
     source, recipe = lt.tables.open_table(path, header=True), table.recipe
     names = table.align(source, voice)
     columns: dict[str, list[Any]] = {name: [] for name in recipe.columns}
+    kinds = dict(zip(recipe.columns, recipe.kinds))
     for block in source.blocks():
         renamed = block.renamed(names)
         numbers = lt.tables.number_matrix(renamed, recipe.numeric, "reuse", recipe.filled)
         for name, parts in columns.items():
-            is_number = name in recipe.numeric
-            parts.append(numbers[:, recipe.numeric.index(name)] if is_number else renamed.texts(name))
+            if name in recipe.numeric:
+                parts.append(numbers[:, recipe.numeric.index(name)])
+            else:
+                parts.append(renamed.texts(name) if kinds[name] == "category" else renamed.column(name))
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return whole if recipe.categories else np.column_stack(list(whole.values()))
+    return whole if recipe.by_cell else np.column_stack(list(whole.values()))

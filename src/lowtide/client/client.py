@@ -8,9 +8,11 @@ import json
 import random
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
+from itertools import zip_longest
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
@@ -22,7 +24,7 @@ from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder
 from lowtide.errors import RequestError
-from lowtide.tables import Recipe
+from lowtide.tables import Dates, Recipe, TableError, lacking
 from lowtide.wire import CODES_TYPE, ROWS_TYPE, pack, pack_rows, rebuild_encoder
 
 _SENDS = ("codes", "rows", "features")
@@ -66,19 +68,23 @@ class _Known:
         recipe = self.recipe
         if recipe is None:
             return pack_rows(X), ROWS_TYPE
-        if recipe.named and hasattr(X, "columns"):
-            missing = [name for name in recipe.columns if name not in X.columns]
+        if recipe.named and (hasattr(X, "columns") or isinstance(X, Mapping)):
+            given = [*(X.columns if hasattr(X, "columns") else X)]
+            missing = [name for name in recipe.columns if name not in given]
             if missing:
-                must = f"X must have the columns {', '.join(recipe.columns)[:200]}"
-                raise fail("Client", must, f"a frame without {missing[:5]}")
-            X = X[list(recipe.columns)]
-        if not recipe.categories and not recipe.filled and not isinstance(X, list):
+                raise TableError(lacking("X", missing, recipe.unknown_columns(map(str, given))))
+            if isinstance(X, Mapping):
+                X = [list(row) for row in zip(*(X[name] for name in recipe.columns), strict=True)]
+            else:
+                X = X[list(recipe.columns)]
+        if not recipe.by_cell and not recipe.filled and not isinstance(X, list):
             return pack_rows(X), ROWS_TYPE
         rows = X if isinstance(X, list) else np.asarray(X, dtype=object).tolist()
+        dates = {recipe.columns[known.column]: known for known in recipe.dates}
         listed = [
-            {name: _cell(cell) for name, cell in row.items()}
+            {name: _cell(cell, dates.get(name)) for name, cell in row.items()}
             if isinstance(row, dict)
-            else [_cell(cell) for cell in row]
+            else [_cell(cell, dates.get(name)) for name, cell in zip_longest(recipe.columns[: len(row)], row)]
             for row in rows
         ]
         return json.dumps({"rows": listed}).encode(), "application/json"
@@ -286,8 +292,10 @@ class Client:
         return content
 
 
-def _cell(cell: Any) -> Any:
-    """Return a cell of a table as JSON has it: null for what is missing."""
+def _cell(cell: Any, dates: Dates | None) -> Any:
+    """Return a cell of a table as JSON has it: null for what is missing, a date as the text that the table has."""
+    if dates is not None and not isinstance(cell, str):
+        return dates.text(cell) if np.isfinite(dates.read(np.array([cell], dtype=object)))[0] else None
     value = cell.item() if isinstance(cell, np.generic) else cell
     return None if type(value).__name__ == "NAType" or (isinstance(value, float) and value != value) else value
 

@@ -223,6 +223,9 @@ def _names(what: _Exported, name: str, input: str | None) -> dict[str, Any]:
     if is_ternary and recipe is not None:
         remedy = "Fit it on rows of integers, without a table."
         raise fail("export_c", "TernaryFeatures must have integers as input", "what a table is made into", remedy)
+    if recipe is not None and recipe.dates and input != "float64":
+        remedy = "A float32 does not hold a date with its time."
+        raise fail("export_c", "input must be 'float64' where a column holds dates", input, remedy)
     if encoder.has_codes and encoder.template is None:
         need = "an encoder must need no more than sums and comparisons on a device"
         raise fail("export_c", need, "a continuous coded side", "Use a quantizer of levels.")
@@ -279,6 +282,7 @@ def _header(made: DeviceCode, names: dict[str, Any], what: _Exported) -> str:
         columns = f"#define {names['P']}_COLUMNS {len(what.recipe.recipe.columns)}\n"
         refusal = ", or -2 for one\n   with a category that is not known" if what.recipe.refuses_unknown else ""
         more = filled("category.h", **names) if what.recipe.texts else ""
+        more += filled("date.h", **names) if what.recipe.dates else ""
     encode = filled("encode.h", **names, refusal=refusal) + more
     decision = "" if what.scores is None else what.scores.header(names)
     comment = _comment(made, names, what)

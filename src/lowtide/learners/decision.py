@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, is_by_rows
+from lowtide.codes import Codes, is_by_rows, row_bits
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
 from lowtide.learners.calibration import Calibration
 from lowtide.learners.classes import labels_from_spec, labels_to_spec
@@ -132,6 +132,16 @@ class Decision:
         if encoder is None or self.right is not None:
             return False
         return len(self.weights) == encoder.n_outputs == encoder.n_embedded
+
+    @property
+    def code_bytes(self) -> int | None:
+        """Bytes of a row's code in a message; None where rows are not packed. More than `row_bytes` save nothing."""
+        return None if self.template is None else -(-row_bits(self.template.n_levels, self.template.bits) // 8)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as float32: four for each column of the table."""
+        return 4 * self.n_features
 
     @property
     def nbytes(self) -> int:

@@ -91,7 +91,7 @@ class QueryReader:
         recipe = self.recipe
         if recipe is None:
             return JsonReader(["numbers"] * (self.n_features or 1))
-        named = {recipe.columns[known.column]: "categories" for known in recipe.categories}
+        named = dict.fromkeys(recipe.by_cell, "categories")
         kinds: dict[str, Any] = dict.fromkeys(recipe.columns, "unused") | dict.fromkeys(recipe.numeric, "nullable")
         return JsonReader([*(kinds | named).values()], recipe.columns, sys.float_info.max)
 
@@ -149,9 +149,10 @@ class QueryReader:
         if side == "input":
             if self.n_features is None:
                 raise Refusal(422, "input rows cannot be read: the encoder is not known here. Send codes.")
-            if self.recipe is not None and self.recipe.categories:
-                names = ", ".join(dict.fromkeys(self.recipe.columns[known.column] for known in self.recipe.categories))
-                raise Refusal(422, f"columns {names[:200]} are categories: send JSON.")
+            kinds = {} if self.recipe is None else dict(zip(self.recipe.columns, self.recipe.kinds))
+            texts = [name for name, kind in kinds.items() if kind in ("category", "date")]
+            if texts:
+                raise Refusal(422, f"columns {', '.join(texts)[:200]} hold categories or dates: send JSON.")
             return Query("rows", len(rows), self._numbers(rows))
         if self.n_components is None:
             raise Refusal(422, "full features are not what this model reads. Send codes or input rows.")

@@ -237,6 +237,7 @@ def _bodies(reader: QueryReader, most_rows: int) -> Json:
 
 
 # Sums of a projection must stay within float32 too.
+_MOST_NAMED = 200  # letters of the categories of a column
 _NUMBER: Json = {"type": "number", "minimum": -1e30, "maximum": 1e30}
 
 
@@ -251,11 +252,35 @@ def _row_schema(recipe: Recipe | None, n_features: int) -> Json:
 
 
 def _cell_schema(recipe: Recipe, column: int, name: str) -> Json:
-    """Return the schema of a cell: a number, null where missing ones are filled, or a category."""
-    known = next((each for each in recipe.categories if each.column == column), None)
-    if known is None or name in recipe.numeric:
-        return {**_NUMBER, "type": ["number", "null"]} if name in recipe.filled else _NUMBER
+    """Return the schema of a cell, by what its column holds; null is one where it may be missing."""
+    kind = recipe.kinds[column]
+    if kind == "unused":
+        return {"type": ["string", "number", "boolean", "null"], "description": "not used"}
+    schema = _category_schema(recipe, column) if kind == "category" else dict(_CELLS[kind])
+    if kind == "date":
+        order = next(dates.order for dates in recipe.dates if dates.column == column)
+        schema["description"] = f"a date, {_DATE_FORMS[order]}, as is or with a time"
+    if name not in recipe.filled:
+        return schema
+    if "enum" in schema:
+        return schema if None in schema["enum"] else {**schema, "enum": [*schema["enum"], None]}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return {**schema, "type": [*types, "null"]}
+
+
+_CELLS: Json = {
+    "number": _NUMBER,
+    "truth": {"enum": [True, False, 1, 0, "true", "false", "yes", "no"], "description": "true or false"},
+    "date": {"type": "string"},
+}
+_DATE_FORMS = {"ymd": "YYYY-MM-DD", "dmy": "DD.MM.YYYY", "mdy": "MM/DD/YYYY"}
+
+
+def _category_schema(recipe: Recipe, column: int) -> Json:
+    known = next(each for each in recipe.categories if each.column == column)
     if known.unknown == "error":
         return {"enum": list(known.values)}
     is_text = known.as_text or any(isinstance(value, str) for value in known.values)
-    return {"type": "string"} if is_text else _NUMBER
+    named = ", ".join(str(value) for value in known.values if value is not None)
+    what = {"description": f"a category: {named if len(named) <= _MOST_NAMED else named[:_MOST_NAMED] + ' ...'}"}
+    return {"type": "string", **what} if is_text else {**_NUMBER, **what}

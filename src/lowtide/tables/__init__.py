@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lowtide.tables.cells import ChoiceError, TableError, listed, text_of
-from lowtide.tables.elements import Categories, Indicator, Number, Ordinal
+from lowtide.tables.cells import ChoiceError, TableError, lacking, listed, text_of
+from lowtide.tables.dates import Dates
+from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
 from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
 from lowtide.tables.recipe import Recipe
 from lowtide.tables.surveying import (
@@ -29,9 +30,12 @@ __all__ = [
     "Categories",
     "Choice",
     "ChoiceError",
+    "DatePart",
+    "Dates",
     "Gathered",
     "Indicator",
     "Kind",
+    "Missing",
     "Number",
     "Ordinal",
     "Recipe",
@@ -40,6 +44,7 @@ __all__ = [
     "TableRecipe",
     "Target",
     "Task",
+    "Truth",
     "align",
     "block_rows",
     "choose_columns",
@@ -48,6 +53,7 @@ __all__ = [
     "gather",
     "import_pyarrow",
     "is_table_name",
+    "lacking",
     "learn_recipe",
     "listed",
     "number_matrix",

@@ -17,6 +17,8 @@ Column = NDArray[Any]
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
+_MOST_COMPARED = 100  # names among which one that was meant is looked for
+
 
 class TableError(LowtideError, ValueError):
     """A table cannot be read, or does not hold what it must."""
@@ -130,9 +132,29 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
 def _check_names(known: Any, names: Sequence[str], where: str) -> None:
     missing = [name for name in names if name not in known]
     if missing:
-        have = [str(name) for name in known]
-        near = suggestion(missing[0], have) if have and len(missing) == 1 else f"It has {listed(have) or 'none'}."
-        raise TableError(f"{where} must have the columns that are needed, got none called {listed(missing)}. {near}")
+        needed = frozenset(names)
+        raise TableError(lacking(where, missing, [str(name) for name in known if str(name) not in needed]))
+
+
+def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
+    """Return what to say of rows without columns that are needed, and with surplus ones, which nothing needs.
+
+    Examples
+    --------
+    >>> lacking("row 1", ["city"], ["City", "id"])
+    "column 'city' is missing in row 1; it has 'City' and 'id', which are not known. Did you mean 'City'?"
+    """
+    lacks = f"column{'s' if len(missing) > 1 else ''} {listed(missing)} {_are(missing)} missing in {where}"
+    if not surplus:
+        return f"{lacks}."
+    lower = {name.lower(): name for name in reversed(surplus[:_MOST_COMPARED])}
+    near = [lower[match] for match in get_close_matches(missing[0].lower(), lower, n=1)]
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{lacks}; it has {listed(surplus)}, which {_are(surplus)} not known.{meant}"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
 
 
 def array_of_rows(rows: Sequence[Any], names: Sequence[str]) -> Column:

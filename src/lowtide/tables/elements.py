@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.tables.cells import TableError, listed, plain_cells, shown, text_of
+from lowtide.tables.cells import TableError, is_missing, listed, plain_cells, shown, text_of
+from lowtide.tables.dates import BLANKS, DATE_ORDERS, DATE_PARTS, DatePartName, Dates
+
+Floats = NDArray[np.float64]
 
 Category = str | bool | int | float | None  # None is a missing value
 Step = tuple[str, *tuple[float, ...]]  # of one feature: the name of an operation and its numbers
@@ -25,6 +31,12 @@ NEUTRAL: dict[str, tuple[float, ...]] = {
     "multiply": (1.0,),
     "add": (-0.0,),
     "clip": (-math.inf, math.inf),
+}
+# What a truth value may be written as, in lower case.
+_TRUTH = {
+    **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
+    **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
+    "": math.nan,
 }
 
 
@@ -55,6 +67,11 @@ class Categories:
     @cached_property
     def _place(self) -> dict[Category, int]:
         return {value: i for i, value in enumerate(self.values)}
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether a cell that holds nothing is one of the categories."""
+        return ("" if self.as_text else self.missing) in self.values
 
     def to_json(self) -> dict[str, Any]:
         """Return the categories as JSON has them."""
@@ -102,6 +119,36 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Truth:
+    """1.0 where a raw column holds true, 0.0 for false; NaN where there is nothing.
+
+    A cell is a truth value, the number 1 or 0, or one of the texts true, false, yes, no, t, f, y, n, 1 and 0, in any
+    case and with blanks around.
+    """
+
+    column: int
+
+
+@dataclass(frozen=True)
+class Missing:
+    """1.0 where a raw column of any kind holds nothing, or a text of blanks; 0.0 elsewhere."""
+
+    column: int
+
+
+@dataclass(frozen=True)
+class DatePart:
+    """A number made of a date, which is read as a recipe's list of dates says at `dates`; NaN for nothing.
+
+    "days" counts from 1970-01-01, with the fraction of the day; "year_sine", "year_cosine", "week_sine", "week_cosine",
+    "day_sine" and "day_cosine" are the sine and cosine of the turn that a year of 365.2425 days, a week and a day make.
+    """
+
+    dates: int
+    part: DatePartName = "days"
+
+
+@dataclass(frozen=True)
 class Indicator:
     """1.0 where a cell is one category, 0.0 elsewhere: the category at `index` of a recipe's list of categories."""
 
@@ -121,27 +168,137 @@ class Ordinal:
     missing: float | None = None
 
 
-Origin = Number | Indicator | Ordinal
+Origin = Number | Truth | Missing | DatePart | Indicator | Ordinal
 Feature = tuple[Origin, tuple[Step, ...]]
+ColumnKind = Literal["number", "truth", "category", "date", "unused"]
+KIND_ORDER: tuple[ColumnKind, ...] = (
+    "unused",
+    "number",
+    "category",
+    "truth",
+    "date",
+)  # the later says more of a column
+KINDS: dict[type, ColumnKind] = {
+    Number: "number",
+    Missing: "number",
+    Truth: "truth",
+    DatePart: "date",
+    Indicator: "category",
+    Ordinal: "category",
+}
+_NAMES: dict[type, str] = {
+    Number: "number",
+    Truth: "truth",
+    Missing: "missing",
+    DatePart: "date",
+    Indicator: "indicator",
+    Ordinal: "ordinal",
+}
 
 
-def parse_elements(content: Any) -> tuple[tuple[str, ...], bool, tuple[Origin, ...], Steps, tuple[Categories, ...]]:
+def read_numbers(column: NDArray[Any], name: str) -> Floats:
+    """Return the cells of a column as float64, NaN where there is nothing; a text that looks like a number is none."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64, copy=False)
+    cells = plain_cells(column)
+    for i, cell in enumerate(cells):
+        if cell is not None and not isinstance(cell, (Real, Decimal, np.bool_)):
+            raise TableError(f"column {name!r} must hold numbers, got {shown(cell)} in row {i + 1}.")
+    try:
+        return np.array(cells, dtype=np.float64)  # NaN for None
+    except OverflowError:
+        raise TableError(f"column {name!r} must hold numbers of at most 3.4e38 in size, got larger ones.") from None
+
+
+def read_truth(column: NDArray[Any], name: str) -> Floats:
+    """Return the truth values in a column as 1.0 and 0.0, NaN where there is nothing."""
+    if column.dtype.kind in "biuf":
+        values = column.astype(np.float64)
+        wrong = ~(np.isnan(values) | (values == 0.0) | (values == 1.0))
+    else:
+        found = [_truth(cell) for cell in column.tolist()]
+        values, wrong = np.array(found, dtype=np.float64), np.array([value is None for value in found], dtype=bool)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        must = f"column {name!r} must hold true or false (or yes or no, 1 or 0)"
+        raise TableError(f"{must}, got {shown(column[row])} in row {row + 1}.")
+    return values
+
+
+def _truth(cell: Any) -> float | None:
+    if is_missing(cell):
+        return math.nan
+    if isinstance(cell, str):
+        return _TRUTH.get(cell.strip(BLANKS).lower())
+    if isinstance(cell, (Real, Decimal, np.bool_)) and cell in (0, 1):
+        return float(cell)
+    return None
+
+
+def read_missing(column: NDArray[Any], _name: str = "") -> Floats:
+    """Return 1.0 for the cells of a column that hold nothing, or a text of blanks, 0.0 for the others."""
+    if column.dtype.kind in "biufM":
+        return (column != column).astype(np.float64)  # NaN and NaT alone differ from themselves
+    cells = column.tolist()
+    return np.array([c.strip(BLANKS) == "" if isinstance(c, str) else is_missing(c) for c in cells], dtype=np.float64)
+
+
+def align_steps(features: Sequence[Sequence[Step]]) -> Steps:
+    """Return operations on all features that do to each its own steps, in order: one for all that have it alike."""
+    rows: list[tuple[str, dict[int, tuple[float, ...]]]] = []
+    for i, steps in enumerate(features):
+        at = 0
+        for op, *numbers in steps:
+            at = next((k for k in range(at, len(rows)) if rows[k][0] == op), len(rows))
+            if at == len(rows):
+                rows.append((op, {}))
+            rows[at][1][i] = tuple(map(float, numbers))
+            at += 1
+    n = len(features)
+    return tuple(
+        (op, tuple(tuple(given[i][k] if i in given else None for i in range(n)) for k in range(len(NEUTRAL[op]))))
+        for op, given in rows
+    )
+
+
+def source_to_json(source: Origin) -> list[Any]:
+    """Return a source as JSON has it: its name and its numbers."""
+    return [_NAMES[type(source)], *astuple(source)]
+
+
+def parse_elements(
+    content: Any,
+) -> tuple[tuple[str, ...], bool, tuple[Origin, ...], Steps, tuple[Categories, ...], tuple[Dates, ...]]:
     """Return the fields of a recipe from JSON, or raise KeyError, TypeError or ValueError: it may be a stranger's."""
-    columns, named, categories, sources, steps = _entries(
-        content, columns=list, named=bool, categories=list, sources=list, steps=list
+    columns, named, categories, dates, sources, steps = _entries(
+        content, columns=list, named=bool, categories=list, dates=list, sources=list, steps=list
     )
     _check(all(isinstance(name, str) for name in columns), columns, "texts")
     _check(len(set(columns)) == len(columns), columns, "different columns")
     known = tuple(Categories.from_json(entry, len(columns)) for entry in categories)
-    origins = tuple(_source(entry, len(columns), known) for entry in sources)
+    read = tuple(_dates(entry, len(columns)) for entry in dates)
+    origins = tuple(_source(entry, len(columns), known, len(read)) for entry in sources)
     operations = tuple(_step(entry, len(sources)) for entry in steps)
-    return tuple(columns), named, origins, operations, known
+    return tuple(columns), named, origins, operations, known, read
 
 
-def _source(entry: Any, n_columns: int, categories: tuple[Categories, ...]) -> Origin:
+def _dates(entry: Any, n_columns: int) -> Dates:
+    column, order = _entries(entry, column=int, order=str)
+    _check(order in DATE_ORDERS, order, f"one of {listed(DATE_ORDERS)}")
+    return Dates(_index(column, n_columns), order)
+
+
+def _source(entry: Any, n_columns: int, categories: tuple[Categories, ...], n_dates: int) -> Origin:
     match entry:
         case ["number", column]:
             return Number(_index(column, n_columns))
+        case ["truth", column]:
+            return Truth(_index(column, n_columns))
+        case ["missing", column]:
+            return Missing(_index(column, n_columns))
+        case ["date", k, str(part)]:
+            _check(part in DATE_PARTS, part, f"one of {listed(DATE_PARTS, most=7)}")
+            return DatePart(_index(k, n_dates), part)  # type: ignore[arg-type]
         case ["indicator", k, i]:
             return Indicator(_index(k, len(categories)), _index(i, len(categories[k].values)))
         case ["ordinal", k, unknown, missing]:

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.spec import Part, State, take_parts
-from lowtide.tables.cells import TableError, array_of_rows, columns_of, listed, plain_cells, shown
+from lowtide.tables.cells import TableError, array_of_rows, columns_of, listed
+from lowtide.tables.dates import Dates, part_of_days
 from lowtide.tables.elements import (
+    KIND_ORDER,
+    KINDS,
     NEUTRAL,
     Categories,
+    ColumnKind,
+    DatePart,
     Feature,
     Indicator,
+    Missing,
     Number,
     Ordinal,
     Origin,
     Step,
     Steps,
+    Truth,
+    align_steps,
     parse_elements,
+    read_missing,
+    read_numbers,
+    read_truth,
+    source_to_json,
 )
 
 Floats = NDArray[np.float64]
 
-_VERSION = 1
+_VERSION = 2
 _UFUNCS = {"subtract": np.subtract, "divide": np.divide, "multiply": np.multiply, "add": np.add}
+_READERS: dict[type, Callable[[NDArray[Any], str], Floats]] = {
+    Number: read_numbers,
+    Truth: read_truth,
+    Missing: read_missing,
+}
+_HOLDS = {"number": "a finite number", "truth": "true or false", "date": "a date", "category": "a known category"}
 _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
 
 
@@ -39,9 +55,10 @@ _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
 class Recipe:
     """What a row of a table goes through before it is encoded: columns by name and type to numbers.
 
-    Every feature has a source (the number in a raw column, the indicator of a category, the place of a cell among
-    categories) and goes through elementary operations in float64: fill, subtract, divide, multiply, add, clip. They are
-    those of scikit-learn's transformers, in their order, so the results equal theirs to the bit.
+    Every feature has a source (the number or truth value in a raw column, whether it is missing, a part of a date, the
+    indicator of a category, the place of a cell among categories) and goes through elementary operations in float64:
+    fill, subtract, divide, multiply, add, clip. They are those of scikit-learn's transformers, in their order, so the
+    results equal theirs to the bit.
 
     Parameters
     ----------
@@ -50,13 +67,15 @@ class Recipe:
     named : bool
         Whether the names come from a table; otherwise they count its columns, "0", "1", ..., and tables are taken in
         order.
-    sources : tuple of Number, Indicator or Ordinal
+    sources : tuple of Number, Truth, Missing, DatePart, Indicator or Ordinal
         One a feature.
     steps : tuple of (str, tuple)
         Operations on all features, one after the other: the name, then for each of its arguments a tuple with a number
         a feature, None for a feature that is left as it is.
     categories : tuple of Categories
         What indicators and ordinals refer to.
+    dates : tuple of Dates
+        What parts of dates refer to.
 
     Attributes
     ----------
@@ -65,21 +84,25 @@ class Recipe:
     is_identity : bool
         Whether numbers pass as they are, in order; such a recipe only names columns.
     feature_names : tuple of str
-        A name a column out: that of its raw column, with "_category" for an indicator.
+        A name a column out: that of its raw column, with "_category" for an indicator, "_missing", or a date's part.
+    kinds : tuple of {"number", "truth", "category", "date", "unused"}
+        What each raw column holds.
 
     Notes
     -----
     The JSON form, from which other languages compute the same (`to_json`, `from_json`)::
 
-        {"columns": ["age", "city"],
+        {"columns": ["age", "city", "paid", "since"],
          "named": true,
          "categories": [{"column": 1, "values": ["Bern", "Oslo"], "unknown": "ignore", "as_text": false,
                          "missing": null}],
-         "sources": [["number", 0], ["indicator", 0, 1], ["ordinal", 0, -1.0, null]],
-         "steps": [["fill", [41.5, null, null]],
-                   ["subtract", [40.0, null, null]],
-                   ["divide", [12.0, null, null]],
-                   ["clip", [-3.0, null, null], [3.0, null, null]]]}
+         "dates": [{"column": 3, "order": "ymd"}],
+         "sources": [["number", 0], ["missing", 0], ["indicator", 0, 1], ["ordinal", 0, -1.0, null], ["truth", 2],
+                     ["date", 0, "days"], ["date", 0, "week_sine"]],
+         "steps": [["fill", [41.5, null, null, null, 0.5, 19000.0, 0.0]],
+                   ["subtract", [40.0, null, null, null, null, 19000.0, null]],
+                   ["divide", [12.0, null, null, null, null, 365.0, null]],
+                   ["clip", [-3.0, null, null, null, null, null, null], [3.0, null, null, null, null, null, null]]]}
 
     columns
         Different texts. A row has a cell for each, in this order.
@@ -90,11 +113,23 @@ class Recipe:
         ""); otherwise a missing cell becomes `missing` unless that is null. Equal means the same text, or the same
         number; a truth value equals the numbers 1 and 0; a missing cell equals null. A cell that equals no value is
         unknown: with "error" the row is refused, with "ignore" it is in no category.
+    dates
+        How cells of `column` are read as days since 1970-01-01, float64: d + t / 86400000000, with d whole days and t
+        the microseconds from 0 to a day's. A text is as `Dates` describes it, in the order "ymd", "dmy" or "mdy"; of
+        a fraction of a second six digits count, and an offset is subtracted. Blanks (those of ASCII)
+        around it do not count, a text of blanks alone is nothing, whose days are NaN.
     sources
         One a feature. ["number", column] is the number in the cell, as float64; truth values are 1 and 0, a missing
-        cell is NaN, a text is refused. ["indicator", categories, index] is 1.0 where the cell equals `values[index]`,
-        else 0.0. ["ordinal", categories, unknown, missing] is the index of the value that the cell equals, `unknown`
-        for an unknown cell, `missing` for a missing one (also where null is one of the values); null there is NaN.
+        cell is NaN, a text is refused. ["truth", column] is 1.0 for true, the number 1 and the texts true, yes, t, y
+        and 1 in any case with blanks around, 0.0 for false, 0 and false, no, f, n, 0, NaN for a missing cell and a text
+        of blanks; all else is refused. ["missing", column] is 1.0 for a missing cell and a text of blanks, else 0.0.
+        ["indicator", categories, index] is 1.0 where the cell equals `values[index]`, else 0.0. ["ordinal", categories,
+        unknown, missing] is the index of the value that the cell equals, `unknown` for an unknown cell, `missing` for a
+        missing one (also where null is one of the values); null there is NaN. ["date", dates, part] is "days", or of
+        t = days / period (365.2425 for "year_...", 7 for "week_...", 1 for "day_...") and f = t - floor(t) the
+        "..._sine" or "..._cosine" of 2 pi f, so: q = floor(4 f + 0.5), x = (f - q / 4) * 6.283185307179586, s = x times
+        the polynomial in x * x with the coefficients (-1)^k / (2 k + 1)!, c that with (-1)^k / (2 k)!, both from k = 7
+        down to 0 by Horner's rule; the sine is s, c, -s, -c, s for q = 0 to 4, the cosine c, -s, -c, s, c.
     steps
         In order, each on all features: ["fill", v] replaces NaN by v, ["subtract", v] is x - v, ["divide", v] is x / v,
         ["multiply", v] is x * v, ["add", v] is x + v, ["clip", low, high] is min(max(x, low), high) with NaN kept. The
@@ -127,6 +162,7 @@ class Recipe:
     sources: tuple[Origin, ...]
     steps: Steps = ()
     categories: tuple[Categories, ...] = ()
+    dates: tuple[Dates, ...] = ()
 
     @classmethod
     def plain(cls, columns: Iterable[str] | int) -> Self:
@@ -163,11 +199,12 @@ class Recipe:
         features: Iterable[Feature],
         categories: Iterable[Categories] = (),
         named: bool = True,
+        dates: Iterable[Dates] = (),
     ) -> Self:
         """Return the recipe of features that are a source and steps each: ("subtract", 2.0), ("clip", 0.0, 1.0)."""
         made = list(features)
         sources, own = zip(*made) if made else ((), ())
-        return cls(tuple(columns), named, sources, _aligned(own), tuple(categories))
+        return cls(tuple(columns), named, sources, align_steps(own), tuple(categories), tuple(dates))
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -187,24 +224,27 @@ class Recipe:
         >>> Recipe.scaled(["x"], [10.0]).then(Recipe.scaled(1, [0.5])).apply([[3.0]])
         array([[15.]])
         """
-        if len(other.columns) != self.n_features or other.categories:
-            got = f"one of {len(other.columns)} columns and {len(other.categories)} with categories"
+        if len(other.columns) != self.n_features or not other._of_numbers:
+            got = f"one of {len(other.columns)} columns" + ("" if other._of_numbers else ", not all of numbers")
             raise TableError(f"a recipe after another must take its {self.n_features} numbers, got {got}.")
         own = self.features
         after = [(own[s.column], steps) for s, steps in other.features if isinstance(s, Number)]
         features = [(source, (*before, *steps)) for (source, before), steps in after]
-        return type(self).of_features(self.columns, features, self.categories, self.named)
+        return type(self).of_features(self.columns, features, self.categories, self.named, self.dates)
 
     def without_unused(self) -> Self:
         """Return the recipe for tables without the columns that no feature is made of."""
-        used = sorted({*self._taken.tolist(), *(some.column for some in self.categories)})
+        used = sorted({*self._taken.tolist(), *(c.column for c in self.categories), *(d.column for d in self.dates)})
         return self.with_columns([self.columns[j] for j in used], {column: j for j, column in enumerate(used)})
 
     def with_columns(self, columns: Iterable[str], place: Mapping[int, int] | Sequence[int]) -> Self:
         """Return the recipe for tables of other columns, whose column place[j] is what column j is now."""
         known = tuple(replace(some, column=place[some.column]) for some in self.categories)
-        sources = tuple(Number(place[s.column]) if isinstance(s, Number) else s for s in self.sources)
-        return replace(self, columns=tuple(columns), sources=sources, categories=known)
+        dates = tuple(replace(some, column=place[some.column]) for some in self.dates)
+        sources = tuple(
+            replace(s, column=place[s.column]) if isinstance(s, (Number, Truth, Missing)) else s for s in self.sources
+        )
+        return replace(self, columns=tuple(columns), sources=sources, categories=known, dates=dates)
 
     @property
     def n_features(self) -> int:
@@ -219,13 +259,32 @@ class Recipe:
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """A name a column out."""
-        named = [(self.columns[j], source) for j, source in zip(self._taken, self.sources)]
-        return tuple(
-            f"{name}_{self.categories[source.categories].values[source.index]}"
-            if isinstance(source, Indicator)
-            else name
-            for name, source in named
-        )
+        return tuple(self.columns[j] + self._ending(source) for j, source in zip(self._taken, self.sources))
+
+    def _ending(self, source: Origin) -> str:
+        if isinstance(source, Indicator):
+            return f"_{self.categories[source.categories].values[source.index]}"
+        if isinstance(source, DatePart):
+            return f"_{source.part}"
+        return "_missing" if isinstance(source, Missing) else ""
+
+    @cached_property
+    def kinds(self) -> tuple[ColumnKind, ...]:
+        """What each raw column holds; one that is only asked whether it is missing counts as a number."""
+        kinds: dict[int, ColumnKind] = {}
+        for j, source in zip(self._taken.tolist(), self.sources):
+            kinds[j] = max(kinds.get(j, "unused"), KINDS[type(source)], key=KIND_ORDER.index)
+        return tuple(kinds.get(j, "unused") for j in range(len(self.columns)))
+
+    def unknown_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names that are no column of a row, in their order; none where columns only count.
+
+        Examples
+        --------
+        >>> Recipe.plain(["x", "y"]).unknown_columns(["x", "Y", "z"])
+        ('Y', 'z')
+        """
+        return tuple(name for name in names if self.named and name not in self.columns)
 
     def apply(self, rows: Any, *, copy: bool = True) -> Floats:
         """Return the features of rows, float64 (n, n_features).
@@ -246,7 +305,7 @@ class Recipe:
         """
         if isinstance(rows, (list, tuple)):
             rows = array_of_rows(rows, self.columns)
-        if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "fiub" and not self.categories:
+        if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "fiub" and self._of_numbers:
             if rows.shape[1] != len(self.columns):
                 raise TableError(f"rows must have {len(self.columns)} columns, got {rows.shape[1]}.")
             taken = rows if self._in_order else rows[:, self._taken]
@@ -257,11 +316,12 @@ class Recipe:
         return self._finish(out)
 
     def apply_read(self, numbers: Floats, cells: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return the features of the columns `numeric`, float64 (n, n_numeric), and of cells of categories by name.
+        """Return the features of the columns `numeric`, float64 (n, n_numeric), and of those `by_cell`, cells by name.
 
-        The features may take the place of `numbers`.
+        Cells are as `apply` takes them: None for nothing, texts, truth values, dates. The features may take the place
+        of `numbers`.
         """
-        if not self.categories and self.numeric == self.columns:
+        if self._of_numbers and self.numeric == self.columns:
             return self.apply(numbers, copy=False)
         columns = {**dict(zip(self.numeric, numbers.T)), **cells}
         nothing = np.empty(len(numbers))  # of a column that no feature needs
@@ -274,19 +334,52 @@ class Recipe:
         return tuple(name for j, name in enumerate(self.columns) if j in used)
 
     @cached_property
+    def by_cell(self) -> tuple[str, ...]:
+        """Raw columns of other cells than numbers, in order: categories, truth values, dates, or asked for nothing."""
+        used = {j for j, s in zip(self._taken.tolist(), self.sources) if not isinstance(s, (Number, Missing))}
+        used |= {some.column for some in self.categories}
+        used |= {
+            s.column for s in self.sources if isinstance(s, Missing) and self.columns[s.column] not in self.numeric
+        }
+        return tuple(name for j, name in enumerate(self.columns) if j in used)
+
+    @cached_property
     def filled(self) -> frozenset[str]:
-        """Raw columns of numbers in which cells may be missing: every feature of them is filled."""
+        """Raw columns in which cells may be missing: no feature of them is NaN in the end, and no list refuses them."""
         fills = [values for op, (values, *_) in self.steps if op == "fill"]
         has = [any(values[i] is not None for values in fills) for i in range(self.n_features)]
-        numbers = [(self.columns[s.column], has[i]) for i, s in enumerate(self.sources) if isinstance(s, Number)]
-        return frozenset(name for name, _ in numbers) - {name for name, filled in numbers if not filled}
+        needed = {
+            column
+            for i, (column, s) in enumerate(zip(self._taken.tolist(), self.sources))
+            if not has[i]
+            and not isinstance(s, (Missing, Indicator))
+            and not (isinstance(s, Ordinal) and self._places(s))
+        }
+        needed |= {some.column for some in self.categories if some.unknown == "error" and not some.takes_nothing}
+        return frozenset(self.columns[j] for j in {*self._taken.tolist()} - needed)
+
+    def _places(self, source: Ordinal) -> bool:
+        """Whether a missing cell has a number among ordinals."""
+        known = self.categories[source.categories]
+        if not known.as_text and known.missing is None:
+            return source.missing is not None
+        return known.takes_nothing or source.unknown is not None
+
+    @cached_property
+    def _of_numbers(self) -> bool:
+        """Whether all features are numbers of the raw columns."""
+        return not self.categories and all(isinstance(source, Number) for source in self.sources)
 
     @cached_property
     def _taken(self) -> NDArray[np.intp]:
         """The raw column of each feature."""
-        known = self.categories
-        columns = [s.column if isinstance(s, Number) else known[s.categories].column for s in self.sources]
-        return np.array(columns, dtype=np.intp)
+        return np.array([self.column_of(source) for source in self.sources], dtype=np.intp)
+
+    def column_of(self, source: Origin) -> int:
+        """Return the raw column that a source is made of."""
+        if isinstance(source, (Indicator, Ordinal)):
+            return self.categories[source.categories].column
+        return self.dates[source.dates].column if isinstance(source, DatePart) else source.column
 
     @cached_property
     def _in_order(self) -> bool:
@@ -309,13 +402,16 @@ class Recipe:
             feature = spread[index]
             rows = np.flatnonzero(feature >= 0)
             out[rows, feature[rows]] = 1.0
-        numbers: dict[int, Floats] = {}
+        days = [known.read(columns[known.column], self.columns[known.column]) for known in self.dates]
+        read: dict[Origin, Floats] = {}
         for j, source in enumerate(self.sources):
-            if isinstance(source, Number):
-                c = source.column
-                if c not in numbers:
-                    numbers[c] = _numbers(columns[c], self.columns[c])
-                out[:, j] = numbers[c]
+            if isinstance(source, DatePart):
+                out[:, j] = part_of_days(source.part, days[source.dates])
+                continue
+            if isinstance(source, (Number, Truth, Missing)):
+                if source not in read:
+                    read[source] = _READERS[type(source)](columns[source.column], self.columns[source.column])
+                out[:, j] = read[source]
                 continue
             index, absent = found[source.categories]
             if isinstance(source, Ordinal):
@@ -361,7 +457,7 @@ class Recipe:
             more = f" (and {int(absent.sum()) - 1} more like it)" if absent.sum() > 1 else ""
             got = f"a missing value or NaN in row {row + 1}, column {name!r}{more}"
             remedy = "Correct the cell or remove the row, or put a SimpleImputer before the model."
-            return TableError(f"every cell must hold a finite number, got {got}. {remedy}")
+            return TableError(f"every cell must hold {_HOLDS[self.kinds[self._taken[j]]]}, got {got}. {remedy}")
         far = [self.columns[j] for j in self._taken[(np.abs(out) > _LARGEST).any(axis=0)]]
         scaled = "once they are standardized " if self.steps else ""
         must = f"columns must hold numbers of at most 3.4e38 in size {scaled}to be coded"
@@ -373,7 +469,8 @@ class Recipe:
             "columns": list(self.columns),
             "named": self.named,
             "categories": [some.to_json() for some in self.categories],
-            "sources": [[type(source).__name__.lower(), *astuple(source)] for source in self.sources],
+            "dates": [asdict(some) for some in self.dates],
+            "sources": [source_to_json(source) for source in self.sources],
             "steps": [[op, *map(list, arguments)] for op, arguments in self.steps],
         }
 
@@ -400,35 +497,3 @@ class Recipe:
         """Return the recipe of a kept part "table"."""
         take_parts("a table recipe", state, {"table": _VERSION})
         return cls.from_json(state["table"].spec)
-
-
-def _aligned(features: Sequence[Sequence[Step]]) -> Steps:
-    """Return operations on all features that do to each its own steps, in order: one for all that have it alike."""
-    rows: list[tuple[str, dict[int, tuple[float, ...]]]] = []
-    for i, steps in enumerate(features):
-        at = 0
-        for op, *numbers in steps:
-            at = next((k for k in range(at, len(rows)) if rows[k][0] == op), len(rows))
-            if at == len(rows):
-                rows.append((op, {}))
-            rows[at][1][i] = tuple(map(float, numbers))
-            at += 1
-    n = len(features)
-    return tuple(
-        (op, tuple(tuple(given[i][k] if i in given else None for i in range(n)) for k in range(len(NEUTRAL[op]))))
-        for op, given in rows
-    )
-
-
-def _numbers(column: NDArray[Any], name: str) -> Floats:
-    """Return the cells of a column as float64, NaN where there is nothing; a text that looks like a number is none."""
-    if column.dtype.kind in "biuf":
-        return column.astype(np.float64, copy=False)
-    cells = plain_cells(column)
-    for i, cell in enumerate(cells):
-        if cell is not None and not isinstance(cell, (Real, Decimal, np.bool_)):
-            raise TableError(f"column {name!r} must hold numbers, got {shown(cell)} in row {i + 1}.")
-    try:
-        return np.array(cells, dtype=np.float64)  # NaN for None
-    except OverflowError:
-        raise TableError(f"column {name!r} must hold numbers of at most 3.4e38 in size, got larger ones.") from None

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.tables.cells import ChoiceError, TableError, listed, suggestion
+from lowtide.tables.cells import MISSING, ChoiceError, TableError, listed, suggestion, text_of
 from lowtide.tables.elements import Categories, Feature, Indicator, Number, Step
 from lowtide.tables.reading import Block, Purpose, Source, number_matrix
 from lowtide.tables.recipe import Recipe
@@ -286,8 +286,17 @@ def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple
 def block_rows(recipe: Recipe, block: Block) -> Floats:
     """Return the rows that a recipe makes of a block of any table with the columns it needs."""
     numbers = number_matrix(block, recipe.numeric, "reuse", recipe.filled)
-    cells = {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
+    cells = {name: _present(block, name) for name in recipe.by_cell}
+    cells |= {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
     return recipe.apply_read(numbers, cells)
+
+
+def _present(block: Block, name: str) -> NDArray[Any]:
+    """Return the cells of a column as the file has them, None for what people write for a missing value."""
+    column = block.column(name)
+    if column.dtype.kind != "O":
+        return column
+    return np.array([None if text_of(cell).lower() in MISSING else cell for cell in column.tolist()], dtype=object)
 
 
 def unseen_categories(recipe: Recipe, block: Block) -> dict[str, list[Any]]:

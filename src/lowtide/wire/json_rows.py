@@ -6,6 +6,7 @@ seconds. The core reads without the lock, makes no objects but those of the rows
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -15,12 +16,18 @@ from numpy.typing import NDArray
 from lowtide import _core
 from lowtide._checks import check_option, fail
 from lowtide.errors import WireFormatError
+from lowtide.tables import lacking
 from lowtide.wire.messages import Buffer
 
 JsonColumn = Literal["numbers", "nullable", "categories", "unused"]
 _COLUMNS: tuple[JsonColumn, ...] = ("numbers", "nullable", "categories", "unused")  # by the number the core knows
 _LARGEST = float(np.finfo(np.float32).max)
-_TAKEN = {"numbers": "a number", "nullable": "a number or null", "categories": "a text, a number or null"}
+_TAKEN = {
+    "numbers": "a number",
+    "nullable": "a number, true, false or null",
+    "categories": "a text, a number, true, false or null",
+}
+_MOST_NAMED, _MOST_LETTERS = 1 << 16, 60  # bytes of a row whose names are said, and of each name
 
 
 class JsonRowsError(WireFormatError):
@@ -53,7 +60,7 @@ class JsonReader:
     ----------
     columns : sequence of {"numbers", "nullable", "categories", "unused"}
         What the cells of each column may be: numbers alone; also null, which is NaN, and truth values, which are 1 and
-        0; also texts; or anything, which is then passed over.
+        0; also texts, such as categories and dates are; or anything, which is then passed over.
     names : sequence of str, optional
         Of the columns. Without them rows must be lists; with them a row may be an object, whose other members are
         passed over.
@@ -119,7 +126,10 @@ class JsonReader:
         """
         table = self._form.read(body, most_rows)
         if table.problem is not None:
-            raise self._error(*table.problem, most_rows)
+            fault, byte, row, place, count = table.problem
+            if fault == "missing":
+                raise JsonRowsError(fault, self._lacking(bytes(body[count:byte]), row, place, byte))
+            raise self._error(fault, byte, row, place, count, most_rows)
         numbers = table.numbers
         cells = {}
         for category, place in enumerate(self._categories):
@@ -149,8 +159,6 @@ class JsonReader:
             "row": f"each row must be a list of {n} values{or_object}, got another: {where}.",
             "few": f"each {kind} must have {n} values, got {count} in {where}.",
             "many": f"each {kind} must have {n} values, got more in {where}.",
-            "missing": f"each row must have the columns that are needed, got none called "
-            f"{name.removeprefix('column ')} in {where}.",
             "twice": f"each row must have {name} once, got it twice in {where}.",
             "value": f"each cell of {name} must be {taken}, got another in {where}.",
             "number": f"numbers must have at most 1100 characters, got more in {where}, {name}.",
@@ -158,6 +166,16 @@ class JsonReader:
             "most_rows": f"a request must have at most {most_rows} rows, got more. Send several.",
         }
         return JsonRowsError(fault, words[fault])
+
+    def _lacking(self, text: bytes, row: int, column: int, byte: int) -> str:
+        """Say which columns a row by name lacks, and which it has that are not known; of a long row only the first."""
+        missing, given = [self._names[column]], dict[str, None]()
+        if len(text) <= _MOST_NAMED:  # Python's parser holds the interpreter's lock
+            given = dict.fromkeys(json.loads(text))
+            missing = [name for name in self._names if name not in given]
+        known = frozenset(self._names)
+        surplus = [name[:_MOST_LETTERS] for name in given if name not in known]
+        return lacking(f"row {row + 1} (byte {byte})", missing, surplus)
 
 
 def json_numbers(values: NDArray[Any]) -> bytes:

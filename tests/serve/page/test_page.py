@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from benchmarks.clients.chromium import chromium
 from given import given_classifier, given_regressor
+from mixed_table import RECIPE as MIXED
+from mixed_table import ROWS as MIXED_ROWS
+from mixed_table import mixed_classifier
 from serve.page.browser import Visit, needs_chromium, served
 from sklearn.datasets import load_digits
 
@@ -48,6 +51,12 @@ def models(tmp_path_factory):
     lt.save(value.with_recipe(spread), folder / "spread.lowtide", weights="float64")
     coded = given_regressor(n_components=64, random_state=0).fit(wide[:, :4], wide[:, 0])
     lt.save(coded.with_recipe(spread), folder / "coded.lowtide", weights="float64")
+    long = given_regressor(n_components=512, random_state=0).fit(wide[:, :4], wide[:, 0])
+    lt.save(long.with_recipe(spread), folder / "long.lowtide")
+    lt.save(mixed_classifier(), folder / "houses.lowtide", weights="float64")
+    own = rng.standard_normal((60, MIXED.n_features))
+    rows = given_classifier(dense).fit(own, np.array(["rent", "buy", "wait"])[np.arange(60) % 3])
+    lt.save(rows.with_recipe(MIXED), folder / "rows.lowtide", weights="float64")
     pairs = lt.AsymmetricLSSVC(random_state=0).fit(wide[:, :3], wide[:, 0] > 0)
     lt.save(pairs, folder / "pairs.lowtide")
     return folder
@@ -61,7 +70,9 @@ def address(models):
 
 @pytest.fixture(scope="module")
 def tables(models):
-    with served(*(models / f"{name}.lowtide" for name in ("scaled", "spread", "coded", "pairs"))) as address:
+    with served(
+        *(models / f"{name}.lowtide" for name in ("scaled", "spread", "coded", "pairs", "long", "houses", "rows"))
+    ) as address:
         yield address
 
 
@@ -101,7 +112,9 @@ def test_only_bits_are_sent(visit):
     for request in visit.sent():
         assert request.headers["content-type"] == "application/vnd.lowtide.codes; v=2"
         assert len(request.post_data_buffer) == 68 + 128
-    assert visit.page.locator("#bytes .value").all_inner_texts() == ["196", "256", "64"]
+    assert visit.page.locator("#bytes .value").all_inner_texts() == ["196", "128", "256", "64"]
+    assert "but larger than its shortest form" in visit.page.inner_text("#bytes-note")
+    assert "Its code of 128 bytes goes" in visit.page.inner_text("#tagline")
 
 
 def test_codes_made_in_the_browser_are_those_of_python(visit, models):
@@ -207,6 +220,73 @@ def test_rows_of_a_table_go_through_its_recipe_once(browser, tables, models, nam
     expected = lt.load(models / f"{name}.lowtide").predict([row])[0]
     assert float(visit.answer()) == pytest.approx(expected, rel=1e-3)
     assert visit.complaints == []
+    visit.close()
+
+
+# What a reader puts into the fields of date and time, and of dates, for each row.
+SOLD = ["2024-03-31T08:30", "2023-12-01T00:00", "", "2025-06-05T21:59:59.25", ""]
+BUILT = ["1974-05-01", "1999-12-31", "2024-02-29", "1969-12-31", "2000-01-01"]
+
+
+def fill_in(page, row, sold, built):
+    """Fill in the fields of a row of every kind of column."""
+    known, city = MIXED.categories[0].values, row["city"]
+    page.fill("#field-0", "" if row["price"] is None else str(row["price"]))
+    page.select_option("#field-1", label=city if city in known else "(nothing)" if city is None else "(another)")
+    page.fill("#field-2", str(row["rooms"]))
+    page.select_option("#field-3", label={None: "(nothing)", True: "yes", " YES ": "yes"}.get(row["heated"], "no"))
+    page.fill("#field-5", sold)
+    page.fill("#field-6", built)
+    page.set_checked("#field-7", row["garden"] in (True, 1, "true"))
+
+
+@pytest.mark.parametrize("name", ["houses", "rows"])
+def test_every_kind_of_column_has_its_field_and_rows_are_answered_as_python_does(browser, models, tables, name):
+    visit = Visit(browser, tables)
+    visit.choose(name)
+    page, model = visit.page, lt.load(models / f"{name}.lowtide")
+    kinds = [page.locator(f"#field-{j}").get_attribute("type") for j in (0, 2, 5, 6, 7)]
+    assert kinds == ["number", "number", "datetime-local", "date", "checkbox"]
+    assert page.locator("#fields label").all_inner_texts() == [
+        "price number or empty",
+        "city one of 3",
+        "rooms number",
+        "heated yes, no or nothing",
+        "sold date and time or empty",
+        "built date",
+        "garden yes or no",
+    ]
+    for row, sold, built in zip(MIXED_ROWS, SOLD, BUILT, strict=True):
+        same = {**row, "built": built}  # no feature is made of its time, so its field has none
+        fill_in(page, row, sold, built)
+        assert visit.answer() == model.predict([same])[0]
+        if name == "houses":
+            assert last_codes(visit, model) == model.decision_.encode([same])
+        else:
+            assert visit.sent()[-1].headers["content-type"] == "application/json"
+    page.fill("#field-6", "")
+    expect(page.locator("#answer")).to_have_text("")
+    assert visit.complaints == []
+    visit.close()
+
+
+def test_a_code_that_is_larger_than_its_row_is_called_so(browser, models, tables):
+    visit = Visit(browser, tables)
+    visit.choose("coded")
+    visit.answer()
+    assert not visit.page.locator("#trouble").is_visible()
+    assert "no larger than the row in either form" in visit.page.inner_text("#bytes-note")
+    visit.choose("long")
+    visit.answer()
+    note = visit.page.inner_text("#bytes-note")
+    assert "The code is larger than the row: 64 bytes against 12." in note
+    assert "at most 96 levels instead of 512" in note
+    values = visit.page.locator("#bytes .value").all_inner_texts()
+    assert values[:3] == ["132", "64", "12"]
+    visit.choose("spread")
+    visit.answer()
+    assert visit.page.inner_text("#bytes-note") == ""
+    assert "The row goes to the server." in visit.page.inner_text("#tagline")
     visit.close()
 
 

@@ -18,7 +18,7 @@ $read
 int ${p}_encode(const ${row_type} row[${P}_COLUMNS], uint8_t code[${P}_CODE_BYTES])
 {
     float x[${P}_FEATURES];
-    const int status = make_features(row, x);
+    const int status = $status;
     if (status == 0) return encode_features(x, code);
     clear(code);
     return status;

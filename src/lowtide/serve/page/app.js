@@ -88,10 +88,12 @@ async function choose(chosen) {
   encoder = reason ? null : encoderOf(description);
   tag = given;
   waiting = undefined; // it was for the one before
+  byId("tagline").textContent = encoder
+    ? `The row stays here. Its code of ${grouped(encoder.rowBytes)} bytes goes to the server.`
+    : "The row goes to the server.";
   byId("code-note").textContent = encoder
     ? `Each square is a bit, made in this browser: ${grouped(encoder.nLevels)} levels of ${encoder.bits} bit${encoder.bits > 1 ? "s" : ""}.`
     : `The row itself is sent: ${reason}.`;
-  byId("tagline").textContent = encoder ? "The row stays here. A few bits go to the server." : "The row goes to the server.";
   forget();
   input.show(model, description);
 }
@@ -100,7 +102,7 @@ function forget() {
   noBits(byId("bits"));
   byId("answer").textContent = "\u00a0";
   for (const id of ["scores", "bytes"]) byId(id).replaceChildren();
-  byId("answer-note").textContent = byId("timing").textContent = "";
+  for (const id of ["answer-note", "bytes-note", "timing"]) byId(id).textContent = "";
 }
 
 async function ask(values) {
@@ -128,7 +130,7 @@ async function answer(values) {
   const ended = performance.now();
   if (asked !== model) return; // another is shown by now
   say("");
-  showBytes(message.body.length, row.length);
+  showBytes(message.body.length, values);
   showAnswer(result);
   byId("timing").textContent =
     `Made in ${(encoded - begin).toFixed(1)} ms, answered in ${(ended - encoded).toFixed(1)} ms.`;
@@ -140,19 +142,38 @@ function coded(row) {
   return { body: packCodes(encoder, [code]), type: CODES_TYPE, tag };
 }
 
-// Values as they are given: the server applies the recipe; categories and what is missing only JSON can hold.
+// Values as they are given: the server applies the recipe; what is no number only JSON can hold.
 function uncoded(values) {
-  if (values.every(Number.isFinite) && !input.recipe.categories.length) return { body: packRow(values), type: ROWS_TYPE };
+  if (values.every(Number.isFinite) && input.recipe.isPlain) return { body: packRow(values), type: ROWS_TYPE };
   return { body: new TextEncoder().encode(JSON.stringify({ rows: [values] })), type: "application/json" };
 }
 
-function showBytes(sent, nNumbers) {
-  const raw = 4 * nNumbers;
-  const most = Math.max(sent, raw);
-  const lines = [{ name: "sent", share: sent / most, text: grouped(sent), best: true }];
-  lines.push({ name: "row as float32", share: raw / most, text: grouped(raw) });
-  if (input.image) lines.push({ name: "one byte a pixel", share: nNumbers / most, text: grouped(nNumbers) });
-  bars(byId("bytes"), lines);
+// What was sent, against the row in two forms that need no encoder: four bytes a column, and a line of text.
+function showBytes(sent, values) {
+  const floats = 4 * values.length;
+  const text = new TextEncoder().encode(values.map((value) => value ?? "").join(",")).length;
+  const own = encoder ? encoder.rowBytes : sent;
+  const lines = [
+    { name: "sent", bytes: sent, best: true },
+    ...(encoder ? [{ name: "of it the code", bytes: own, best: true }] : []),
+    { name: "row as float32", bytes: floats },
+    input.image ? { name: "one byte a pixel", bytes: values.length } : { name: "row as text", bytes: text },
+  ];
+  const most = Math.max(...lines.map(({ bytes }) => bytes));
+  bars(byId("bytes"), lines.map((line) => ({ ...line, share: line.bytes / most, text: grouped(line.bytes) })));
+  byId("bytes-note").textContent = encoder ? bytesNote(own, floats, input.image ? values.length : text) : "";
+}
+
+function bytesNote(own, floats, other) {
+  const least = Math.min(floats, other);
+  const head = "The rest of the message is its head, one for all rows of a request.";
+  if (own <= least) return `The code is no larger than the row in either form. ${head}`;
+  if (own <= floats) return `The code is no larger than the row as float32, but larger than its shortest form. ${head}`;
+  const fitting = Math.floor((encoder.nLevels * floats) / own);
+  return (
+    `The code is larger than the row: ${grouped(own)} bytes against ${grouped(floats)}. It keeps the row here, and saves no bytes. ` +
+    `Fewer components would help, at most ${grouped(fitting)} levels instead of ${grouped(encoder.nLevels)}, or sending the row itself, send="rows".`
+  );
 }
 
 function showAnswer(result) {

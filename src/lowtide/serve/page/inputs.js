@@ -1,9 +1,13 @@
 // Ways to give a row: draw it, fill in its columns, paste its numbers, or pick an example.
 import { curve, element } from "./charts.js";
+import { fieldText, written } from "./dates.js";
 import { normalized, Pad, paint } from "./drawing.js";
 import { Recipe } from "./recipe.js";
 
 const MOST_FIELDS = 24;
+// Of a select: no cell, and one that is none of the categories; places of categories are numbers.
+const NOTHING = "nothing";
+const ANOTHER = "another";
 // Images that are known by their number of pixels: MNIST's, and those of scikit-learn's digits. A digit's box is scaled
 // to `fit` pixels, `high` is a white pixel, and `pen` the width of a line as a share of the pad.
 const KNOWN_IMAGES = {
@@ -42,7 +46,7 @@ export class Input {
   show(model, description) {
     const page = model.metadata?.page ?? {};
     this.recipe = new Recipe(description?.recipe ?? model.recipe, model.n_features);
-    const plain = !this.recipe.categories.length;
+    const plain = this.recipe.isPlain;
     this.image = plain ? imageOf(page.image, this.recipe.columns.length) : null;
     const kind = this.image ? "draw" : this.recipe.columns.length <= MOST_FIELDS || !plain ? "fields" : "paste";
     for (const id of ["draw", "fields", "paste"]) byId(id).hidden = id !== kind;
@@ -65,17 +69,47 @@ export class Input {
     this.see({ width, height, values: new Float64Array(width * height) });
   }
 
+  // A field a column that is used, by what the column holds; its label says what that is.
   prepareFields() {
-    const fields = this.recipe.columns.map((name, i) => {
-      const known = this.recipe.choices(i);
-      const field = known ? element("select", known.map((value, at) => new Option(value ?? "(missing)", at))) : element("input");
-      const start = String(Number(this.recipe.startValue(i).toPrecision(4)));
-      if (!known) Object.assign(field, { type: "number", step: "any", value: start });
-      field.id = `field-${i}`;
-      field.name = name;
-      return element("div", [element("label", name, { for: field.id }), field]);
+    const fields = this.recipe.columns.flatMap((name, i) => {
+      const kind = this.recipe.kinds[i];
+      if (kind === "unused") return [];
+      const mayMiss = this.recipe.mayMiss(i);
+      const { field, what } = this[kind](i, mayMiss);
+      Object.assign(field, { id: `field-${i}`, name });
+      const label = element("label", [name, " ", element("small", what)], { for: field.id });
+      return [element("div", field.type === "checkbox" ? [field, label] : [label, field], { class: kind })];
     });
     byId("fields").replaceChildren(...fields);
+  }
+
+  number(column, mayMiss) {
+    const value = String(Number((this.recipe.startValue(column) ?? 0).toPrecision(4)));
+    const field = Object.assign(element("input"), { type: "number", step: "any", value });
+    return { field, what: mayMiss ? "number or empty" : "number" };
+  }
+
+  // One of the categories; nothing, and one that is not known, where they may be.
+  category(column, mayMiss) {
+    const { values, unknown } = this.recipe.choices(column);
+    const options = values.map((value, at) => new Option(value === null || value === "" ? "(nothing)" : value, at));
+    if (mayMiss && !values.includes(null) && !values.includes("")) options.push(new Option("(nothing)", NOTHING));
+    if (unknown === "ignore") options.push(new Option("(another)", ANOTHER));
+    return { field: element("select", options), what: `one of ${values.length}` };
+  }
+
+  truth(column, mayMiss) {
+    if (!mayMiss) return { field: Object.assign(element("input"), { type: "checkbox" }), what: "yes or no" };
+    const options = [new Option("yes", "true"), new Option("no", "false"), new Option("(nothing)", NOTHING)];
+    return { field: element("select", options), what: "yes, no or nothing" };
+  }
+
+  date(column, mayMiss) {
+    const { withTime } = this.recipe.dateOf(column);
+    const start = this.recipe.startValue(column);
+    const value = start === null ? "" : fieldText(start, withTime);
+    const field = Object.assign(element("input"), { type: withTime ? "datetime-local" : "date", value, step: "any" });
+    return { field, what: (withTime ? "date and time" : "date") + (mayMiss ? " or empty" : "") };
   }
 
   drawn() {
@@ -98,15 +132,30 @@ export class Input {
   }
 
   filled() {
-    const fields = [...byId("fields").querySelectorAll("input, select")];
     this.forget();
-    const values = fields.map((field, i) => {
-      const known = this.recipe.choices(i);
-      if (known) return known[Number(field.value)];
-      if (field.value.trim() !== "") return Number(field.value);
-      return this.recipe.isFilled(i) ? null : undefined; // nothing is given where a number must be
-    });
+    const values = this.recipe.columns.map((_, i) => this.cell(i, byId(`field-${i}`)));
     return this.given(values.includes(undefined) ? null : values);
+  }
+
+  // What a field holds, null for nothing; undefined where nothing is given and something must be.
+  cell(column, field) {
+    if (!field) return null; // the column is not used
+    if (field.type === "checkbox") return field.checked;
+    if (field.value === NOTHING) return null;
+    const kind = this.recipe.kinds[column];
+    if (kind === "truth") return field.value === "true";
+    if (kind === "category") return this.chosen(column, field.value);
+    if (field.value.trim() === "") return this.recipe.mayMiss(column) ? null : undefined;
+    return kind === "date" ? written(field.value, this.recipe.dateOf(column).order) : Number(field.value);
+  }
+
+  // The category at a place, or a text that is none of them.
+  chosen(column, place) {
+    const { values } = this.recipe.choices(column);
+    if (place !== ANOTHER) return values[Number(place)];
+    let text = "another";
+    while (values.includes(text)) text += "_";
+    return text;
   }
 
   pasted() {

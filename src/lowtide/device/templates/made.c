@@ -1,0 +1,8 @@
+
+/* What is made of a cell. */
+static double made(double cell, uint32_t what)
+{
+    switch (what) {
+$made
+    }
+}
