@@ -61,7 +61,7 @@ def test_report_writes_the_page_beside_the_model_and_prints_the_numbers(folder, 
     found = content["report"]
     assert (found["title"], found["target"], found["n_rows"], found["n_held"]) == ("rents.csv", "kind", N_ROWS, 50)
     assert found["score"] > 0.8
-    assert found["row_bytes"] == 5
+    assert found["row_bytes"] == 8
     assert [(c["name"], c["kind"]) for c in found["columns"]] == [("area", "number"), ("city", "category")]
     assert {each["column"] for each in found["importances"]} == {"area", "city"}
     page = (folder / "rents.html").read_text(encoding="utf-8")

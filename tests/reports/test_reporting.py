@@ -41,7 +41,7 @@ def test_report_finds_what_the_classes_depend_on(classes):
 def test_bytes_are_those_of_the_codes_and_of_the_raw_columns(classes, numbers):
     assert classes.code_bytes == 16  # 128 bits
     assert numbers.code_bytes == 16  # 64 times 2 bits
-    assert classes.row_bytes == 4 + 4 + 1  # two numbers, and which of three cities
+    assert classes.row_bytes == 12  # three columns, four bytes each
 
 
 def test_trials_have_the_model_other_sizes_floats_and_the_two_baselines(classes):

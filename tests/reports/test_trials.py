@@ -42,8 +42,8 @@ def subject():
     truth = rows[:, 0] > rows[:, 1]
     given = {"gamma": 0.3, "n_components": 128, "loss": "squared", "C": 3.0, "metric": None}
     model = lt.KernelClassifier(**given, random_state=0).fit(rows, truth)
-    columns = (Column("both", "number", "", (0, 1), 4, 0, 9), Column("none", "number", "", (2,), 4, 0, 9))
-    return Subject(model, rows, truth, columns, n_given=160, model_bytes=1000)
+    columns = (Column("both", "number", "", (0, 1), 0, 9), Column("none", "number", "", (2,), 0, 9))
+    return Subject(model, rows, truth, columns, n_given=160, row_bytes=8, model_bytes=1000)
 
 
 def test_features_of_a_column_are_shuffled_together(subject):

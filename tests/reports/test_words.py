@@ -25,7 +25,7 @@ def test_reading_names_score_bytes_and_which_rows(classes):
     assert f"{100 * classes.score:.1f}% of the rows right" in second
     assert "60 rows held out, when it is fitted anew on the other 180" in second
     assert "16 bytes" in third
-    assert "larger than its row of 9 bytes" in third
+    assert "larger than its row of 12 bytes" in third
 
 
 def test_reading_of_numbers_has_the_error_in_their_unit(numbers):
@@ -36,7 +36,7 @@ def test_reading_of_numbers_has_the_error_in_their_unit(numbers):
 
 def test_a_larger_code_is_held_against_the_model(classes):
     text = next(text for text in words.against(classes) if "is larger than your row" in text)
-    assert text.startswith("A code of 16 bytes is larger than your row of 9 bytes")
+    assert text.startswith("A code of 16 bytes is larger than your row of 12 bytes")
     smaller = dataclasses.replace(classes, row_bytes=100)
     assert not any("is larger than your row" in text for text in words.against(smaller))
 

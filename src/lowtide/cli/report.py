@@ -123,6 +123,7 @@ def read_subject(
         columns=reports.describe_columns(table.recipe, _cells(table, data, header, rows)),
         n_given=run.n_rows - n_absent,
         n_unanswered=n_absent,
+        row_bytes=decision.row_bytes,
         model_bytes=model.stat().st_size,
         title=data.name,
         target=run.target_name,

@@ -72,7 +72,7 @@ def sizes(model: Learner, code_bytes: int, row_bytes: int, model_bytes: int) -> 
     decision = model.decision_
     return [
         ("item, as the model reads it", size_in_words(code_bytes)),
-        ("row, of the columns in use", size_in_words(row_bytes)),
+        ("row, in float32", size_in_words(row_bytes)),
         ("model file", size_in_words(model_bytes)),
         ("weights", f"{decision.weights.size:,}"),
         ("operations a prediction, about", f"{decision.weights.size + _cost(decision.encoder):,}"),

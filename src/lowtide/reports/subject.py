@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from lowtide._checks import check_integer, fail
 from lowtide.encoders import dense_rows
 from lowtide.learners import Learner, as_model
-from lowtide.tables import Recipe, listed, text_of
+from lowtide.tables import Recipe, comparable, listed, text_of
 
 Array = NDArray[Any]
 Task = Literal["classification", "regression"]
@@ -23,7 +23,7 @@ FEWEST_ROWS = 40
 FLOAT_BITS = 32  # the width of a feature without codes
 # Cells of features that are looked at: fewer rows where they are wide.
 _MOST_CELLS = 1 << 26
-_FLOAT_BYTES, _DATE_BYTES = 4, 8
+_FLOAT_BYTES = 4
 # What is done to a number, in the words of a card.
 _STEP_WORDS = {
     "fill": "missing: {}",
@@ -33,7 +33,7 @@ _STEP_WORDS = {
     "add": "plus {}",
     "clip": "kept within {} and {}",
 }
-_ABSENT = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
+_NUMBERS = np.zeros(1)  # classes that are numbers: what else is no number is there, unless people write it for nothing
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ class Column:
         What the recipe does, in words.
     features : tuple of int
         Places of the features that are made of it.
-    n_bytes : int
-        Bytes of a cell: 4 for a number (fewer of small integers), for a category as many as its number needs.
     n_missing, n_different : int
         Of the rows that were looked at.
     """
@@ -59,7 +57,6 @@ class Column:
     kind: str
     treatment: str
     features: tuple[int, ...]
-    n_bytes: int
     n_missing: int
     n_different: int
 
@@ -77,10 +74,10 @@ class Subject:
     columns : tuple of Column
     n_given : int
         Rows of the table; those looked at may be fewer.
+    row_bytes, model_bytes : int
+        Of a row of the table in float32, and of the model's file.
     n_unanswered : int
         Rows without a true value, left out.
-    model_bytes : int
-        Of the model's file.
     title : str
         What the rows are called: the name of a file, say.
     target : str
@@ -92,6 +89,7 @@ class Subject:
     truth: Array
     columns: tuple[Column, ...]
     n_given: int
+    row_bytes: int
     model_bytes: int
     n_unanswered: int = 0
     title: str = "your data"
@@ -103,11 +101,6 @@ class Subject:
         return "classification" if self.model.decision_.task == "classification" else "regression"
 
     @property
-    def row_bytes(self) -> int:
-        """Bytes of a row of the table, of the columns that the model uses."""
-        return sum(column.n_bytes for column in self.columns if column.features)
-
-    @property
     def code_bytes(self) -> int:
         """Bytes of an item in the form that the model reads."""
         return item_bytes(self.model)
@@ -116,8 +109,8 @@ class Subject:
 def item_bytes(model: Learner) -> int:
     """Return the bytes of an item in the form that a model reads: packed codes, or float32 features."""
     decision = model.decision_
-    if decision.side == "codes" and decision.template is not None:
-        return int(decision.template.packed.shape[1])
+    if decision.code_bytes is not None:
+        return decision.code_bytes
     assert decision.encoder is not None
     return _FLOAT_BYTES * decision.encoder.n_embedded
 
@@ -172,7 +165,8 @@ def subject_of(thing: Any, X: Any, y: Any, *, rows: int, model_bytes: int, seed:
     cells = _cells(some, recipe)
     features = np.asarray(dense_rows(decision.check_rows(some)), dtype=np.float64)
     columns = describe_columns(recipe, cells)
-    found = Subject(model.with_recipe(None), features, truth[kept], columns, n, model_bytes, 0, title, target)
+    sizes = (decision.row_bytes, model_bytes)
+    found = Subject(model.with_recipe(None), features, truth[kept], columns, n, *sizes, title=title, target=target)
     return checked_subject(found)
 
 
@@ -238,56 +232,23 @@ def describe_columns(recipe: Recipe, cells: Sequence[Array]) -> tuple[Column, ..
     """
     made: list[list[int]] = [[] for _ in recipe.columns]
     for place, source in enumerate(recipe.sources):
-        made[_raw_column(recipe, source)].append(place)
+        made[recipe.column_of(source)].append(place)
     features, found = recipe.features, []
-    kinds = getattr(recipe, "kinds", None) or [_kind(recipe, j, places) for j, places in enumerate(made)]
-    for j, (name, kind, places, column) in enumerate(zip(recipe.columns, kinds, made, cells)):
-        texts = [text_of(value).lower() for value in column.tolist()]
-        n_missing = sum(text in _ABSENT for text in texts)
-        n_different = len({text for text in texts if text not in _ABSENT})
+    for name, kind, places, column in zip(recipe.columns, recipe.kinds, made, cells):
+        _, there = comparable(column, _NUMBERS)
+        n_different = len({text_of(value) for value in column[there].tolist()})
         treatment = "; ".join(dict.fromkeys(_in_words(recipe, features[place]) for place in places)) or "left out"
-        size = _cell_bytes(kind, column, _n_categories(recipe, j))
-        found.append(Column(name, kind, treatment, tuple(places), size, n_missing, n_different))
+        found.append(Column(name, kind, treatment, tuple(places), int((~there).sum()), n_different))
     return tuple(found)
-
-
-def _raw_column(recipe: Any, source: Any) -> int:
-    """Return the raw column of a source."""
-    if hasattr(source, "column"):
-        return int(source.column)
-    family = recipe.categories[source.categories] if hasattr(source, "categories") else recipe.dates[source.dates]
-    return int(family.column)
-
-
-def _kind(recipe: Recipe, column: int, places: list[int]) -> str:
-    if not places:
-        return "unused"
-    return "category" if _n_categories(recipe, column) else "number"
-
-
-def _n_categories(recipe: Recipe, column: int) -> int:
-    return max((len(some.values) for some in recipe.categories if some.column == column), default=0)
-
-
-def _cell_bytes(kind: str, cells: Array, n_categories: int) -> int:
-    """Return the bytes of a cell as somebody who is short of them would keep it."""
-    if kind == "category":
-        return 1 if n_categories < 256 else 2
-    if kind == "truth":
-        return 1
-    if kind == "date":
-        return _DATE_BYTES
-    return min(_FLOAT_BYTES, cells.dtype.itemsize) if cells.dtype.kind in "biuf" else _FLOAT_BYTES
 
 
 def _in_words(recipe: Recipe, feature: Any) -> str:
     """Say what a feature is made of."""
     source, steps = feature
     kind = type(source).__name__.lower()
-    if kind == "indicator":
+    if kind == "indicator":  # what is done to each of many would be a list without end
         n = len(recipe.categories[source.categories].values)
-        head = f"{n} categories, a column of 0 and 1 for each"
-        return head  # what is done to single indicators would be a list without end
+        return f"{n} categories, a column of 0 and 1 for each"
     words = {
         "number": "number",
         "ordinal": "place among the categories",
