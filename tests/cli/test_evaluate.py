@@ -3,22 +3,10 @@
 import json
 
 import pytest
-from cli.samples import FAST, flower_csv, flowers, lowtide, rent_csv, write_csv
+from cli.samples import flowers, lowtide, write_csv
 
 import lowtide as lt
 from lowtide.tables import reading
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with a classifier and a regressor, and the tables they were fitted on."""
-    folder = tmp_path_factory.mktemp("models")
-    flower_csv(folder / "flowers.csv")
-    rent_csv(folder / "rents.csv")
-    lowtide("fit", folder / "flowers.csv", "--target", "species", "-o", folder / "f.lowtide", *FAST)
-    columns = ("--one-hot", "city", "--drop", "since")
-    lowtide("fit", folder / "rents.csv", "--target", "rent", "-o", folder / "r.lowtide", *columns, *FAST)
-    return folder
 
 
 @pytest.fixture

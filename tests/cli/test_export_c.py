@@ -91,7 +91,7 @@ def test_export_c_takes_ternary_features():
 
 def test_export_c_checks_a_table_with_categories(inside):
     rent_csv(inside / "rents.csv")
-    columns = ("--one-hot", "since", "--drop", "rent")
+    columns = ("--categories", "since", "--drop", "rent")
     lowtide("fit", "rents.csv", "--target", "city", *columns, "-o", "cities.lowtide", *FAST)
     result = lowtide("export-c", "cities.lowtide", "-o", ".", "--check", "rents.csv", "--json")
     assert result.exit_code == 0

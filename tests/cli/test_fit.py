@@ -8,7 +8,7 @@ from given import given_classifier
 from sklearn.preprocessing import StandardScaler
 
 import lowtide as lt
-from lowtide.cli import fit
+from lowtide.cli import fit, models
 from lowtide.cli.fit import split
 from lowtide.tables import Target
 
@@ -53,7 +53,7 @@ def test_fit_says_what_it_took_and_what_it_made(inside):
     flower_csv(inside / "flowers.csv")
     said = lowtide("fit", "flowers.csv", "--target", "species", "-o", "m.lowtide", "--validate", 0.2, *FAST).stdout
     for part in (
-        "90 rows, 4 columns of numbers (standardized)",
+        "90 rows, 4 columns: 4 of numbers",
         "classification of 'species' into 3: 'setosa', 'versicolor' and 'virginica' (text)",
         "64 components of 1 bit: 8 bytes a row",
         "squared loss, C = 1; 72 rows",
@@ -101,12 +101,13 @@ def test_fit_scores_rows_that_had_no_part_in_scale_or_model(inside):
 
 def test_fit_of_numbers_is_a_regression_with_categories_and_truth_values(inside):
     rent_csv(inside / "rents.csv")
-    columns = ("--one-hot", "city", "--drop", "since")
+    columns = ("--categories", "city", "--drop", "since")
     arguments = ("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--json", *columns, *FAST)
     content = json.loads(lowtide(*arguments, "--components", 256, "--C", "auto", "--validate", 0.25).stdout)
     assert content["task"] == "regression"
-    assert content["data"]["numeric"] == ["area", "balcony"]
-    assert content["data"]["one_hot"] == {"city": 2}
+    taken = {column["name"]: column["taken_as"] for column in content["data"]["columns"]}
+    assert taken == {"area": "number", "city": "category", "balcony": "truth", "since": "left out"}
+    assert content["data"]["features"] == 4
     assert content["score"]["value"] > 0.9  # the target is smooth and has no noise
 
 
@@ -215,21 +216,12 @@ def test_wrong_target_names_the_near_one(inside):
     assert "Did you mean 'species'?" in refused("fit", "flowers.csv", "--target", "Specie", "-o", "m.lowtide")
 
 
-def test_text_columns_are_named_with_the_way_out(inside):
-    rent_csv(inside / "rents.csv")
-    said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", code=1)
-    assert len(said.splitlines()) == 1
-    for part in ("'city'", "'since'", "--one-hot city", "--drop city --drop since"):
-        assert part in said
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "empty file"),
         ("a,y\n", "only its header"),
-        ("a,y\n1,u\n,v\n", "row 2 (line 3), column 'a'"),
-        ("a,y\n1,u\n2,\n", "row 2"),
+        ("a,y\n1,u\ninf,v\n", "row 2 (line 3), column 'a'"),
         ("a,y\n1,u\n2,u\n", "two classes"),
         ("a,y\n1,u\n2\n", "line 3"),
     ],
@@ -273,7 +265,7 @@ def test_a_share_that_leaves_no_rows_is_refused(inside):
 
 def test_a_loss_of_classes_is_refused_for_numbers(inside):
     rent_csv(inside / "rents.csv")
-    columns = ("--one-hot", "city", "--drop", "since")
+    columns = ("--categories", "city", "--drop", "since")
     said = refused("fit", "rents.csv", "--target", "rent", "-o", "m.lowtide", "--loss", "logistic", *columns)
     assert "--classification" in said
 
@@ -319,15 +311,14 @@ def test_cross_validation_scores_every_row_once_and_keeps_a_model_of_all(inside)
 
 def test_every_fold_learns_its_own_recipe(inside, monkeypatch):
     rent_csv(inside / "rents.csv")
-    learned, real = [], lt.tables.learn_recipe
+    learned, real = [], models.learned_table
 
-    def learn(choice, numbers, texts, **named):
-        learned.append(len(numbers))
-        return real(choice, numbers, texts, **named)
+    def learn(sample, choice, standardize):
+        learned.append(len(sample.rows))
+        return real(sample, choice, standardize)
 
-    monkeypatch.setattr(lt.tables, "learn_recipe", learn)
-    options = ("--target", "rent", "--one-hot", "city", "--drop", "since", "--cv", 4)
-    result = lowtide("fit", "rents.csv", *options, "-o", "m.lowtide", *FAST)
+    monkeypatch.setattr(models, "learned_table", learn)
+    result = lowtide("fit", "rents.csv", "--target", "rent", "--cv", 4, "-o", "m.lowtide", *FAST)
     assert result.exit_code == 0
     assert learned == [90] * 4 + [120]
     assert "over 4 folds of 120 rows" in result.stdout

@@ -65,7 +65,7 @@ def test_inspect_says_what_is_in_codes_and_encoders():
 
 def test_inspect_says_what_is_in_a_regressor(inside):
     rent_csv(inside / "rents.csv")
-    lowtide("fit", "rents.csv", "--target", "rent", "--one-hot", "city", "--drop", "since", "-o", "r.lowtide", *FAST)
+    lowtide("fit", "rents.csv", "--target", "rent", "--categories", "city", "--drop", "since", "-o", "r.lowtide", *FAST)
     said = lowtide("inspect", "r.lowtide").stdout
     assert "KernelRegressor, alpha = 0.5" in said
     assert "categories 'city' (2), target 'rent'" in said

@@ -5,29 +5,18 @@ import click
 import numpy as np
 import pandas as pd
 import pytest
-from cli.samples import FAST, flower_csv, flowers, lowtide, read_csv, rent_csv, write_csv
+from cli.samples import FAST, flowers, lowtide, read_csv, write_csv
 from given import given_classifier
 
 import lowtide as lt
 from lowtide.cli.predict import check_output, write_table
-from lowtide.tables import number_matrix, open_table, reading
+from lowtide.tables import open_table, reading
+from lowtide.tables.cells import numbers_in
 
 PARTS = [
     {"prediction": np.array(["a, b", "c"]), "share": np.array([0.123456789, 1e-9])},
     {"prediction": np.array(["longer"]), "share": np.array([1.0])},
 ]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with a classifier and a regressor, and the tables they were fitted on."""
-    folder = tmp_path_factory.mktemp("models")
-    flower_csv(folder / "flowers.csv")
-    rent_csv(folder / "rents.csv")
-    lowtide("fit", folder / "flowers.csv", "--target", "species", "-o", folder / "f.lowtide", *FAST)
-    columns = ("--one-hot", "city", "--drop", "since")
-    lowtide("fit", folder / "rents.csv", "--target", "rent", "-o", folder / "r.lowtide", *columns, *FAST)
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +98,7 @@ def test_predict_notes_columns_and_categories_it_does_not_know(made, inside):
     assert (len(read_csv(result.stdout)), result.stderr) == (2, "")
     notes = lowtide("predict", made / "r.lowtide", "t.csv").stderr
     assert "'cat'; left out" in notes
-    assert "column 'city': 1 row with categories that were not there at fit, 'Rome'" in notes
+    assert "column 'city': 1 row with categories that the model does not have, 'Rome'; they count as none." in notes
 
 
 def test_predict_takes_a_model_that_was_saved_from_python(inside):
@@ -200,8 +189,8 @@ def test_csv_goes_to_stdout_without_a_path(capsys):
 def test_a_written_table_reads_back(tmp_path, ending):
     write_table(tmp_path / f"t.{ending}", PARTS)
     (block,) = open_table(tmp_path / f"t.{ending}").blocks()
-    assert block.texts("prediction").tolist() == ["a, b", "c", "longer"]
-    assert number_matrix(block, ["share"], "choose")[:, 0] == pytest.approx([0.123456789, 1e-9, 1.0], rel=1e-5)
+    assert block.column("prediction").tolist() == ["a, b", "c", "longer"]
+    assert numbers_in(block.column("share")) == pytest.approx([0.123456789, 1e-9, 1.0], rel=1e-5)
 
 
 def test_npy_holds_the_one_column(tmp_path):

@@ -46,7 +46,8 @@ def test_the_file_has_every_option_and_what_was_chosen(inside):
     assert chosen["metric"] == "none"
     parameters = {parameter.name for parameter in click_parameters("fit")}
     spoken = {"settings", "save_settings", "as_json", "quiet", "force"}
-    assert len(content) == len(parameters - spoken) + 1
+    n_absent = (inside / "m.toml").read_text(encoding="utf-8").count(" was not given\n")
+    assert len(content) + n_absent == len(parameters - spoken) + 1
     assert content["command"] == "fit"
     assert content["budget"] == ["item:64B", "2.5s"]
     assert (content["metric"], content["scale"], content["task"], content["cv"]) == ("none", False, "classification", 2)
@@ -67,6 +68,17 @@ def test_options_given_on_the_command_line_win(inside):
     fit("flowers.csv", "--settings", "run.toml", "--bits", 4, "-o", "m.lowtide", "--C", 1, "--loss", "squared")
     features = lt.load("m.lowtide").features_
     assert (features.bits, features.n_components) == (4, 64)
+
+
+def test_wishes_for_columns_are_kept(inside):
+    options = ("--column", "a=category", "--column", "b=drop", "--encoding", "latin-1")
+    fit("flowers.csv", "--target", "species", "-o", "m.lowtide", "--save-settings", *options, *FAST)
+    content = tomllib.loads((inside / "m.toml").read_text(encoding="utf-8"))
+    assert content["column"] == ["a=category", "b=drop"]
+    first = (inside / "m.lowtide").read_bytes()
+    (inside / "m.lowtide").unlink()
+    fit("--settings", "m.toml")
+    assert (inside / "m.lowtide").read_bytes() == first
 
 
 def test_no_path_of_the_machine_is_written(inside):
@@ -101,7 +113,7 @@ def test_values_are_read_back_as_they_were(value):
     ("text", "message"),
     [
         ("targets = 'species'", "got 'targets'. Did you mean 'target'?"),
-        ("one_hot = ['a']", "got 'one_hot'. Did you mean 'one-hot'?"),
+        ("categorical = ['a']", "got 'categorical'. Did you mean 'categories'?"),
         ("zzz = 1", "got 'zzz'. Known are data, target,"),
         ("force = true", "got 'force'"),
         ("target species", "run.toml must be a TOML file, got: Expected '='"),

@@ -68,6 +68,16 @@ def test_voice_shows_no_progress_without_a_terminal(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_voice_shows_one_progress_at_a_time(monkeypatch, capsys):
+    monkeypatch.setattr(Voice, "shows_progress", True)
+    voice = Voice()
+    for _ in range(2):
+        with voice.working("folds", "done") as report, voice.working("reading") as inner:
+            report(1)
+            inner(5)
+    assert "reading" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
 def test_word_or_number_takes_both(text, value):
     assert WordOrNumber("scale", "median").convert(text, None, None) == value

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
@@ -18,7 +19,17 @@ from sklearn.preprocessing import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lowtide.errors import ParameterError
-from lowtide.tables import Recipe, TableError, TableRecipe, recipe_of
+from lowtide.tables import (
+    Recipe,
+    TableError,
+    TableRecipe,
+    block_rows,
+    choose_columns,
+    learn_recipe,
+    open_table,
+    recipe_of,
+    survey,
+)
 
 RNG = np.random.default_rng(0)
 SCALES = np.array([1.0, 1e-3, 250.0, 7.0, 1e6])
@@ -94,7 +105,7 @@ def check_equal(step, *tables):
         ),
         TableRecipe(),
         make_pipeline(TableRecipe(standardize=False), StandardScaler()),
-        make_pipeline(TableRecipe(one_hot=[], drop=[1, 3]), MinMaxScaler()),
+        make_pipeline(TableRecipe(categories=[], drop=[1, 3]), MinMaxScaler()),
     ],
     ids=str,
 )
@@ -186,8 +197,17 @@ MIXED = [
         ),
         StandardScaler(),
     ),
-    ColumnTransformer([("t", TableRecipe(one_hot=["city", "floor", "heating"]), ["heating", "floor", "city", "area"])]),
-    TableRecipe(one_hot=["city", "heating", "balcony"], drop=["rooms"]),
+    ColumnTransformer(
+        [("t", TableRecipe(categories=["city", "floor", "heating"]), ["heating", "floor", "city", "area"])]
+    ),
+    TableRecipe(categories=["city", "heating", "balcony"], drop=["rooms"]),
+    make_pipeline(TableRecipe(columns={"floor": "category"}), StandardScaler()),
+    ColumnTransformer(
+        [
+            ("i", make_pipeline(SimpleImputer(add_indicator=True), MinMaxScaler()), ["rooms", "area"]),
+            ("j", SimpleImputer(add_indicator=True, strategy="median"), ["floor", "rooms"]),
+        ]
+    ),
 ]
 
 
@@ -248,7 +268,6 @@ def test_unknown_ordinals_may_be_filled():
         (make_pipeline(StandardScaler(), PCA(2)), "got 'PCA'"),
         (ColumnTransformer([("p", PCA(1), [0, 1])]), "got 'PCA'"),
         (FunctionTransformer(np.log1p), "FunctionTransformer: a function cannot be kept, got log1p"),
-        (SimpleImputer(add_indicator=True), "SimpleImputer: add_indicator must be False"),
         (SimpleImputer(missing_values=-1), "missing_values must be NaN, got -1"),
         (make_pipeline(StandardScaler(), OneHotEncoder()), "OneHotEncoder: it must come before scalers"),
         (make_pipeline(OrdinalEncoder(), OneHotEncoder()), "OneHotEncoder: it must come before scalers"),
@@ -261,6 +280,12 @@ def test_unknown_ordinals_may_be_filled():
 def test_steps_that_no_recipe_can_do_are_refused_by_name(step, message):
     with pytest.raises(ParameterError, match=message):
         recipe_of(step.fit(np.abs(np.rint(X[:, :2]))))
+
+
+def test_an_imputer_that_says_what_was_missing_must_come_first():
+    check_equal(SimpleImputer(add_indicator=True).fit(HOLES), HOLES, NEW_HOLES)
+    with pytest.raises(ParameterError, match="with add_indicator it must be the first step"):
+        recipe_of(make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True)).fit(HOLES))
 
 
 def test_a_subclass_of_a_known_step_may_do_something_else_and_is_refused():
@@ -299,7 +324,7 @@ def test_names_may_be_given_to_steps_that_were_fitted_without():
 
 
 def test_table_recipe_does_to_a_frame_what_it_says():
-    steps = TableRecipe(one_hot=["city"], drop=["balcony", "rooms", "heating"]).fit(TABLE)
+    steps = TableRecipe(drop=["balcony", "rooms", "heating"]).fit(TABLE)
     area = (NEW_TABLE["area"] - TABLE["area"].mean()) / TABLE["area"].std(ddof=0)
     np.testing.assert_allclose(steps.transform(NEW_TABLE)[:, 0], area, rtol=1e-12)
     expected = ["area", "floor", "city_Bern", "city_Oslo", "city_Rome", "city_Åre"]
@@ -309,23 +334,97 @@ def test_table_recipe_does_to_a_frame_what_it_says():
     assert steps.set_output(transform="pandas").transform(NEW_TABLE).columns.tolist() == expected
 
 
+def test_table_recipe_finds_what_the_columns_of_a_frame_hold():
+    steps = TableRecipe().fit(TABLE)
+    assert [column.taken_as for column in steps.taken_] == [
+        "number",
+        "category",
+        "number",
+        "truth",
+        "number",
+        "category",
+    ]
+    assert steps.recipe_.kinds == ("number", "category", "number", "truth", "number", "category")
+    assert "rooms_missing" in steps.get_feature_names_out()
+    assert "heating_" in steps.get_feature_names_out()
+
+
+DATED = TABLE.assign(
+    since=pd.date_range("2021-01-01 08:00", periods=len(TABLE), freq="37h"),
+    row=np.arange(len(TABLE)),
+    name=[f"flat {i}" for i in range(len(TABLE))],
+)
+
+
+class Stream:
+    """A table of which nothing is known but how Arrow reads it."""
+
+    def __init__(self, frame):
+        self._table = pyarrow.Table.from_pandas(frame)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+FORMS = {
+    "csv": None,
+    "arrow": pyarrow.Table.from_pandas,
+    "stream": Stream,
+    "dict": lambda frame: {name: frame[name].to_list() for name in frame.columns},
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_table_has_the_same_recipe_in_every_form(tmp_path, form):
+    expected = TableRecipe().fit(DATED)
+    assert {column.taken_as for column in expected.taken_} == {"number", "category", "truth", "date", "left out"}
+    if form == "csv":
+        DATED.to_csv(tmp_path / "t.csv", index=False)
+        source = open_table(tmp_path / "t.csv")
+        choice = choose_columns(source)
+        recipe, taken = learn_recipe(survey(source, choice).sample, choice)
+        rows = block_rows(recipe, next(source.blocks()))
+    else:
+        table = FORMS[form](DATED)
+        steps = TableRecipe().fit(table)
+        recipe, taken, rows = steps.recipe_, steps.taken_, steps.transform(table)
+        assert recipe.apply(table).tobytes() == rows.tobytes()
+    assert recipe == expected.recipe_
+    assert [column.taken_as for column in taken] == [column.taken_as for column in expected.taken_]
+    assert rows.tobytes() == expected.transform(DATED).tobytes()
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"one_hot": ["City"]}, "Did you mean 'city'"),
-        ({"one_hot": ["city"], "drop": ["city"]}, "drop must not name"),
-        ({"one_hot": "city"}, "brackets"),
-        (
-            {"one_hot": ["heating"], "drop": ["rooms"]},
-            r"'city' .* one_hot=\['city'\], or leave it out with drop=\['city'\]",
-        ),
-        ({"one_hot": ["city", "heating"]}, r"column 'rooms'.*drop=\['rooms'\]"),
+        ({"categories": ["City"]}, "Did you mean 'city'"),
+        ({"categories": ["city"], "drop": ["city"]}, "drop must not name"),
+        ({"categories": "city"}, "brackets"),
+        ({"columns": {"city": "number"}}, "column 'city' cannot be taken as 'number': got '.*' in row 1"),
+        ({"columns": {"city": "text"}}, "must be one of 'number'"),
     ],
 )
 def test_table_recipe_says_what_is_wrong_in_words_of_python(params, message):
     with pytest.raises(ValueError, match=message) as caught:
         TableRecipe(**params).fit(TABLE)
     assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.inf, "a lot"])
+def test_table_recipe_refuses_a_cell_that_is_no_number_by_its_row(value):
+    area = TABLE["area"].astype(object)
+    area[7] = value
+    with pytest.raises(TableError, match=r"in row 8.*drop=\['area'\]"):
+        TableRecipe().fit(TABLE.assign(area=area))
+    with pytest.raises(TableError, match="in row 8, column 'area'"):
+        TableRecipe().fit(TABLE).transform(TABLE.assign(area=area))
+
+
+def test_table_recipe_names_columns_that_a_dict_lacks():
+    steps = TableRecipe().fit({"a": [1.5, 2.0], "b": [1, 2]})
+    with pytest.raises(TableError, match="column 'b' is missing in the table"):
+        steps.transform({"a": [1.5]})
 
 
 @parametrize_with_checks([TableRecipe(), TableRecipe(standardize=False)])

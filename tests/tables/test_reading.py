@@ -1,3 +1,5 @@
+import gzip
+import json
 import sys
 
 import numpy as np
@@ -5,13 +7,22 @@ import pandas as pd
 import pytest
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables import Block, TableError, number_matrix, open_table, reading
+from lowtide.tables import TableError, is_table_name, open_table, reading, text_of
+from lowtide.tables.cells import numbers_in
 
 
 def table(tmp_path, content, name="t.csv", **kwargs):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return open_table(path, **kwargs)
+
+
+def numbers(block, names):
+    return np.column_stack([numbers_in(block.column(name)) for name in names])
+
+
+def texts(block, name):
+    return [text_of(cell) for cell in block.column(name).tolist()]
 
 
 def only_block(source):
@@ -27,18 +38,19 @@ def only_block(source):
         ("t.csv", "a;b\n1;2\n3;4\n"),
         ("t.tsv", "a\tb\n1\t2\n3\t4\n"),
         ("T.CSV", "a, b\n1, 2\n3, 4"),
+        ("t.txt", "a|b\n1|2\n3|4\n"),
     ],
 )
 def test_csv_is_read_with_the_delimiter_it_has(tmp_path, name, content):
     source = table(tmp_path, content, name)
     assert source.names == ("a", "b")
-    assert number_matrix(only_block(source), ["b", "a"], "choose").tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    assert numbers(only_block(source), ["b", "a"]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
 
 
 def test_csv_keeps_quoted_delimiters_quotes_and_line_ends(tmp_path):
     block = only_block(table(tmp_path, '"a, b",c\n"x, ""y""",1\n"two\nlines",2\nz,3\n'))
     assert block.names == ("a, b", "c")
-    assert block.texts("a, b").tolist() == ['x, "y"', "two\nlines", "z"]
+    assert texts(block, "a, b") == ['x, "y"', "two\nlines", "z"]
     assert block.where(2) == "row 3 (line 5)"
 
 
@@ -55,7 +67,7 @@ def test_csv_comes_in_blocks_that_count_on(tmp_path, monkeypatch):
     blocks = list(source.blocks())
     assert [block.first_row for block in blocks] == [1, 4, 7]
     assert [block.n_rows for block in blocks] == [3, 3, 2]
-    assert np.vstack([number_matrix(block, ["a"], "choose") for block in blocks])[:, 0].tolist() == list(range(8))
+    assert np.vstack([numbers(block, ["a"]) for block in blocks])[:, 0].tolist() == list(range(8))
     assert blocks[2].where(0) == "row 7 (line 8)"
 
 
@@ -63,14 +75,14 @@ def test_csv_without_header_counts_its_columns(tmp_path):
     source = table(tmp_path, "1.5,2\n3,4\n", header=False)
     assert source.names == ("0", "1")
     assert not source.named
-    assert number_matrix(only_block(source), ["0"], "choose").tolist() == [[1.5], [3.0]]
+    assert numbers(only_block(source), ["0"]).tolist() == [[1.5], [3.0]]
 
 
 def test_csv_leaves_out_columns_without_a_name(tmp_path):
     source = table(tmp_path, ",a,b\n0,1,2\n1,3,4\n")
     assert source.names == ("a", "b")
-    assert source.unnamed == 1
-    assert number_matrix(only_block(source), ["a", "b"], "choose").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert source.notes == ("t.csv: 1 column without a name left out.",)
+    assert numbers(only_block(source), ["a", "b"]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_csv_takes_names_that_count_the_columns_for_names(tmp_path):
@@ -84,9 +96,8 @@ def test_csv_takes_names_that_count_the_columns_for_names(tmp_path):
         ("\n \n", "empty file"),
         ('""\n', "empty file"),
         ("1.5,2\n3,4\n", "--no-header"),
-        ("a,b,a\n1,2,3\n", "'a' more than once"),
-        (b"a,b\n\xe9,2\n", "UTF-8"),
-        (b"\xff\xfea", "UTF-8"),
+        (b"a,b\n1,2\n\xe9,2\n", r"UTF-8, got byte 0xe9 in line 3. Name its encoding: --encoding windows-1252"),
+        (b"\xff\xfea", "UTF-16"),
         ('a,"b\n1,2\n', "Quotes"),
     ],
 )
@@ -114,7 +125,7 @@ def test_npy_gives_the_numbers_of_the_array(tmp_path, dtype, monkeypatch):
     assert source.names == ("0", "1")
     blocks = list(source.blocks())
     assert [block.first_row for block in blocks] == [1, 3, 5]
-    assert np.array_equal(np.vstack([number_matrix(block, ["0", "1"], "choose") for block in blocks]), array)
+    assert np.array_equal(np.vstack([numbers(block, ["0", "1"]) for block in blocks]), array)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -122,7 +133,7 @@ def test_npy_gives_its_rows_in_either_order(tmp_path, order, monkeypatch):
     monkeypatch.setattr(reading, "_NUMBER_CELLS", 6)
     array = np.arange(15.0).reshape(5, 3)
     blocks = saved(tmp_path, np.asarray(array, order=order)).blocks()
-    assert np.array_equal(np.vstack([number_matrix(block, ["0", "1", "2"], "choose") for block in blocks]), array)
+    assert np.array_equal(np.vstack([numbers(block, ["0", "1", "2"]) for block in blocks]), array)
 
 
 def test_npy_that_is_cut_short_while_it_is_read_is_an_error(tmp_path, monkeypatch):
@@ -137,7 +148,7 @@ def test_npy_that_is_cut_short_while_it_is_read_is_an_error(tmp_path, monkeypatc
 
 def test_npy_of_one_dimension_is_one_column_of_numbers_or_texts(tmp_path):
     (block,) = saved(tmp_path, np.array(["u", "v"])).blocks()
-    assert block.texts("0").tolist() == ["u", "v"]
+    assert texts(block, "0") == ["u", "v"]
 
 
 @pytest.mark.parametrize(
@@ -220,11 +231,10 @@ def test_parquet_gives_numbers_truth_values_categories_and_dates(tmp_path, frame
     assert source.names == ("x", "n", "b", "city", "day")
     blocks = list(source.blocks())
     assert [block.first_row for block in blocks] == [1, 3]
-    matrix = np.vstack([number_matrix(block, ["x", "n", "b"], "choose") for block in blocks])
+    matrix = np.vstack([numbers(block, ["x", "n", "b"]) for block in blocks])
     assert matrix.tolist() == [[1.5, 1, 1], [2.5, 2, 0], [3.5, 3, 1]]
-    assert blocks[0].texts("city").tolist() == ["Bern", "Oslo"]
-    with pytest.raises(TableError, match=r"'day' \('2021-01-01"):
-        number_matrix(blocks[0], ["day"], "choose")
+    assert texts(blocks[0], "city") == ["Bern", "Oslo"]
+    assert blocks[1].column("day").astype("datetime64[D]").tolist() == [frame["day"][2].date()]
 
 
 @pytest.mark.parametrize("name", ["n", "b", "city"])
@@ -233,10 +243,7 @@ def test_parquet_cell_without_a_value_is_empty(tmp_path, frame, name):
     frame.loc[1, name] = pd.NA
     frame.to_parquet(tmp_path / "t.parquet")
     (block,) = open_table(tmp_path / "t.parquet").blocks()
-    assert block.texts(name)[1] == ""
-    if name != "city":
-        with pytest.raises(TableError, match=f"an empty cell in row 2, column '{name}'"):
-            number_matrix(block, [name], "choose")
+    assert texts(block, name)[1] == ""
 
 
 def test_parquet_index_of_a_frame_is_no_column(tmp_path, frame):
@@ -260,77 +267,86 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, frame, monkeypatch):
 @pytest.mark.parametrize("name", ["t.xlsx", "t"])
 def test_a_file_of_another_kind_is_refused_with_those_that_will_do(tmp_path, name):
     (tmp_path / name).touch()
-    with pytest.raises(TableError, match=r"\.csv, \.tsv, \.npy or \.parquet"):
+    with pytest.raises(TableError, match=r"\.csv, \.tsv, \.jsonl, \.parquet or \.npy"):
         open_table(tmp_path / name)
 
 
-def block(**columns):
-    values = [np.asarray(values, dtype=object if isinstance(values, list) else None) for values in columns.values()]
-    return Block("t.csv", tuple(columns), values, first_row=11)
+ROWS = "a;b\n1,5;x\n2.000,25;y\n"
 
 
-def test_numbers_are_read_as_python_reads_them_and_truth_values_as_0_and_1():
-    made = block(
-        x=["1", " -2.5 ", "1e3"], t=["True", "false", "TRUE"], n=np.array([1, 2, 3]), b=np.array([True, False, True])
-    )
-    matrix = number_matrix(made, ["x", "t", "n", "b"], "choose")
-    assert matrix.tolist() == [[1, 1, 1, 1], [-2.5, 0, 2, 0], [1000, 1, 3, 1]]
-    assert matrix.dtype == np.float64
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_csv_is_read_in_the_encoding_it_looks_like(tmp_path, encoding):
+    source = table(tmp_path, "größe,näme\n1.5,ä\n2.5,ö\n".encode(encoding))
+    block = only_block(source)
+    assert block.names == ("größe", "näme")
+    assert texts(block, "näme") == ["ä", "ö"]
+    assert source.dialect.in_words() == ("" if encoding.startswith("utf-8") else encoding.upper())
 
 
-def test_numbers_and_truth_values_may_be_mixed():
-    assert number_matrix(block(x=["1", "true", "2.5"]), ["x"], "choose")[:, 0].tolist() == [1.0, 1.0, 2.5]
+def test_csv_is_read_in_the_encoding_that_is_named(tmp_path):
+    source = table(tmp_path, "größe\n1\n".encode("cp1252"), encoding="windows-1252")
+    assert source.names == ("größe",)
 
 
-def test_every_column_of_text_is_named_with_an_example_and_the_way_out():
-    made = block(x=["1", "2"], city=["Bern", "Oslo"], day=["2021-01-01", "2021-01-02"])
-    with pytest.raises(TableError) as caught:
-        number_matrix(made, ["x", "city", "day"], "choose")
-    message = str(caught.value)
-    for part in (
-        "'city' ('Bern', ...)",
-        "'day' ('2021-01-01', ...)",
-        "--one-hot city --one-hot day",
-        "--drop city --drop day",
-    ):
-        assert part in message
-    assert "'x'" not in message
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_packed_tables_are_those_that_are_not(tmp_path, ending):
+    import pyarrow
 
-
-def test_text_where_a_model_wants_numbers_is_named_without_options():
-    with pytest.raises(TableError, match="'city' .* held numbers when") as caught:
-        number_matrix(block(city=["Bern", "Oslo"]), ["city"], "reuse")
-    assert "--" not in str(caught.value)
+    content = ROWS.encode()
+    packed = gzip.compress(content) if ending == ".gz" else pyarrow.compress(content, codec="zstd", asbytes=True)
+    if ending == ".zst":
+        with pyarrow.CompressedOutputStream(str(tmp_path / "made"), "zstd") as stream:
+            stream.write(content)
+        packed = (tmp_path / "made").read_bytes()
+    block = only_block(table(tmp_path, packed, f"t.csv{ending}"))
+    assert numbers(block, ["a"])[:, 0].tolist() == [1.5, 2000.25]
+    assert is_table_name(tmp_path / f"t.csv{ending}")
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"),
+    ("name", "content", "message"),
     [
-        ("", "an empty cell"),
-        ("  ", "an empty cell"),
-        (None, "an empty cell"),
-        ("NA", "'NA'"),
-        ("12 kg", "'12 kg'"),
-        ("inf", "'inf'"),
-        ("nan", "'nan'"),
+        ("t.csv.gz", b"a,b\n1,2\n", "must be gzip data, as its name says, got .* Rename"),
+        (
+            "t.csv.gz",
+            gzip.compress(b"a,b\n" + b"1,2\n" * 9999)[:-40],
+            "must be whole, got gzip data that are cut short",
+        ),
+        ("t.csv.zst", b"a,b\n1,2\n", "must be the packed data that its name says"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n"), "must be text, as its name says, got gzip data"),
+        ("t.csv", b"PK\x03\x04" + bytes(40), "a ZIP archive"),
+        ("t.csv", b"a\x00b,\x07\x00\x00\x00\x00\x01,c\x00", "got binary data"),
+        ("t.parquet.gz", b"", "only text tables may be packed, got a .parquet file in .gz"),
+        ("t.jsonl", '{"a": 1}\n{"a": \n', "line 2 must be JSON, got"),
+        ("t.jsonl", '[{"a": 1}]\n', "line 1 must be an object of JSON"),
+        ("t.jsonl", '{"a": 1}\n\n{"a": [1, 2]}\n', "line 3, column 'a' must be a text, a number or a truth value"),
+        ("t.jsonl", "\n", "must have rows, got an empty file"),
     ],
 )
-def test_a_cell_that_is_no_number_is_named_by_row_and_column(cell, shown):
-    with pytest.raises(TableError) as caught:
-        number_matrix(block(x=["1", "2", "3"], weight=["5", cell, "7"]), ["x", "weight"], "choose")
-    assert f"got {shown} in row 12, column 'weight'" in str(caught.value)
-    assert "--drop weight" in str(caught.value)
+def test_a_file_that_is_not_what_its_name_says_is_refused_with_a_reason(tmp_path, name, content, message):
+    with pytest.raises(TableError, match=f"{name}: .*{message}"):
+        list(table(tmp_path, content, name).blocks())
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_typed_cell_that_is_not_finite_is_named(value):
-    with pytest.raises(TableError, match="row 13, column 'x'"):
-        number_matrix(block(x=np.array([1.0, 2.0, value])), ["x"], "choose")
+def test_zstandard_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="zstd -d"):
+        table(tmp_path, b"x", "t.csv.zst")
 
 
-def test_the_first_of_several_bad_cells_is_named_and_the_rest_counted():
-    made = block(x=["1", "2", "", ""], y=["1", "", "3", "4"])
-    with pytest.raises(TableError, match="row 12, column 'y'"):
-        number_matrix(made, ["x", "y"], "choose")
-    with pytest.raises(TableError, match=r"row 13, column 'x' \(and 1 more"):
-        number_matrix(made, ["x"], "choose")
+def test_names_that_come_again_are_told_apart_as_pandas_does(tmp_path):
+    source = table(tmp_path, "a,b,a,a.1,a\n1,2,3,4,5\n")
+    assert source.names == ("a", "b", "a.2", "a.1", "a.3")
+    assert source.notes == ("t.csv: names that come again are told apart, 'a' as 'a.2', 'a' as 'a.3'.",)
+    assert table(tmp_path, "a,b,a\n1,2,3\n").names == tuple(pd.read_csv(tmp_path / "t.csv").columns)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.json"])
+def test_lines_of_json_have_the_columns_of_all_rows(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(reading, "_TEXT_CELLS", 6)
+    rows = [{"a": 1.5, "b": "x"}, {"b": None, "c": True}, {"a": 2}]
+    source = table(tmp_path, "\n\n".join(map(json.dumps, rows)), name)
+    assert source.names == ("a", "b", "c")
+    first, second = source.blocks()
+    assert [column.tolist() for column in first.columns] == [[1.5, None], ["x", None], [None, True]]
+    assert second.where(0) == "row 3 (line 5)"

@@ -2,211 +2,179 @@ import numpy as np
 import pytest
 
 from lowtide.tables import (
-    Block,
-    Categories,
-    Choice,
     ChoiceError,
-    Gathered,
-    Indicator,
-    Number,
-    Recipe,
     TableError,
-    align,
-    block_rows,
     choose_columns,
-    learn_recipe,
     open_table,
+    read_rows,
     reading,
     survey,
     surveying,
-    unseen_categories,
 )
 
-
-@pytest.fixture
-def named(tmp_path):
-    (tmp_path / "t.csv").write_text("Age,city,y\n1,Bern,2\n")
-    return open_table(tmp_path / "t.csv")
+N = 60
+COUNT = [*range(N)]
 
 
-@pytest.fixture
-def counted(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((2, 3)))
-    return open_table(tmp_path / "x.npy")
+def surveyed(tmp_path, target=None, wishes=None, **columns):
+    """Survey a file of these columns."""
+    lines = [";".join(columns), *(";".join(map(str, row)) for row in zip(*columns.values()))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    source = open_table(tmp_path / "t.csv")
+    return survey(source, choose_columns(source, target=target, columns=wishes))
 
 
-def choose(source, target=None, one_hot=(), drop=()):
-    return choose_columns(source, target=target, one_hot=one_hot, drop=drop)
+def findings(tmp_path, **columns):
+    return {finding.name: finding for finding in surveyed(tmp_path, **columns).sample.findings}
 
 
-def align_with(columns, source, target=None, named=True, dropped=()):
-    """Align a file with the recipe of a table of these columns."""
-    numeric = tuple(name for name in columns if name not in (target, *dropped))
-    choice = Choice(columns, named, target, numeric)
-    recipe = learn_recipe(choice, np.zeros((1, len(numeric))), {}, standardize=True)
-    return align(recipe, source, Choice.of_recipe(recipe, choice.to_json()))
-
-
-def test_every_column_but_target_and_dropped_is_a_feature(named):
-    choice = choose(named, "y", one_hot=["city"])
-    assert (choice.numeric, choice.one_hot, choice.target) == (("Age",), ("city",), "y")
-    assert choose(named, "y", drop=["city"]).numeric == ("Age",)
-
-
-def test_counted_columns_are_also_counted_from_the_end(counted):
-    assert choose(counted, "-1").target == "2"
-    assert choose(counted, "0").numeric == ("1", "2")
+def cycle(*values):
+    return [values[i % len(values)] for i in range(N)]
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "message"),
+    ("cells", "taken_as", "missing"),
     [
-        ({"target": "age"}, "Did you mean 'Age'"),
-        ({"target": "zzz"}, "The columns are 'Age', 'city' and 'y'"),
-        ({"target": "y", "drop": ["cty"]}, "Did you mean 'city'"),
-        ({"target": "y", "drop": ["y"]}, "target"),
-        ({"target": "y", "one_hot": ["city"], "drop": ["city"]}, "'city'"),
-        ({"target": "y", "drop": ["Age", "city"]}, "a column to learn from"),
+        (cycle("1.5", "2", "-3e2"), "number", 0),
+        (cycle("1", "0"), "number", 0),
+        (cycle("1", "NA", "", "2"), "number", 30),
+        (cycle("yes", "No", "YES"), "truth", 0),
+        (cycle("true", "FALSE", "?"), "truth", 20),
+        (cycle("t", "f"), "truth", 0),
+        (cycle("F", "M"), "category", 0),
+        (cycle("a", "b", ""), "category", 20),
+        (cycle("1", "2", "3+"), "category", 0),
+        (cycle("001", "002", "010"), "category", 0),
+        (cycle("2024-01-31", "2024-02-01T10:30"), "date", 0),
+        (cycle("31.1.2024", "1.2.2024", "-"), "date", 20),
+        (cycle("20240131T000000", "20240201T000000"), "date", 0),
+        (cycle("x"), "left out", 0),
+        (cycle("7"), "left out", 0),
+        (cycle("true"), "left out", 0),
+        (cycle(""), "left out", 60),
+        (COUNT, "left out", 0),
+        (COUNT[::-1], "left out", 0),
+        ([i + 0.5 for i in COUNT], "number", 0),
+        ([f"name {i}" for i in COUNT], "left out", 0),
+        ([f"name {i // 2}" for i in COUNT[:-1]] + ["name"], "left out", 0),
+        ([f"00{i}" for i in COUNT], "left out", 0),
+        # Whether there is a value is worth knowing where many have none.
+        ([f"name {i}" if i % 3 else "" for i in COUNT], "category", 20),
+        (cycle("x", "x", ""), "category", 20),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_a_column_is_taken_as_what_all_its_cells_are(tmp_path, cells, taken_as, missing):
+    found = findings(tmp_path, c=cells, x=cycle("1", "2", "3"))["c"]
+    assert (found.taken_as, found.missing) == (taken_as, missing)
+    assert ("--" in found.why) == (taken_as == "left out" or found.only_whether or cells[0] == "001")
+
+
+def test_a_number_called_an_identifier_is_one_when_nearly_all_differ(tmp_path):
+    ids = [1000 + (37 * i) % 101 for i in COUNT]
+    found = findings(tmp_path, PassengerId=ids, user_id=ids, width=ids, grid=ids, x=cycle(1, 2))
+    assert [found[name].taken_as for name in ("PassengerId", "user_id", "width", "grid")] == [
+        "left out",
+        "left out",
+        "number",
+        "number",
+    ]
+
+
+def test_day_and_month_are_told_apart_where_they_can_be(tmp_path):
+    found = findings(tmp_path, a=cycle("1/2/2024", "13/2/2024"), b=cycle("1/2/2024", "2/13/2024"), c=cycle("1/2/2024"))
+    assert [found[name].order for name in "abc"] == ["dmy", "mdy", "dmy"]
+    assert "--column c=mdy" in found["c"].why
+
+
+def test_many_categories_keep_the_most_frequent(tmp_path, monkeypatch):
+    monkeypatch.setattr(surveying, "MOST_CATEGORIES", 4)
+    cells = cycle(*"aaabbbbccccdddeeefghh")[:N]
+    found = findings(tmp_path, c=cells, x=cycle(1, 2))["c"]
+    assert (found.taken_as, found.why) == ("category", "4 most frequent of 8 (--categories c for more)")
+
+
+def test_what_is_asked_for_is_taken_so_where_the_cells_allow_it(tmp_path):
+    wishes = {"n": "category", "d": "ymd", "t": "truth", "i": "number"}
+    found = surveyed(
+        tmp_path, wishes=wishes, n=cycle(1, 2), d=cycle("20240131", "20240201"), t=cycle(1, 0), i=COUNT
+    ).sample
+    assert [f.taken_as for f in found.findings] == ["category", "date", "truth", "number"]
+    assert found.columns["d"][0] == np.datetime64("2024-01-31")
+
+
+@pytest.mark.parametrize(
+    ("wish", "cells", "message"),
+    [
+        ("number", cycle("1", "2", "x"), r"t.csv: column 'c' cannot be taken as 'number': got 'x' in row 3 \(line 4\)"),
+        ("truth", cycle("1", "2"), r"'truth': got '2' in row 2 \(line 3\)"),
+        ("date", cycle("2024-01-01", "soon"), r"'date': got 'soon' in row 2 \(line 3\)"),
+        ("mdy", cycle("31/12/2024"), r"'mdy': got '31/12/2024' in row 1 \(line 2\)"),
+        ("number", cycle("1", "inf"), r"finite number, got 'inf' in row 2 \(line 3\), column 'c'"),
+        ("number", cycle(""), "must name a column with values"),
     ],
 )
-def test_a_choice_that_cannot_be_is_refused_with_a_way_out(named, kwargs, message):
-    with pytest.raises(ChoiceError, match=message):
-        choose(named, **kwargs)
+def test_what_is_asked_for_and_cannot_be_is_refused_by_line(tmp_path, wish, cells, message):
+    with pytest.raises(TableError, match=message):
+        surveyed(tmp_path, wishes={"c": wish}, c=cells, x=cycle(1, 2))
 
 
-@pytest.mark.parametrize("target", ["3", "-4", "y"])
-def test_a_number_past_the_last_column_is_refused(counted, target):
-    with pytest.raises(ChoiceError, match="0 to 2 or -1"):
-        choose(counted, target)
+def test_a_text_among_numbers_is_refused_by_line_with_the_ways_out(tmp_path):
+    cells = [str(i * 1.5) for i in range(99)] + ["12 kg"]
+    with pytest.raises(TableError) as caught:
+        surveyed(tmp_path, w=cells, x=[*range(100)])
+    assert "must hold numbers, as it does in most rows, got '12 kg' in row 100 (line 101)." in str(caught.value)
+    assert "--drop w or --categories w" in str(caught.value)
 
 
-def test_align_finds_columns_by_name_and_speaks_of_unknown_ones(named):
-    names, notes = align_with(("y", "Age"), named, target="y")
-    assert names == ("Age", "city", "y")
-    assert "'city'" in notes[0]
+def test_an_infinite_number_is_refused_by_line(tmp_path):
+    with pytest.raises(TableError, match=r"got 'inf' in row 2 \(line 3\), column 'w'.*--drop w"):
+        surveyed(tmp_path, w=cycle("1", "inf"), x=cycle(1, 2))
 
 
-def test_align_names_what_is_missing(named):
-    with pytest.raises(TableError, match=r"needs column 'age'.*Did you mean 'Age'"):
-        align_with(("age",), named)
-    with pytest.raises(TableError, match=r"needs columns 'p' and 'q'.*The file has 'Age', 'city' and 'y'"):
-        align_with(("p", "q", "city"), named)
+def test_a_table_of_nothing_but_identifiers_keeps_its_numbers(tmp_path):
+    found = findings(tmp_path, n=COUNT, c=cycle("7"), name=[f"name {i}" for i in COUNT])
+    assert [f.taken_as for f in found.values()] == ["number", "number", "left out"]
 
 
-def test_align_takes_columns_without_names_in_order_with_or_without_target(counted):
-    assert align_with(("0", "1", "2"), counted, named=False)[0] == ("0", "1", "2")
-    assert align_with(("0", "1", "2", "3"), counted, target="1", named=False)[0] == ("0", "2", "3")
-    names, _ = align_with(("0", "1", "2", "3"), counted, target="0", named=False, dropped=["2"])
-    assert names == ("1", "2", "3")
-    names, notes = align_with(("a", "b", "c"), counted)
-    assert names == ("a", "b", "c")
-    assert "in order, as 'a', 'b' and 'c'" in notes[0]
+def test_a_table_of_texts_alone_says_how_to_take_one(tmp_path):
+    with pytest.raises(ChoiceError, match=r"none that can be taken \('name': text of 60 .*--categories name"):
+        surveyed(tmp_path, name=[f"name {i}" for i in COUNT])
 
 
-def test_align_refuses_another_number_of_columns_without_names(counted):
-    with pytest.raises(TableError, match="there must be 4 or 5 of them, got 3"):
-        align_with(("0", "1", "2", "3", "4"), counted, target="4", named=False)
-
-
-def test_align_without_a_choice_knows_the_columns_of_the_recipe(counted):
-    assert align(Recipe.plain(["a", "b", "c"]), counted)[0] == ("a", "b", "c")
-
-
-@pytest.mark.parametrize("content", [{"columns": ["a"]}, {"columns": "ab"}, {"columns": [1, 2]}, {"target": 3}])
-def test_a_choice_of_a_stranger_is_refused(content):
-    with pytest.raises(TableError, match="columns"):
-        Choice.of_recipe(Recipe.plain(["a", "b"]), content)
-
-
-CHOICE = Choice(("x", "city", "y", "z"), True, "y", ("x", "z"), ("city",))
-NUMBERS = np.array([[1.0, 5.0], [2.0, 5.0], [6.0, 5.0]])
-TEXTS = {"city": np.array(["Oslo", "", "Bern"], dtype=object)}
-
-
-def learned(**kwargs):
-    return learn_recipe(CHOICE, NUMBERS, TEXTS, **{"standardize": True, **kwargs})
-
-
-def rows(recipe, numbers=NUMBERS, texts=TEXTS):
-    return Gathered(numbers.copy(), texts).matrix(recipe)
-
-
-def test_learned_recipe_standardizes_numbers_and_leaves_a_constant_column_at_zero():
-    matrix = rows(learned())
-    assert matrix[:, 0].mean() == pytest.approx(0.0, abs=1e-15)
-    assert matrix[:, 0].std() == pytest.approx(1.0, rel=1e-15)
-    assert matrix[:, 1].tolist() == [0.0, 0.0, 0.0]
-
-
-def test_learned_recipe_makes_a_column_a_category_with_nothing_a_category_of_its_own():
-    recipe = learned()
-    assert [some.values for some in recipe.categories] == [("", "Bern", "Oslo")]
-    assert recipe.n_features == 5
-    assert rows(recipe)[:, 2:].tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
-
-
-def test_learned_recipe_without_scale_takes_numbers_as_they_are():
-    assert np.array_equal(rows(learned(standardize=False))[:, :2], NUMBERS)
-
-
-def test_rows_of_another_table_use_the_scale_of_the_first():
-    recipe = learned()
-    columns = [np.array(["Rome", "Bern"], dtype=object), np.array(["1", "2"], dtype=object), np.array([5.0, 6.0])]
-    block = Block("t.csv", ("city", "x", "z"), columns, 1)
-    x = (np.array([1.0, 2.0]) - NUMBERS[:, 0].mean()) / NUMBERS[:, 0].std()
-    assert np.allclose(
-        block_rows(recipe, block), np.column_stack([x, [0, 1], [0, 0], [0, 1], [0, 0]]), rtol=1e-15, atol=0
-    )
-    assert unseen_categories(recipe, block) == {"city": ["Rome"]}
-    assert recipe.columns == ("x", "city", "z")
-
-
-def test_rows_of_a_file_may_miss_what_the_recipe_fills():
-    recipe = Recipe.of_features(
-        ("x", "k"), [(Number(0), (("fill", 7.0),)), (Indicator(0, 1), ())], [Categories(1, (1, 2))]
-    )
-    columns = [np.array(["1.5", "", "NA"], dtype=object), np.array(["2", "1.0", "2.0"], dtype=object)]
-    block = Block("t.csv", ("x", "k"), columns, 1)
-    assert block_rows(recipe, block).tolist() == [[1.5, 1.0], [7.0, 0.0], [7.0, 1.0]]
-    bad = Block("t.csv", ("x", "k"), [np.array(["1", "inf", ""], dtype=object), columns[1]], 1)
-    with pytest.raises(TableError, match="got 'inf' in row 2, column 'x'"):
-        block_rows(recipe, bad)
-
-
-def test_learned_recipe_refuses_an_identifier_as_categories():
-    texts = {"city": np.array([str(i) for i in range(1001)], dtype=object)}
-    with pytest.raises(TableError, match="--drop city"):
-        learn_recipe(CHOICE, np.zeros((1001, 2)), texts, standardize=True)
-
-
-def test_learned_recipe_refuses_numbers_without_a_finite_variance():
-    with pytest.raises(TableError, match="'z'"):
-        learn_recipe(CHOICE, np.array([[1.0, 1e300], [2.0, -1e300], [3.0, 0.0]]), TEXTS, standardize=True)
-
-
-@pytest.mark.parametrize("standardize", [True, False])
-def test_columns_whose_numbers_are_too_large_for_a_feature_are_named(standardize):
-    recipe = learned(standardize=standardize)
-    with pytest.raises(TableError, match=r"at most 3\.4e38 in size.*got larger ones in 'x'"):
-        rows(recipe, np.array([[-1e300, 5.0]]), {"city": np.array(["Oslo"], dtype=object)})
-    assert rows(recipe, np.empty((0, 2)), {"city": np.empty(0, dtype=object)}).shape == (0, 5)
+def test_a_table_without_rows_is_refused(tmp_path):
+    with pytest.raises(TableError, match=r"t\.csv: a table must have rows to learn from"):
+        surveyed(tmp_path, a=[], b=[])
 
 
 @pytest.mark.parametrize("most", [20, 1000])
-def test_survey_of_blocks_finds_what_the_whole_table_has(tmp_path, monkeypatch, most):
+def test_survey_of_blocks_keeps_all_rows_or_some_drawn_by_chance(tmp_path, monkeypatch, most):
     monkeypatch.setattr(surveying, "_SAMPLE_ROWS", most)
-    rng = np.random.default_rng(0)
-    x, city = rng.standard_normal(100), rng.choice(["Bern", "Oslo", "Rome"], 100)
-    (tmp_path / "t.csv").write_text(
-        "x,city,y\n" + "".join(f"{a!r},{c},{i}\n" for i, (a, c) in enumerate(zip(x.tolist(), city)))
-    )
-    monkeypatch.setattr(reading, "_TEXT_CELLS", 30)
-    source = open_table(tmp_path / "t.csv")
-    choice = choose_columns(source, target="y", one_hot=["city"], drop=[])
-    n_rows, recipe, sample, kind = survey(source, choice, standardize=True, seed=0)
-    whole = learn_recipe(choice, x[:, None], {"city": city.astype(object)}, standardize=True)
-    assert n_rows == 100
-    assert kind == "whole"
-    assert sample.shape == (min(100, most), 4)
-    assert recipe.categories == whole.categories
-    np.testing.assert_allclose(recipe.apply([[1.5, "Oslo"]]), whole.apply([[1.5, "Oslo"]]), rtol=1e-12)
+    monkeypatch.setattr(surveying, "_FEWEST_SAMPLED", 1)
+    monkeypatch.setattr(reading, "_TEXT_CELLS", 21)
+    x = np.random.default_rng(0).standard_normal(100)
+    found = surveyed(tmp_path, target="y", x=[*map(repr, x.tolist())], c=["u", "v"] * 50, y=[*range(100)])
+    assert found.n_rows == 100
+    assert found.is_whole == (most == 1000)
+    assert [*map(int, found.target)] == [*range(100)]
+    assert len(found.sample.rows) == len(set(found.sample.rows.tolist())) == min(100, most)
+    assert np.array_equal(found.sample.columns["x"], x[found.sample.rows])
+    assert found.sample.columns["c"].tolist() == [("u", "v")[row % 2] for row in found.sample.rows]
+    rows = np.array([0, 3, 50, 99])
+    again = read_rows(open_table(tmp_path / "t.csv"), found.sample, rows)
+    assert np.array_equal(again.columns["x"], x[rows])
+
+
+def test_columns_whose_type_changes_between_blocks_are_kept_as_they_are(tmp_path, monkeypatch):
+    import pandas as pd
+
+    monkeypatch.setattr(surveying, "_SAMPLE_ROWS", 4)
+    monkeypatch.setattr(surveying, "_FEWEST_SAMPLED", 1)
+    monkeypatch.setattr(reading, "_NUMBER_CELLS", 12)
+    frame = pd.DataFrame({"n": pd.array([*range(30)], dtype="Int64"), "x": np.arange(30) % 7 / 2})
+    frame.loc[20:, "n"] = pd.NA
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = open_table(tmp_path / "t.parquet")
+    found = survey(source, choose_columns(source, columns={"n": "number"})).sample
+    expected = frame["n"].astype("float64").to_numpy()[found.rows]
+    assert np.array_equal(found.columns["n"], expected, equal_nan=True)

@@ -42,11 +42,29 @@ def test_target_of_text_is_no_regression():
 
 
 @pytest.mark.parametrize(
-    "column", [cells("u", "", "v"), cells("1.5", "", "2"), cells("1", "NA", "2"), np.array([1.0, np.nan, 2.0])]
+    ("column", "values"),
+    [
+        (cells("u", "", "v"), ["u", "v"]),
+        (cells("u", None, "none"), ["u", "none"]),
+        (cells("1.5", "", "2"), [1.5, 2.0]),
+        (cells("1.5", "-", "2"), [1.5, 2.0]),
+        (np.array([1.5, np.nan, 2.0]), [1.5, 2.0]),
+    ],
 )
-def test_target_with_a_hole_names_the_row(column):
-    with pytest.raises(TableError, match=r"row 2\. Remove those rows"):
-        read_target(column, "y")
+def test_rows_without_a_target_are_left_out(column, values):
+    target = read_target(column, "y")
+    assert target.values.tolist() == values
+    assert target.there.tolist() == [True, False, True]
+
+
+def test_a_target_without_any_value_is_refused():
+    with pytest.raises(TableError, match="rows with a value are needed"):
+        read_target(cells("", None), "y")
+
+
+def test_an_infinite_target_is_refused_by_row():
+    with pytest.raises(TableError, match="got 'inf' in row 2"):
+        read_target(np.array([1.5, np.inf]), "y")
 
 
 def test_comparable_reads_true_values_as_the_classes_are():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -33,6 +35,11 @@ def completion(shell: str) -> None:
     assert found is not None, "click knows these three"
     # The program is only asked when something is to be completed.
     click.echo(found(click.Command("lowtide"), {}, "lowtide", _VARIABLE).source())
+
+
+def target_option(help: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the option that names a column of its table, or a file."""
+    return click.option("--target", metavar="COLUMN", shell_complete=complete_columns, help=help, **more)
 
 
 def complete_columns(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

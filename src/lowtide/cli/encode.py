@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lowtide.tables import Block, Kind, Source
 
 # What says how a table is read, or how the command speaks, goes with --model too.
-_WITH_A_MODEL = ("data", "output", "model", "force", "header", "as_json", "quiet", "target")
+_WITH_A_MODEL = ("data", "output", "model", "force", "header", "encoding", "as_json", "quiet", "target")
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -65,7 +65,7 @@ def encode(
     table: TableOptions,
     voice: Voice,
 ) -> None:
-    """Encode the rows of DATA (.csv, .tsv, .npy, .parquet) into a few bits a feature.
+    """Encode the rows of DATA, a table as 'lowtide fit' takes it, into a few bits a feature.
 
     With --model the codes are those that the model reads: 'lowtide predict' takes them in place of the table. Without,
     a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
@@ -87,7 +87,7 @@ def encode(
         refuse("--output", f"{endings}, got {str(output)!r}.")
     kept = None if save_encoder is None else term.check_new(save_encoder, "--save-encoder", force=force)
     _check_options(model, encoder.bits)
-    source = lt.tables.open_table(data, header=table.header)
+    source = models.open_source(data, table.header, table.encoding, voice)
     made, fitted = models.load_encoder(model) if model else _learned(source, encoder, table, voice)
     codes = _codes(source, _coded(made), fitted, voice)
     packed = output.suffix.lower() == ".npy"
@@ -113,14 +113,14 @@ def _check_options(model: Path | None, bits: int | None) -> None:
 
 
 def _learned(source: Source, options: EncoderOptions, table: TableOptions, voice: Voice) -> tuple[Any, FittedTable]:
-    """Make a new encoder of all rows of a table."""
-    choice = models.choose_columns(source, None, table, voice)
+    """Make a new encoder of a table: of all its rows, or of as many as stand for them."""
+    choice = models.choose_columns(source, None, table)
     with voice.working(f"reading {source.file}") as report:
-        rows = lt.tables.gather(source, choice, report)
-    recipe = lt.tables.learn_recipe(choice, rows.numbers, rows.texts, standardize=table.scale)
+        sample = lt.tables.survey(source, choice, seed=options.seed, report=report).sample
+    fitted = models.learned_table(sample, choice, table.scale)
     with voice.hearing():
-        encoder = models.make_encoder(options).fit(rows.matrix(recipe))
-    return encoder, FittedTable(recipe, choice)
+        encoder = models.make_encoder(options).fit(sample.matrix(fitted.recipe))
+    return encoder, fitted
 
 
 def _coded(encoder: Any) -> Any:
@@ -162,7 +162,7 @@ def _to_store(
     voice: Voice,
 ) -> None:
     """Encode a table into a store, shard by shard; the column `target` goes along as the column "y"."""
-    source = lt.tables.open_table(data, header=table.header)
+    source = models.open_source(data, table.header, table.encoding, voice)
     column = None if target is None else lt.tables.find_column(source, target, "target")
     status = data.stat()
     # A run goes on with a store only when all of this is as it was.
@@ -237,13 +237,14 @@ def _for_store(
 ) -> tuple[Any, FittedTable, Kind | None]:
     """Return an encoder, that of the model or one made in one pass over the table, and what the target holds."""
     if model is None:
-        choice = models.choose_columns(source, target, table, voice)
+        choice = models.choose_columns(source, target, table)
         with voice.working(f"reading {source.file}") as report:
-            survey = lt.tables.survey(source, choice, standardize=table.scale, seed=options.seed, report=report)
-        _, recipe, sample, kind = survey
+            found = lt.tables.survey(source, choice, seed=options.seed, report=report)
+        kind = None if found.target is None else lt.tables.read_values(found.target, str(target))[0]
+        fitted = models.learned_table(found.sample, choice, table.scale)
         with voice.hearing():
-            encoder = models.make_encoder(options).fit(sample)
-        return encoder, FittedTable(recipe, choice), kind
+            encoder = models.make_encoder(options).fit(found.sample.matrix(fitted.recipe))
+        return encoder, fitted, kind
     encoder, fitted = models.load_encoder(model)
     if target is None:
         return encoder, fitted, None

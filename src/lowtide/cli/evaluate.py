@@ -9,7 +9,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.predict import Prediction
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -24,16 +24,12 @@ Examples:
 @click.command(cls=term.TableCommand, short_help="Score a model on rows whose target is known.", epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="The true values: a column, or a file with one column.  [default: the model's target; store: y]",
-)
+@target_option("The true values: a column, or a file with one column.  [default: the model's target; store: y]")
 @term.header_option("The first line of a CSV file is a row.")
+@term.encoding_option
 @term.voice_options
-def evaluate(model: Path, data: Path, target: str | None, header: bool, voice: Voice) -> None:
-    """Score a model on the rows of DATA (.csv, .tsv, .npy, .parquet, or codes or a store of 'lowtide encode').
+def evaluate(model: Path, data: Path, target: str | None, header: bool, encoding: str | None, voice: Voice) -> None:
+    """Score a model on the rows of DATA, a table as 'lowtide fit' takes it, or codes or a store of 'lowtide encode'.
 
     Of classes: accuracy with its standard error, the confusions, precision and recall a class, and how far its
     probabilities can be trusted. Of numbers: R², errors, and quantiles of what is left. Use rows that the model was
@@ -42,7 +38,7 @@ def evaluate(model: Path, data: Path, target: str | None, header: bool, voice: V
     term.check_apart({"DATA": None}, [model, data, target])
     learner, table = models.load_model(model)
     decision = learner.decision_
-    run = Prediction(decision, table, data, target, header, voice)
+    run = Prediction(decision, table, data, target, header, voice, encoding)
     if run.target_name is None:
         refuse("--target", _no_target(data, table.choice.target))
     tally, n_absent = lt.learners.Tally(decision), 0

@@ -133,14 +133,11 @@ def _rows(path: Path, table: FittedTable, voice: Voice) -> Any:
     source, recipe = lt.tables.open_table(path, header=True), table.recipe
     names = table.align(source, voice)
     columns: dict[str, list[Any]] = {name: [] for name in recipe.columns}
-    kinds = dict(zip(recipe.columns, recipe.kinds))
     for block in source.blocks():
         renamed = block.renamed(names)
-        numbers = lt.tables.number_matrix(renamed, recipe.numeric, "reuse", recipe.filled)
+        numbers, cells = lt.tables.block_cells(recipe, renamed)
+        taken = {**cells, **dict(zip(recipe.numeric, numbers.T))}
         for name, parts in columns.items():
-            if name in recipe.numeric:
-                parts.append(numbers[:, recipe.numeric.index(name)])
-            else:
-                parts.append(renamed.texts(name) if kinds[name] == "category" else renamed.column(name))
+            parts.append(taken[name] if name in taken else renamed.column(name))
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
     return whole if recipe.by_cell else np.column_stack(list(whole.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
+from lowtide.cli.lesson import Lesson, open_store, read_table
 from lowtide.cli.models import FittedTable, score_in_words
 from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import LearnerOptions, TableOptions, Voice, counted, refuse
@@ -48,7 +49,7 @@ _WITH_A_STORE = (
 _EXAMPLES = """\b
 Examples:
   lowtide fit flowers.csv --target species -o flowers.lowtide --validate 0.2
-  lowtide fit rents.csv --target rent --one-hot city -o rents.lowtide
+  lowtide fit rents.csv --target rent --categories zip -o rents.lowtide
   lowtide fit X.npy --target y.npy -o model.lowtide --bits 2
   lowtide fit codes.zarr -o model.lowtide --validate 0.1
 """
@@ -70,12 +71,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=term.TableCommand, short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="What to learn: a column, or a file with one column.  [store: y]",
-)
+@target_option("What to learn: a column, or a file with one column.  [store: y]")
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it is there.")
 @task_options
@@ -112,12 +108,12 @@ def fit(
     save_settings: bool,
     voice: Voice,
 ) -> None:
-    """Learn from the table DATA (.csv, .tsv, .npy, .parquet), or from a store of codes, and write a model file.
+    """Learn from the table DATA (.csv, .tsv, .jsonl, .parquet, .npy; texts also .gz or .zst), or from a store of codes.
 
-    Every column but the target is a feature. The model file keeps the columns, their scale and their categories, so
-    that 'lowtide predict' takes tables as they are. What is "auto" is chosen by rows left out, within the budget, and
-    said. A store (.zarr) is read block by block, in memory that does not
-    grow with its rows; its features are those it was encoded with.
+    What columns hold is found by a look at all rows, and shown; --column, --categories and --drop do otherwise. The
+    model file keeps the columns, their scale and their categories, so that 'lowtide predict' takes tables as they are.
+    What is "auto" is chosen by rows left out, within the budget, and said. A large table, and a store (.zarr), whose
+    features are those it was encoded with, are read block by block, in memory that does not grow with their rows.
     """
     place = check_model_name(output, force=force)
     outputs = {"--output": output}
@@ -163,95 +159,6 @@ def check_model_name(output: Path, *, force: bool) -> Path:
         say = str(output.with_suffix(".lowtide"))
         refuse("--output", f"must name a model file, {say!r} say, got {str(output)!r}.")
     return place
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A target, and the rows to learn it from and to test on, wherever they are.
-
-    `material` takes the numbers of both and returns what a learner takes of them; the encoder is None where it is not
-    settled.
-    """
-
-    file: str
-    target: Target
-    target_name: str
-    encoder: Any
-    material: Callable[[Index, Index], Material]
-
-
-@dataclass(frozen=True)
-class Material:
-    """Rows to learn from and rows held out, as a learner takes them, and the table that they are of.
-
-    Rows are an array where they are in memory, else a source of codes.
-    """
-
-    rows: Any
-    held: Any
-    table: FittedTable
-
-    def teach(self, learner: Any, values: NDArray[Any]) -> None:
-        """Fit a learner on the rows to learn from, whose targets are `values`."""
-        learner.fit(self.rows, values)
-
-    def answers(self, learner: Any) -> NDArray[Any]:
-        """Return what a fitted learner predicts for the rows held out."""
-        predicted: NDArray[Any] = learner.predict(self.held)
-        return predicted
-
-
-def read_table(data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
-    """Read a table and its target, a column of it or a file of its own."""
-    source = lt.tables.open_table(data, header=table.header)
-    aside = lt.tables.target_in_file(target, source.names, source.file, header=table.header)
-    choice = models.choose_columns(source, target if aside is None else None, table, voice)
-    with voice.working(f"reading {source.file}") as report:
-        rows = lt.tables.gather(source, choice, report)
-    cells = rows.target if aside is None else aside
-    n_rows, n_values = len(rows.numbers), 0 if cells is None else len(cells)
-    if cells is None or n_values != n_rows:
-        raise lt.tables.TableError(f"{target}: a target must have a value a row, {n_rows}, got {n_values}.")
-    name = target if choice.target is None else choice.target
-
-    def material(train: Index, held: Index) -> Material:
-        some = rows if len(train) == n_rows else rows.take(train)
-        recipe = lt.tables.learn_recipe(choice, some.numbers, some.texts, standardize=table.scale)
-        others = rows.take(held).matrix(recipe)
-        return Material(some.matrix(recipe), others, FittedTable(recipe, choice))
-
-    return Lesson(source.file, lt.tables.read_target(cells, name, task), name, None, material)
-
-
-def open_store(path: Path, target: str, task: Task | None) -> Lesson:
-    """Open a store and read its target; the codes stay where they are."""
-    store = lt.CodeStore.open(path)
-    if store.encoder is None:
-        raise lt.tables.TableError(
-            f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
-        )
-    if len(store) == 0:
-        raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
-    column = models.stored_target(store, target)
-    if column not in store.columns:
-        raise lt.tables.TableError(
-            f"{path.name} must have a column {target!r} to learn, got {lt.tables.listed(store.columns) or 'none'}. "
-            "Encode the table with --target, or name another column."
-        )
-    name = models.name_of_y(store) if column == "y" else column
-
-    def material(train: Index, held: Index) -> Material:
-        import numpy as np
-
-        table = FittedTable.of(store.encoder, store.metadata)
-        if len(held) == 0:
-            return Material(store, None, table)
-        chosen = np.zeros(len(store), dtype=bool)
-        chosen[held] = True
-        select = lt.learners.SelectedSource
-        return Material(select(store, ~chosen), select(store, chosen), table)
-
-    return Lesson(path.name, lt.tables.read_target(store.column(column), name, task), name, store.encoder, material)
 
 
 def split(target: Target, share: float, seed: int) -> tuple[Index, Index]:
@@ -339,9 +246,8 @@ def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, out
             "rows": len(target.values),
             "train_rows": n_train,
             "held_out_rows": len(target.values) - n_train,
-            "numeric": list(table.recipe.numeric),
-            "standardized": table.how == "standardized",
-            "one_hot": table.n_categories,
+            "columns": [asdict(column) for column in table.taken],
+            "features": table.recipe.n_features,
             "target": lesson.target_name,
         },
         "task": target.task,
@@ -361,12 +267,8 @@ def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, out
 
 def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: str, seconds: float) -> str:
     """Say what was read, learned and written."""
-    data, numeric, categories, classes = content["data"], table.recipe.numeric, table.n_categories, content["classes"]
-    parts = [f"{data['file']}: {counted(data['rows'], 'row')}"]
-    if numeric:
-        parts.append(f"{counted(len(numeric), 'column')} of numbers ({table.how})")
-    if categories:
-        parts.append(f"{counted(len(categories), 'column')} of {sum(categories.values())} categories")
+    data, classes = content["data"], content["classes"]
+    parts = [f"{data['file']}: {counted(data['rows'], 'row')}", table.in_words()]
     task, why = f"{content['task']} of {data['target']!r}", content["why"]
     if classes is None:
         task += f" ({why}; --classification for classes)"
@@ -387,5 +289,4 @@ def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: s
             ("model", f"{content['model']}, {term.bytes_in_words(content['bytes'])}"),
         ]
     )
-    table_of_choice = models.choice_table(learner)
-    return f"{sheet}\n\n{table_of_choice}" if table_of_choice else sheet
+    return "\n\n".join(filter(None, [table.columns_in_words(), sheet, models.choice_table(learner)]))

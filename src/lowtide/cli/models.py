@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,10 +14,12 @@ from lowtide.errors import FileFormatError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowtide.tables import Block, Choice, Recipe, Source, Task
+    from lowtide.tables import Block, Choice, Recipe, Sample, Source, Taken, Task
 
 # What a file's metadata call the recipe, where there is no decision to keep it, and the columns at fit.
 _RECIPE, _COLUMNS = "table", "fitted_on"
+# Columns that get a line each.
+_SHOWN_COLUMNS = 30
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class FittedTable:
 
     recipe: Recipe
     choice: Choice
+    taken: tuple[Taken, ...] = ()
 
     @classmethod
     def of(cls, thing: Any, metadata: dict[str, Any]) -> Self:
@@ -58,7 +62,7 @@ class FittedTable:
     @property
     def how(self) -> str:
         """Say what is done to the numbers."""
-        steps = [name for name, *_ in self.recipe.steps]
+        steps = [name for name, *_ in self.recipe.steps if name != "fill"]
         return "standardized" if steps == ["subtract", "divide"] else ", ".join(steps) or "as they are"
 
     @property
@@ -66,13 +70,67 @@ class FittedTable:
         """How many categories each column of them has."""
         return {self.recipe.columns[some.column]: len(some.values) for some in self.recipe.categories}
 
+    def in_words(self) -> str:
+        """Say how many columns are taken as what: "3 columns of numbers, 1 of 2 categories"."""
+        kinds, n_categories = Counter(self.recipe.kinds), sum(self.n_categories.values())
+        names = {
+            "number": "numbers",
+            "truth": "truth values",
+            "date": "dates",
+            "category": f"{n_categories} categories",
+        }
+        parts = [f"{kinds[kind]} of {name}" for kind, name in names.items() if kinds[kind]]
+        return f"{counted(len(self.recipe.columns), 'column')}: {', '.join(parts)}"
 
-def choose_columns(source: Source, target: str | None, options: TableOptions, voice: Voice) -> Choice:
+    def columns_in_words(self, most: int = _SHOWN_COLUMNS) -> str:
+        """Return a line a column: what it is taken as, what is missing, what is done; many alike are folded."""
+        taken = self.taken
+        folded: list[tuple[str, str, str, str]] = []
+        if len(taken) > most:
+            taken = tuple(column for column in taken if column.is_special)[:most]
+            folded = _folded([column for column in self.taken if column not in taken])
+        lines = [(c.name, c.taken_as, f"{c.missing:,}" if c.missing else "", c.done) for c in taken] + folded
+        if not lines:
+            return ""
+        head = ("column", "taken as", "missing", "what is done")
+        widths = [max(len(line[j]) for line in (head, *lines)) for j in range(3)]
+        name, kind, missing = widths[0] + 2, widths[1] + 2, widths[2]
+        return "\n".join(f"{a:{name}}{b:{kind}}{c:>{missing}}  {d}".rstrip() for a, b, c, d in (head, *lines))
+
+
+def _folded(columns: list[Taken]) -> list[tuple[str, str, str, str]]:
+    """Return a line a kind of column that counts them."""
+    folded = []
+    for kind in dict.fromkeys(column.taken_as for column in columns):
+        alike = [column for column in columns if column.taken_as == kind]
+        n_missing = sum(column.missing > 0 for column in alike)
+        also = f"; {counted(n_missing, 'column')} with missing values" if n_missing else ""
+        names = lt.tables.listed([column.name for column in alike], most=3)
+        folded.append((counted(len(alike), "column"), kind, "", f"{names}{also}"))
+    return folded
+
+
+def open_source(data: Path, header: bool, encoding: str | None, voice: Voice) -> Source:
+    """Open the table of a file, and say what is special about it."""
+    source = lt.tables.open_table(data, header=header, encoding=encoding)
+    written = source.dialect.in_words()
+    for note in (*([f"{source.file}: {written}."] if written else []), *source.notes):
+        voice.note(note)
+    return source
+
+
+def choose_columns(source: Source, target: str | None, options: TableOptions) -> Choice:
     """Return the part that each column of a table plays, as options have it."""
-    choice = lt.tables.choose_columns(source, target=target, one_hot=options.one_hot, drop=options.drop)
-    if source.unnamed:
-        voice.note(f"{source.file}: {counted(source.unnamed, 'column')} without a name left out.")
-    return choice
+    wishes = dict(options.columns)
+    return lt.tables.choose_columns(
+        source, target=target, columns=wishes, categories=options.categories, drop=options.drop
+    )
+
+
+def learned_table(sample: Sample, choice: Choice, standardize: bool) -> FittedTable:
+    """Return the table of rows to learn from: its recipe, and what that does."""
+    recipe, taken = lt.tables.learn_recipe(sample, choice, standardize=standardize)
+    return FittedTable(recipe, choice, taken)
 
 
 def make_encoder(options: EncoderOptions) -> lt.RandomFeatures:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import click
 import lowtide as lt
 from lowtide.cli import models
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
+from lowtide.cli.completion import target_option
 from lowtide.cli.models import FittedTable
 from lowtide.cli.terminal import Voice, counted, refuse
 
@@ -47,13 +46,11 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
 @click.option("--scores", is_flag=True, help="Add the score of each class, one column for two classes.")
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    shell_complete=complete_columns,
-    help="True values to score with: a column, or a file with one column.  [default: the model's target, if there]",
+@target_option(
+    "True values to score with: a column, or a file with one column.  [default: the model's target, if there]"
 )
 @term.header_option("The first line of a CSV file is a row.")
+@term.encoding_option
 @term.voice_options
 def predict(
     model: Path,
@@ -64,11 +61,13 @@ def predict(
     scores: bool,
     target: str | None,
     header: bool,
+    encoding: str | None,
     voice: Voice,
 ) -> None:
-    """Predict the rows of DATA (.csv, .tsv, .npy, .parquet, or codes or a store of 'lowtide encode') with a model file.
+    """Predict the rows of DATA, a table as 'lowtide fit' takes it, or codes or a store of 'lowtide encode'.
 
-    Columns are found by name; those the model does not know are left out. Where the table has the target, the score is
+    Columns are found by name; those the model does not know are left out. Missing values and categories that were not
+    there at fit are counted, and taken as the model's recipe has it. Where the table has the target, the score is
     printed too.
     """
     place = None if output is None else check_output(output, force=force, several=probabilities or scores)
@@ -79,7 +78,7 @@ def predict(
     for option in wanted:
         if option not in decision.outputs or decision.task == "regression":
             refuse(f"--{option}", f"needs a model that has them, got a {type(learner).__name__}. Leave it out.")
-    run = Prediction(decision, table, data, target, header, voice)
+    run = Prediction(decision, table, data, target, header, voice, encoding)
     columns: dict[str, list[Any]] | None = None
     with voice.hearing():
         if place is None and voice.as_json:
@@ -123,7 +122,14 @@ class Prediction:
     """
 
     def __init__(
-        self, decision: Decision, table: FittedTable, data: Path, target: str | None, header: bool, voice: Voice
+        self,
+        decision: Decision,
+        table: FittedTable,
+        data: Path,
+        target: str | None,
+        header: bool,
+        voice: Voice,
+        encoding: str | None = None,
     ) -> None:
         self._decision, self._table, self._voice, self.n_rows = decision, table, voice, 0
         self._codes: Any = None
@@ -131,13 +137,13 @@ class Prediction:
         self._names: tuple[str, ...] = ()
         self._truth: list[Array] = []
         self._said: list[Array] = []
-        self._unseen: dict[str, Counter[str]] = {}
+        self._surprises, self._encoding = lt.tables.Surprises(table.recipe), encoding
         if data.is_dir():
             self._codes = lt.CodeStore.open(data)
         elif data.suffix == ".lowtide":
             self._codes = lt.persist.open_codes(data)
         else:
-            self._source = lt.tables.open_table(data, header=header)
+            self._source = models.open_source(data, header, encoding, voice)
             self._names = table.align(self._source, voice)
         self.target_name, self._own_truth = self._find_target(data.name, target, header)
 
@@ -151,7 +157,7 @@ class Prediction:
         if target is None and "y" not in columns:
             return None, None
         name = target or "y"
-        aside = lt.tables.target_in_file(name, columns, file, header=header)
+        aside = lt.tables.target_in_file(name, columns, file, header=header, encoding=self._encoding)
         if aside is not None:
             return name, aside
         if source is not None:
@@ -190,11 +196,8 @@ class Prediction:
             yield rows, cells
         if own is not None and len(own) != self.n_rows:
             raise lt.tables.TableError(f"{self.target_name}: needs a value a row, {self.n_rows}, got {len(own)}.")
-        for name, texts in self._unseen.items():
-            rows = counted(texts.total(), "row")
-            self._voice.note(
-                f"column {name!r}: {rows} with categories that were not there at fit, {lt.tables.listed([*texts])}."
-            )
+        for note in self._surprises.notes():
+            self._voice.note(note)
 
     def _rows(self) -> Iterator[tuple[Any, Array | None]]:
         """Yield what the model takes, and the true values that a table has."""
@@ -207,9 +210,9 @@ class Prediction:
             if self.target_name is not None and self._own_truth is None:
                 within = renamed if self.target_name in self._names else block
                 cells = within.column(self.target_name)
-            for name, texts in lt.tables.unseen_categories(self._table.recipe, renamed).items():
-                self._unseen.setdefault(name, Counter()).update(texts)
-            yield self._table.rows(block, self._names), cells
+            rows = self._table.rows(block, self._names)
+            self._surprises.add(renamed)
+            yield rows, cells
 
     def score(self) -> dict[str, Any] | None:
         """Return the score over the rows whose true value is there, None when there are none."""

@@ -78,19 +78,30 @@ def _lines(context: click.Context, name: str, chosen: dict[str, Any]) -> Iterato
     yield f"command = {toml_value(command)}"
     for key, parameter in _keys(context.command).items():
         value = context.params.get(str(parameter.name))
-        spell = getattr(parameter.type, "spell", None)
         if isinstance(value, Path):
             # Where files are on this machine is nobody's business, and of no use on another.
             value = value.name if value.is_absolute() else value.as_posix()
         elif parameter.name == "target" and value is not None and Path(value).is_absolute():
             value = Path(value).name
-        elif spell is not None:
-            value = [spell(each) for each in value] if isinstance(value, tuple) else spell(value)
+        elif isinstance(value, tuple):
+            value = [_spelled(parameter.type, each) for each in value]
+        else:
+            value = _spelled(parameter.type, value)
         yield f"# {key} was not given" if value is None else f"{key} = {toml_value(value)}"
     if chosen:
         yield f'\n# By the data, where an option is "auto"; for you to read, not read back.\n[{_CHOSEN}]'
     for key, value in chosen.items():
         yield f"{key} = {toml_value('none' if value is None else value)}"
+
+
+def _spelled(kind: Any, value: Any) -> Any:
+    """Return what would be typed for a value that an option has read."""
+    if isinstance(kind, term.Limit):
+        of, size = value
+        return f"{size!r}s" if of == "seconds" else f"{of}:{size}B"
+    if isinstance(kind, term.ColumnAs):
+        return "=".join(value)
+    return "none" if value is None and isinstance(kind, (term.WordOrNumber, term.OneOf)) else value
 
 
 def _keys(command: click.Command) -> dict[str, click.Parameter]:

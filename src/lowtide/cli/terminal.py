@@ -71,6 +71,7 @@ class Voice:
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
+        self._is_working = False
 
     @property
     def shows_progress(self) -> bool:
@@ -97,13 +98,17 @@ class Voice:
     @contextmanager
     def working(self, what: str, unit: str = "rows") -> Iterator[Callable[[int], None]]:
         """Show on a terminal that work is going on; gives a function that takes the number of rows, or so, done."""
-        if not self.shows_progress:
+        if not self.shows_progress or self._is_working:  # a terminal has one line for it
             yield lambda n_done: None
             return
         from rich.console import Console
 
-        with Console(stderr=True).status(f"{what} ...") as status:
-            yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
+        self._is_working = True
+        try:
+            with Console(stderr=True).status(f"{what} ...") as status:
+                yield lambda n_done: status.update(f"{what} ... {n_done:,} {unit}")
+        finally:
+            self._is_working = False
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -152,10 +157,6 @@ class WordOrNumber(_Value):
             self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
         return number
 
-    def spell(self, value: Any) -> Any:
-        """Return what was typed for a value, about."""
-        return "none" if value is None else value
-
 
 class OneOf(_Choice):
     """Accept one of some words, "none" for None."""
@@ -167,10 +168,6 @@ class OneOf(_Choice):
         """Return the word of a text."""
         word = super().convert(value, param, ctx)
         return None if word == "none" else word
-
-    def spell(self, value: Any) -> Any:
-        """Return what was typed for a value, about."""
-        return "none" if value is None else value
 
 
 class Limit(_Value):
@@ -201,10 +198,38 @@ class Limit(_Value):
             self.fail(f"must be more than 0 seconds, got {value!r}.", param, ctx)
         return ("seconds", size) if is_time else (of or "item", int(size))
 
-    def spell(self, value: tuple[str, float]) -> str:
-        """Return what is typed for a limit."""
-        of, size = value
-        return f"{size!r}s" if of == "seconds" else f"{of}:{size}B"
+
+class ColumnAs(_Value):
+    """Accept what a column is to be taken as, age=number say; it becomes a pair."""
+
+    name = "column"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows for a value."""
+        return "NAME=KIND"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name and the kind of a text."""
+        if not isinstance(value, str):
+            return value
+        name, equals, kind = value.rpartition("=")
+        if not equals or not name or kind not in lowtide.tables.WISHES:
+            kinds = "|".join(lowtide.tables.WISHES)
+            self.fail(f"must be a column's name, = and one of {kinds}, got {value!r}.", param, ctx)
+        return name, kind
+
+
+class Encoding(_Value):
+    """Accept the name of an encoding of texts."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name as Python has it."""
+        try:
+            return lowtide.tables.check_encoding(value)
+        except LowtideError as error:
+            self.fail(str(error), param, ctx)
 
 
 @dataclass(frozen=True)
@@ -237,12 +262,14 @@ class LearnerOptions:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Say how a table is read: which columns are categories, which are left out, whether numbers are standardized."""
+    """Say how a table is read: what columns are taken as, whether numbers are standardized, how the file is written."""
 
-    one_hot: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    categories: tuple[str, ...]
     drop: tuple[str, ...]
     scale: bool
     header: bool
+    encoding: str | None
 
 
 def header_option(help: str) -> Callable[[Command], Command]:
@@ -317,13 +344,24 @@ _LEARNER = (
     seed_option,
 )
 _COLUMNS: dict[str, Any] = {"metavar": "COLUMN", "multiple": True, "shell_complete": complete_columns}
+encoding_option = click.option(
+    "--encoding", type=Encoding(), help="Of a text table: latin-1, windows-1252, ...  [default: UTF-8 or UTF-16]"
+)
 _TABLE = (
-    click.option("--one-hot", **_COLUMNS, help="Take a column as categories; may be repeated."),
+    click.option(
+        "--column",
+        "columns",
+        type=ColumnAs(),
+        multiple=True,
+        help="Take a column as number, category, truth, date (or ymd, dmy, mdy), or drop it; may be repeated.",
+    ),
+    click.option("--categories", **_COLUMNS, help="Take a column as categories; may be repeated."),
     click.option("--drop", **_COLUMNS, help="Leave a column out; may be repeated."),
     click.option(
         "--scale/--no-scale", default=True, help="Standardize the columns of numbers: mean 0, standard deviation 1."
     ),
     header_option("The first line of a CSV file is a row; columns are called 0, 1, 2, ..."),
+    encoding_option,
 )
 _VOICE = (
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),

@@ -12,8 +12,9 @@ import click
 
 import lowtide as lt
 from lowtide.cli import terminal as term
-from lowtide.cli.completion import complete_columns
-from lowtide.cli.fit import check_model_name, read_table, task_options
+from lowtide.cli.completion import target_option
+from lowtide.cli.fit import check_model_name, task_options
+from lowtide.cli.lesson import read_table
 from lowtide.cli.models import choice_content, chosen_settings, encoder_summary
 from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import TableOptions, Voice, bytes_in_words, counted, refuse
@@ -39,13 +40,7 @@ Examples:
 
 @click.command(cls=term.TableCommand, short_help="Compare codes, and say which to take.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@click.option(
-    "--target",
-    metavar="COLUMN",
-    required=True,
-    shell_complete=complete_columns,
-    help="What to learn: a column, or a file with one column.",
-)
+@target_option("What to learn: a column, or a file with one column.", required=True)
 @term.budget_option
 @click.option(
     "--rows",
@@ -142,6 +137,7 @@ def _advise(lesson: Any, budget: dict[str, float], n_rows: int, seed: int, voice
         rows = np.sort(np.random.default_rng(seed).choice(rows, n_rows, replace=False))
         voice.note(f"compared on {counted(n_rows, 'row')} of {len(values):,}, drawn at random.")
     material = lesson.material(rows, rows[:0])
+    voice.say(f"{material.table.columns_in_words()}\n")
     tried: list[AdvisedCode] = []
     with voice.working("comparing codes", "tried") as report, voice.hearing():
 
@@ -233,8 +229,10 @@ def _keep(lesson: Any, advice: Advice, output: Path, outputs: dict[str, Path], v
 
     rows = np.arange(len(lesson.target.values))
     material = lesson.material(rows, rows[:0])
-    with voice.working(f"fitting on {counted(len(rows), 'row')}"), voice.hearing():
+    advice.model.set_params(verbose=int(voice.shows_progress))
+    with voice.hearing():
         material.teach(advice.model, lesson.target.values)
+    advice.model.verbose = 0
     best = advice.best
     score = f"{_word(advice)} {best.score:.3f} ± {best.error:.3f} on {counted(advice.n_held, 'row')} held out by tune"
     metadata = {**material.table.to_metadata(with_recipe=False), "score": score}

@@ -35,7 +35,7 @@ _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _SCORES_AT_ONCE = 1 << 20
 # Classes that a printed matrix has a column for; of more, so many pairs that are taken for one another are printed.
 _MOST_COLUMNS, _MOST_PAIRS, _MOST_CLASSES = 12, 10, 30
-_LONGEST_NAME = 24
+_LONGEST_NAME, _HALF = 24, 10
 _OF_CLASSES = (
     *("accuracy", "accuracy_error", "balanced_accuracy", "baseline", "n_unknown", "log_loss", "brier_score"),
     *("calibration_error", "classes", "confusion", "per_class", "reliability"),
@@ -482,7 +482,7 @@ def _name(label: Any) -> str:
     """Return a class in a few characters that move no cursor."""
     text = str(label)
     text = text if text.isprintable() and text.strip() else repr(text)
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_HALF]}...{text[-_HALF:]}"
 
 
 def _sheet(lines: Sequence[tuple[str, str]]) -> str:

@@ -3,69 +3,86 @@
 from typing import TYPE_CHECKING, Any
 
 from lowtide.tables.cells import ChoiceError, TableError, lacking, listed, text_of
-from lowtide.tables.dates import Dates
-from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
-from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, number_matrix, open_table
-from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import (
+from lowtide.tables.columns import (
+    WISHES,
     Choice,
-    Gathered,
+    Surprises,
     align,
+    block_cells,
     block_rows,
     choose_columns,
     find_column,
-    gather,
-    learn_recipe,
-    survey,
-    target_survey,
-    unseen_categories,
 )
-from lowtide.tables.target import Kind, Target, Task, comparable, read_target, target_in_file, target_values
+from lowtide.tables.dates import Dates
+from lowtide.tables.dialect import Dialect, check_encoding
+from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
+from lowtide.tables.learning import Taken, learn_recipe
+from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, open_table
+from lowtide.tables.recipe import Recipe
+from lowtide.tables.surveying import Finding, Sample, Survey, read_rows, survey
+from lowtide.tables.target import (
+    Kind,
+    Target,
+    Task,
+    comparable,
+    read_target,
+    read_values,
+    target_in_file,
+    target_survey,
+    target_values,
+)
 
 if TYPE_CHECKING:
     from lowtide.tables.pipeline import TableRecipe, recipe_of
 
 __all__ = [
+    "WISHES",
     "Block",
     "Categories",
     "Choice",
     "ChoiceError",
     "DatePart",
     "Dates",
-    "Gathered",
+    "Dialect",
+    "Finding",
     "Indicator",
     "Kind",
     "Missing",
     "Number",
     "Ordinal",
     "Recipe",
+    "Sample",
     "Source",
+    "Surprises",
+    "Survey",
     "TableError",
     "TableRecipe",
+    "Taken",
     "Target",
     "Task",
     "Truth",
     "align",
+    "block_cells",
     "block_rows",
+    "check_encoding",
     "choose_columns",
     "comparable",
     "find_column",
-    "gather",
     "import_pyarrow",
     "is_table_name",
     "lacking",
     "learn_recipe",
     "listed",
-    "number_matrix",
     "open_table",
+    "read_rows",
     "read_target",
+    "read_values",
     "recipe_of",
     "survey",
     "target_in_file",
     "target_survey",
     "target_values",
     "text_of",
-    "unseen_categories",
 ]
 
 

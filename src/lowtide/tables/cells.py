@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ from lowtide.errors import LowtideError
 
 Column = NDArray[Any]
 
+# Blanks, also those that do not break a line, and the apostrophe: what parts thousands beside point and comma.
+GROUPS = " '\u00a0\u202f"
 # What people write for a value that is not there, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "?", "-"})
 
@@ -93,6 +98,66 @@ def number_of(value: object) -> float | None:
         return None
 
 
+@dataclass(frozen=True)
+class Marks:
+    """How numbers are written in a text: what begins the decimals, and what parts thousands, "" for nothing.
+
+    Examples
+    --------
+    >>> Marks(",", ".").plain("-1.234,5"), Marks(".", ",").plain("1,234"), Marks(",", ".").plain("31.12.2024")
+    ('-1234.5', '1234', '31.12.2024')
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @cached_property
+    def _number(self) -> re.Pattern[str]:
+        groups = rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else ""
+        return re.compile(rf"\s*[+-]?(?:\d+{groups})?(?:{re.escape(self.decimal)}\d*)?(?:[eE][+-]?\d+)?\s*")
+
+    def plain(self, text: str) -> str:
+        """Return a number as Python writes it, without marks of thousands and with a point; other texts as they are."""
+        if self._number.fullmatch(text) is None:
+            return text
+        return (text.replace(self.thousands, "") if self.thousands else text).replace(self.decimal, ".")
+
+
+PLAIN, COMMA = Marks(), Marks(",", ".")
+
+
+def present(column: Column) -> Column:
+    """Return the cells of a column of a file, None for what people write where there is nothing."""
+    if column.dtype.kind != "O":
+        return column
+    cells, out = column.tolist(), np.empty(len(column), dtype=object)
+    if {*map(type, cells)} <= {str, type(None)}:  # of equal texts one is looked at
+        known = {cell: None if is_nothing(cell) else cell for cell in {*cells}}
+        out[:] = [*map(known.__getitem__, cells)]
+    else:
+        out[:] = [None if is_nothing(cell) else cell for cell in cells]
+    return out
+
+
+def is_nothing(cell: object) -> bool:
+    """Whether a cell of a file holds nothing, or what people write for that."""
+    if isinstance(cell, str):
+        # No word for nothing is longer, but for blanks around it.
+        return (len(cell) < 5 or cell[:1].isspace() or cell[-1:].isspace()) and cell.strip().lower() in MISSING
+    return is_missing(cell)
+
+
+def numbers_in(column: Column) -> NDArray[np.float64] | None:
+    """Return the cells of a column of a file as float64, NaN where there is nothing; None when some are other text."""
+    if column.dtype.kind == "M":
+        return None
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = [math.nan if is_nothing(cell) else number_of(cell) for cell in column.tolist()]
+        return None if None in numbers else np.array(numbers, dtype=np.float64)
+
+
 def plain_cells(column: Column) -> list[Any]:
     """Return the cells of a column as Python has them, None where there is nothing."""
     cells = column.tolist()
@@ -107,15 +172,14 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     """
     if hasattr(rows, "toarray"):
         raise TableError(f"rows must be dense, got a {type(rows).__name__}. Convert it: rows.toarray().")
-    is_frame = hasattr(rows, "columns")
-    if is_frame or isinstance(rows, Mapping):
-        known = {str(name): name for name in (rows.columns if is_frame else rows)}
-        if is_frame and not named:
+    known = names_of(rows)
+    if known is not None:
+        if not named and not isinstance(rows, Mapping):
             if len(known) != len(names):
                 raise TableError(f"rows must have {len(names)} columns, got a data frame with {len(known)}.")
             names = list(known)
-        _check_names(known, names, "the table")
-        columns = [_column(rows[known[name]], name) for name in names]
+        check_names(known, names, "the table")
+        columns = [*named_columns(rows, names).values()]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise TableError(f"columns must have equal lengths, got {listed(lengths)}.")
@@ -129,7 +193,52 @@ def columns_of(rows: Any, names: Sequence[str], named: bool) -> list[Column]:
     return list(rows.T)
 
 
-def _check_names(known: Any, names: Sequence[str], where: str) -> None:
+def names_of(rows: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame, a dict of columns, or what Arrow can read; None for others."""
+    if hasattr(rows, "toarray"):
+        return None
+    if isinstance(rows, Mapping):
+        return [*map(str, rows)]
+    if hasattr(rows, "columns") and not hasattr(rows, "column_names"):
+        return [*map(str, rows.columns)]
+    return list(_arrow_table(rows).column_names) if hasattr(rows, "__arrow_c_stream__") else None
+
+
+def named_columns(rows: Any, names: Sequence[str]) -> dict[str, Column]:
+    """Return columns, by their names, of a table that has names."""
+    if isinstance(rows, Mapping) or (hasattr(rows, "columns") and not hasattr(rows, "column_names")):
+        known = {str(name): name for name in (rows if isinstance(rows, Mapping) else rows.columns)}
+        return {name: _column(rows[known[name]], name) for name in names}
+    import pyarrow
+
+    table = _arrow_table(rows)
+    return {name: arrow_values(pyarrow, table.column(name).combine_chunks()) for name in names}
+
+
+def _arrow_table(rows: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.table(rows)
+
+
+def arrow_values(arrow: Any, column: Any) -> Column:
+    """Return an Arrow column as it is: numbers, booleans, dates in UTC, NaN for nothing, anything else as objects."""
+    types = arrow.types
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    if any(is_kind(column.type) for is_kind in kinds):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_timestamp(column.type):
+        column = column.cast(arrow.timestamp("us", column.type.tz), safe=False)
+        return np.asarray(column.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False))
+    if types.is_date(column.type):
+        return np.asarray(column.cast(arrow.date32()).to_numpy(zero_copy_only=False))
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def check_names(known: Any, names: Sequence[str], where: str) -> None:
+    """Refuse rows of known columns without those that are needed."""
     missing = [name for name in names if name not in known]
     if missing:
         needed = frozenset(names)
@@ -165,7 +274,7 @@ def array_of_rows(rows: Sequence[Any], names: Sequence[str]) -> Column:
 def _in_order(row: Any, names: Sequence[str], i: int) -> Any:
     """Return the values of a row in the table's order."""
     if isinstance(row, Mapping):
-        _check_names(row, names, f"row {i + 1}")
+        check_names(row, names, f"row {i + 1}")
         return [row[name] for name in names]
     counted = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str)
     if not counted or len(row) != len(names):

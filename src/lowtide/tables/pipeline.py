@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
@@ -21,31 +21,40 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import fail
 from lowtide.errors import ParameterError
-from lowtide.tables.cells import is_missing, listed
-from lowtide.tables.elements import Categories, Category, Indicator, Number, Ordinal, Origin, Step
+from lowtide.tables.cells import check_names, is_missing, listed, named_columns, names_of
+from lowtide.tables.columns import block_rows, choose_columns
+from lowtide.tables.dates import Dates
+from lowtide.tables.elements import Categories, Category, DatePart, Indicator, Missing, Number, Ordinal, Origin, Step
+from lowtide.tables.learning import Taken, learn_recipe
 from lowtide.tables.reading import Source
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import block_rows, choose_columns, gather, learn_recipe
+from lowtide.tables.surveying import survey
 
 
 @dataclass(eq=False, repr=False)
 class TableRecipe(TransformerMixin, BaseEstimator):
-    """Transformer that makes the rows of a table what `lowtide fit` makes of them: numbers first, then categories.
+    """Transformer that makes the rows of a table what `lowtide fit` makes of them.
 
-    Numbers are standardized, (x - mean) / std, a constant column keeping its scale. A column of categories becomes a
-    column of 0 and 1 for each: cells are taken as texts, whole numbers without a point, nothing as the text ""; a
-    category that was not there at fit is 0 in all.
+    What columns hold is found by a look at all rows. Numbers are filled with their median and standardized,
+    (x - mean) / std. Truth values become 0 and 1, dates the days since 1970 and where they are in a year, a week and
+    a day as far as these vary, texts of few values a column of 0 and 1 for each: a category that was not there at fit
+    is 0 in all. Where values are missing often, that they are is a column too. Identifiers, free texts, and columns
+    that are empty or constant are left out.
 
     Parameters
     ----------
     standardize : bool, default=True
         Whether numbers are standardized; otherwise they are taken as they are.
-    one_hot : sequence of str or int, default=()
-        Columns of categories, by name, or by number where the table has no names; at most 1000 categories each.
+    columns : dict of str, default=None
+        What columns are taken as in place of what they seem to be, by name, or by number where the table has no names:
+        "number", "category", "truth", "date" (or "ymd", "dmy", "mdy" by the order of its parts), or "drop".
+    categories : sequence of str or int, default=()
+        Columns of categories: cells are taken as texts, whole numbers without a point; at most 1000 categories each.
     drop : sequence of str or int, default=()
         Columns that are left out.
 
@@ -53,6 +62,8 @@ class TableRecipe(TransformerMixin, BaseEstimator):
     ----------
     recipe_ : Recipe
         What was fitted, a frozen value; `lowtide.save` keeps it with a pipeline's model.
+    taken_ : tuple of Taken
+        What each column is taken as, and what is done to it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the table has names.
@@ -64,38 +75,49 @@ class TableRecipe(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"area": [20.0, 40.0, 60.0], "city": ["Oslo", "Bern", "Oslo"]})
-    >>> steps = TableRecipe(one_hot=["city"]).fit(table)
+    >>> table = pd.DataFrame({"area": [20.0, 40.0, 60.0, None], "city": ["Oslo", "Bern", "Oslo", "Oslo"]})
+    >>> steps = TableRecipe().fit(table)
     >>> steps.transform(table).round(2)
-    array([[-1.22,  0.  ,  1.  ],
+    array([[-1.41,  0.  ,  1.  ],
            [ 0.  ,  1.  ,  0.  ],
-           [ 1.22,  0.  ,  1.  ]])
+           [ 1.41,  0.  ,  1.  ],
+           [ 0.  ,  0.  ,  1.  ]])
     >>> steps.get_feature_names_out().tolist()
     ['area', 'city_Bern', 'city_Oslo']
+    >>> [(column.name, column.taken_as, column.missing) for column in steps.taken_]
+    [('area', 'number', 1), ('city', 'category', 0)]
     """
 
     _: KW_ONLY
     standardize: bool = True
-    one_hot: Sequence[str | int] = ()
+    columns: Mapping[str | int, str] | None = None
+    categories: Sequence[str | int] = ()
     drop: Sequence[str | int] = ()
     recipe_: Recipe = field(init=False)
+    taken_: tuple[Taken, ...] = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn scale and categories of a table.
+        """Find what the columns of a table hold, and learn scales and categories.
 
         Parameters
         ----------
-        X : data frame or array (n, n_columns)
+        X : data frame, dict of columns, Arrow table, or array (n, n_columns)
+            Frames of pandas and polars, and all else that has `__arrow_c_stream__`.
         y : ignored
         """
-        for name, columns in (("one_hot", self.one_hot), ("drop", self.drop)):
+        for name, columns in (("categories", self.categories), ("drop", self.drop)):
             if isinstance(columns, str):
                 raise fail("TableRecipe", f"{name} must be a list of columns", columns, "Put it in brackets.")
         table = _read_frame(self, X, reset=True)
-        one_hot, drop = map(str, self.one_hot), map(str, self.drop)
-        choice = choose_columns(table, target=None, one_hot=[*one_hot], drop=[*drop])
-        rows = gather(table, choice, purpose="fit")
-        self.recipe_ = learn_recipe(choice, rows.numbers, rows.texts, standardize=self.standardize)
+        choice = choose_columns(
+            table,
+            columns={str(name): wish for name, wish in (self.columns or {}).items()},
+            categories=[*map(str, self.categories)],
+            drop=[*map(str, self.drop)],
+            in_python=True,
+        )
+        sample = survey(table, choice, whole=True).sample
+        self.recipe_, self.taken_ = learn_recipe(sample, choice, standardize=self.standardize)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -104,7 +126,7 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         return block_rows(self.recipe_, next(_read_frame(self, X, reset=False).blocks()))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return a name a feature: that of its column, with "_category" for an indicator.
+        """Return a name a feature: that of its column, with "_category", "_days" and so on for what is made of it.
 
         Parameters
         ----------
@@ -118,15 +140,45 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         renamed = replace(self.recipe_, columns=tuple(str(name[column]) for column in self.recipe_.columns))
         return np.array(renamed.feature_names, dtype=object)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
 
 def _read_frame(owner: TableRecipe, X: Any, *, reset: bool) -> Source:
-    """Return a table that has passed scikit-learn's checks; only with one_hot or drop it may hold texts."""
-    mixed = bool(len(owner.one_hot) or len(owner.drop))
-    how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False} if mixed else {"dtype": np.float64}
-    cells = validate_data(owner, X, reset=reset, **how)
+    """Return a table that has passed scikit-learn's checks."""
+    names = names_of(X)
+    if names is not None and not hasattr(X, "shape"):  # scikit-learn knows no table that has no shape
+        if reset:
+            owner.feature_names_in_, owner.n_features_in_ = np.array(names, dtype=object), len(names)
+        else:
+            check_names(names, owner.recipe_.columns, "the table")
+            names = list(owner.recipe_.columns)
+        return _source(tuple(names), True, [*named_columns(X, names).values()])
+    if names is not None:
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+        columns = [*named_columns(X, names).values()]
+        if len(columns) == 0 or len(columns[0]) == 0:
+            validate_data(owner, X, reset=reset, dtype=None)  # says which of them there is none of
+    else:
+        cells = validate_data(owner, X, reset=reset, dtype=None, ensure_all_finite=False)
+        columns = [*cells.T]
+        _check_cells(cells)
     given = getattr(owner, "feature_names_in_", None)
-    names = tuple(map(str, range(cells.shape[1]) if given is None else given))
-    return Source("the table", names, given is not None, lambda: iter([(list(cells.T), None)]))
+    return _source(tuple(map(str, range(len(columns)) if given is None else given)), given is not None, columns)
+
+
+def _source(names: tuple[str, ...], named: bool, columns: list[NDArray[Any]]) -> Source:
+    return Source("the table", names, named, lambda: iter([(columns, None)]))
+
+
+def _check_cells(cells: NDArray[Any]) -> None:
+    """Refuse cells that hold a container, with the error that scikit-learn has for them."""
+    if cells.dtype.kind == "O":
+        odd = next((cell for cell in cells.ravel() if isinstance(cell, (dict, list, set, tuple))), None)
+        if odd is not None:
+            raise TypeError(f"TableRecipe: a cell's argument must be a string or a number, got {type(odd).__name__}.")
 
 
 @dataclass(frozen=True)
@@ -140,14 +192,15 @@ class _Feature:
 
 @dataclass(frozen=True)
 class _Table:
-    """What a step is given: features, the lists of categories so far, and whether scikit-learn has a sparse matrix."""
+    """What a step is given: features, categories and dates so far, and whether scikit-learn has a sparse matrix."""
 
     features: list[_Feature]
     categories: list[Categories]
+    dates: list[Dates]
     sparse: bool = False
 
     def with_features(self, features: Iterable[_Feature], sparse: bool | None = None) -> _Table:
-        return _Table(list(features), self.categories, self.sparse if sparse is None else sparse)
+        return _Table(list(features), self.categories, self.dates, self.sparse if sparse is None else sparse)
 
     def then(self, op: str, *arguments: Any) -> _Table:
         """Return the features after an operation with these arguments, each a number, or one a feature."""
@@ -201,9 +254,9 @@ def recipe_of(steps: Any, names: Iterable[str] | int | None = None) -> Recipe:
         check_is_fitted(first)
         names = getattr(first, "feature_names_in_", first.n_features_in_)
     plain = Recipe.plain(names)
-    table = _through(steps, _Table([_Feature(source) for source in plain.sources], []))
+    table = _through(steps, _Table([_Feature(source) for source in plain.sources], [], []))
     made = [(feature.origin, feature.steps) for feature in table.features]
-    recipe = Recipe.of_features(plain.columns, made, table.categories, plain.named)
+    recipe = Recipe.of_features(plain.columns, made, table.categories, plain.named, table.dates)
     return recipe.without_unused() if plain.named else recipe
 
 
@@ -254,8 +307,6 @@ def _max_abs_scaler(step: Any, table: _Table) -> _Table:
 def _simple_imputer(step: Any, table: _Table) -> _Table:
     if not is_missing(step.missing_values):
         raise _refused(step, "missing_values must be NaN", step.missing_values)
-    if step.add_indicator:
-        raise _refused(step, "add_indicator must be False", True)
     features = []
     for feature, value in zip(table.features, step.statistics_):
         fill = _category(step, value)
@@ -267,7 +318,15 @@ def _simple_imputer(step: Any, table: _Table) -> _Table:
             features.append(replace(feature, steps=(*feature.steps, ("fill", float(fill or 0.0)))))
         else:
             raise _refused(step, "it must fill with finite numbers or texts", value)
-    return table.with_features(features)
+    return table.with_features(features + (_indicators(step, table) if step.add_indicator else []))
+
+
+def _indicators(step: Any, table: _Table) -> list[_Feature]:
+    """Return the features of an imputer that say which cells were missing."""
+    asked = [table.features[j] for j in step.indicator_.features_]
+    if any(not isinstance(feature.origin, Number) or feature.steps or feature.missing for feature in asked):
+        raise _refused(step, "with add_indicator it must be the first step of its columns", "it after another")
+    return [_Feature(Missing(feature.origin.column)) for feature in asked]  # type: ignore[union-attr]
 
 
 def _one_hot_encoder(step: Any, table: _Table) -> _Table:
@@ -354,10 +413,15 @@ def _table_recipe(step: Any, table: _Table) -> _Table:
     at = [table.features[names.index(name)].origin.column for name in step.recipe_.columns]  # type: ignore[union-attr]
     moved = step.recipe_.with_columns(step.recipe_.columns, at)
     place = [table.place(some) for some in moved.categories]
-    return table.with_features(
-        _Feature(source if isinstance(source, Number) else replace(source, categories=place[source.categories]), steps)
-        for source, steps in moved.features
-    )
+    n_dates = len(table.dates)
+    table.dates.extend(moved.dates)
+
+    def here(source: Origin) -> Origin:
+        if isinstance(source, (Indicator, Ordinal)):
+            return replace(source, categories=place[source.categories])
+        return replace(source, dates=n_dates + source.dates) if isinstance(source, DatePart) else source
+
+    return table.with_features(_Feature(here(source), steps) for source, steps in moved.features)
 
 
 def _refused(step: Any, must: str, got: Any) -> ParameterError:

@@ -1,34 +1,27 @@
-"""Tables in files: CSV, .npy and Parquet, read block by block."""
+"""Tables in files: CSV, JSON lines, Parquet and .npy, also compressed, read block by block."""
 
 from __future__ import annotations
 
 import csv
-import math
-import shlex
+import json
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.errors import MissingExtraError
-from lowtide.tables.cells import MISSING, TableError, listed, number_of, shown, text_of
+from lowtide.tables.cells import PLAIN, TableError, arrow_values, listed, number_of, shown
+from lowtide.tables.dialect import PACKED, Dialect, look, open_text, reading, wrong
 
-Floats = NDArray[np.float64]
 Columns = Sequence[NDArray[Any]]
-# Columns are chosen now, by options of the command line ("choose") or by parameters ("fit"); or the model says which
-# columns it needs ("reuse").
-Purpose = Literal["choose", "fit", "reuse"]
 
 # Cells of a block: of text, which Python holds one by one, and of numbers.
 _TEXT_CELLS, _NUMBER_CELLS = 1 << 18, 1 << 21
-_DELIMITERS = ",;\t"
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ class Block:
         The table's name, for messages.
     names : tuple of str
     columns : sequence of ndarray (n_rows,)
-        Numbers or booleans as such; anything else as objects: texts, None where there is nothing.
+        Numbers, booleans and datetime64 as such; anything else as objects: texts, None where there is nothing.
     first_row : int
         Number of the first row, counted from 1.
     lines : sequence of int or None
@@ -63,10 +56,6 @@ class Block:
         """Return the values of a column as the file has them."""
         return self.columns[self.names.index(name)]
 
-    def texts(self, name: str) -> NDArray[Any]:
-        """Return the values of a column as texts, empty where there is nothing."""
-        return np.array([text_of(value) for value in self.column(name).tolist()], dtype=object)
-
     def where(self, i: int) -> str:
         """Say which row of the file row i is."""
         row = f"row {self.first_row + i}"
@@ -74,9 +63,12 @@ class Block:
 
     def after(self, n_rows: int) -> Block:
         """Return the rows past the first ones."""
-        lines = None if self.lines is None else self.lines[n_rows:]
-        columns = [column[n_rows:] for column in self.columns]
-        return replace(self, columns=columns, first_row=self.first_row + n_rows, lines=lines)
+        return replace(self.take(np.s_[n_rows:]), first_row=self.first_row + n_rows)
+
+    def take(self, rows: Any) -> Block:
+        """Return some of the rows, by a slice, numbers or a mask; they are counted on from the first."""
+        columns = [column[rows] for column in self.columns]
+        return replace(self, columns=columns, lines=None if self.lines is None else np.asarray(self.lines)[rows])
 
     def renamed(self, names: Sequence[str]) -> Block:
         """Return the same rows under other names of the columns."""
@@ -93,18 +85,21 @@ class Source:
         The table's name, for messages.
     names : tuple of str
     named : bool
-        Whether the file has names of columns; otherwise they are called 0, 1, 2, ...
+        Whether the names come from the table; otherwise they are called 0, 1, 2, ...
     parts : callable
         Gives the columns of some rows after the other, and the lines in which these begin, where they have one.
-    unnamed : int
-        Columns that a header leaves without a name; they are passed over.
+    dialect : Dialect
+        How a text file is written.
+    notes : tuple of str
+        What a reader should know of the names.
     """
 
     file: str
     names: tuple[str, ...]
     named: bool
     parts: Callable[[], Iterator[tuple[Columns, Sequence[int] | None]]]
-    unnamed: int = 0
+    dialect: Dialect = field(default_factory=Dialect)
+    notes: tuple[str, ...] = ()
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows in order, some megabytes at a time."""
@@ -115,101 +110,153 @@ class Source:
             first_row += block.n_rows
 
 
-def _wrong(path: Path, must: str, got: object, remedy: str = "") -> TableError:
-    return TableError(f"{path.name}: {must}, got {got}. {remedy}".rstrip())
-
-
-def _open_csv(path: Path, header: bool) -> Source:
+def _open_csv(path: Path, packed: str, header: bool, encoding: str | None) -> Source:
     """Return a text table; a header names its columns."""
-    first, _ = next(_csv_rows(path), ([], 0))
+    dialect = look(path, packed, encoding, separated=True)
+    first, _ = next(_csv_rows(path, dialect), ([], 0))
     if not first:
-        raise _wrong(path, "a table must have a header and rows", "an empty file")
+        raise wrong(path, "a table must have a header and rows", "an empty file")
     width = len(first)
     names = [cell.strip() for cell in first] if header else [str(j) for j in range(width)]
+    notes = []
     if header:
         _check_header(path, names)
+        names, twice = _distinct(names)
+        if twice:
+            again = ", ".join(f"{old!r} as {new!r}" for old, new in twice[:4])
+            rest = f" and {len(twice) - 4} more" if len(twice) > 4 else ""
+            notes.append(f"{path.name}: names that come again are told apart, {again}{rest}.")
     kept = [j for j, name in enumerate(names) if name]
     if not kept:
-        raise _wrong(path, "the first line must name the columns", "empty names", "Add a line of names.")
+        raise wrong(path, "the first line must name the columns", "empty names", "Add a line of names.")
+    if len(kept) < width:
+        n = width - len(kept)
+        notes.append(f"{path.name}: {n} column{'s' if n > 1 else ''} without a name left out.")
 
     def parts() -> Iterator[tuple[Columns, Sequence[int]]]:
-        numbered = islice(_csv_rows(path), int(header), None)
+        numbered = islice(_csv_rows(path, dialect), int(header), None)
         while part := list(islice(numbered, max(1, _TEXT_CELLS // width))):
             rows, lines = zip(*part)
+            if dialect.marks != PLAIN:
+                rows = tuple([*map(dialect.marks.plain, row)] for row in rows)
             cells = np.array(rows, dtype=object)
             yield [cells[:, j] for j in kept], lines
 
-    return Source(path.name, tuple(names[j] for j in kept), header, parts, width - len(kept))
+    return Source(path.name, tuple(names[j] for j in kept), header, parts, dialect, tuple(notes))
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[list[str], int]]:
-    """Yield each row that is not blank, with the line in which it begins; all are as long as the first.
-
-    The delimiter, one of comma, semicolon and tab, is the one that the first line has most of.
-    """
+def _csv_rows(path: Path, dialect: Dialect) -> Iterator[tuple[list[str], int]]:
+    """Yield each row that is not blank, with the line in which it begins; all are as long as the first."""
     line, width = 1, None
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            delimiter = max(_DELIMITERS, key=next(filter(str.strip, stream), "").count)
-            stream.seek(0)
-            reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True, strict=True)
+        with reading(path, dialect.packed), open_text(path, dialect) as stream:
+            reader = csv.reader(stream, delimiter=dialect.separator, skipinitialspace=True, strict=True)
             for row in reader:
                 if len(row) > 1 or (row and row[0].strip()):
                     width = width or len(row)
                     if len(row) != width:
-                        must, got = (
-                            f"every line must have {width} cells, as the first has",
-                            f"{len(row)} in line {line}",
-                        )
-                        raise _wrong(path, must, got, f"Look for a missing or unquoted delimiter {delimiter!r}.")
+                        must = f"every line must have {width} cells, as the first has"
+                        remedy = f"Look for a missing or unquoted delimiter {dialect.separator!r}."
+                        raise wrong(path, must, f"{len(row)} in line {line}", remedy)
                     yield row, line
                 line = reader.line_num + 1
     except csv.Error as error:
-        raise _wrong(path, f"line {line} must be CSV", f"{error}", "Quotes must come in pairs.") from error
-    except UnicodeDecodeError as error:
-        byte = f"byte {error.object[error.start]:#x}"
-        raise _wrong(path, "it must be UTF-8 text", byte, "Save it as UTF-8, or as .npy or .parquet.") from error
-    except OSError as error:
-        raise _wrong(path, "it must be readable", error.strerror) from error
+        remedy = "Quotes must come in pairs, and the file be whole."
+        raise wrong(path, f"line {line} must be CSV", f"{error}", remedy) from error
 
 
 def _check_header(path: Path, names: list[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if name and count > 1]
-    if twice:
-        got = f"{listed(twice)} more than once"
-        raise _wrong(path, "column names must differ", got, "Rename one in the first line.")
     # Names that count the columns are what a data frame writes when it has no others.
     counted = any(names == [str(i) for i in range(start, start + len(names))] for start in (0, 1))
     if not counted and all(number_of(name) is not None for name in names):
         remedy = "Add a line of names, or pass --no-header; the columns are then called 0, 1, 2, ..."
-        raise _wrong(path, "the first line must name the columns", f"numbers, {listed(names, most=3)}", remedy)
+        raise wrong(path, "the first line must name the columns", f"numbers, {listed(names, most=3)}", remedy)
 
 
-def _open_npy(path: Path, _header: bool) -> Source:
+def _distinct(names: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return names that differ, "x" and "x.1" as pandas has them, and those that are new."""
+    taken, found, twice = set(names), [], []
+    seen: set[str] = set()
+    for name in names:
+        new = name
+        if name and name in seen:
+            new = next(other for k in range(1, len(names) + 1) if (other := f"{name}.{k}") not in taken)
+            taken.add(new)
+            twice.append((name, new))
+        seen.add(name)
+        found.append(new)
+    return found, twice
+
+
+def _open_json(path: Path, packed: str, _header: bool, encoding: str | None) -> Source:
+    """Return a table of lines with an object of JSON each; its columns are all names that occur."""
+    dialect = look(path, packed, encoding, separated=False)
+    names: dict[str, None] = {}
+    for row, _ in _json_rows(path, dialect):
+        names.update(dict.fromkeys(row))
+    if not names:
+        raise wrong(path, "a table must have rows", "an empty file")
+
+    def parts() -> Iterator[tuple[Columns, Sequence[int]]]:
+        numbered = _json_rows(path, dialect)
+        while part := list(islice(numbered, max(1, _TEXT_CELLS // len(names)))):
+            rows, lines = zip(*part)
+            columns = []
+            for name in names:
+                column = np.empty(len(rows), dtype=object)
+                column[:] = [row.get(name) for row in rows]
+                columns.append(column)
+            yield columns, lines
+
+    return Source(path.name, tuple(names), True, parts, dialect)
+
+
+def _json_rows(path: Path, dialect: Dialect) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the object of each line that is not blank, with its line; its values are texts, numbers or truth values."""
+    remedy = "Write an object a line, as pandas does with to_json(orient='records', lines=True)."
+    with reading(path, dialect.packed), open_text(path, dialect) as stream:
+        for line, text in enumerate(stream, 1):
+            if not text.strip():
+                continue
+            try:
+                row = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise wrong(path, f"line {line} must be JSON", shown(text), remedy) from error
+            if not isinstance(row, dict):
+                raise wrong(path, f"line {line} must be an object of JSON", shown(text), remedy)
+            for name, value in row.items():
+                if isinstance(value, (dict, list)):
+                    must = f"line {line}, column {name!r} must be a text, a number or a truth value"
+                    raise wrong(path, must, shown(json.dumps(value)), "Flatten it to columns of its own.")
+            yield row, line
+
+
+def _open_npy(path: Path, packed: str, _header: bool, _encoding: str | None) -> Source:
     """Return an array (n, d) or (n,) as a table; its rows are read when they are asked for."""
+    _check_unpacked(path, packed)
     must, remedy = "it must hold one numpy array of numbers", "Write it with numpy.save(file, array)."
     try:
         with path.open("rb") as stream:
             start, size = stream.read(12), stream.seek(0, 2)
         # numpy takes the memory for as long a description as the file announces before it looks for one.
         if start[6:7] > b"\1" and int.from_bytes(start[8:], "little") > size:
-            raise _wrong(path, must, "one that is cut short", remedy)
+            raise wrong(path, must, "one that is cut short", remedy)
         given = np.load(path, mmap_mode="r", allow_pickle=False)
     except TableError:
         raise
     except OSError as error:
-        raise _wrong(path, "it must be readable", error.strerror or error) from error
+        raise wrong(path, "it must be readable", error.strerror or error) from error
     except Exception as error:  # numpy reads the description as Python, with any of Python's errors
-        raise _wrong(path, must, "another kind of file, or Python objects", remedy) from error
+        raise wrong(path, must, "another kind of file, or Python objects", remedy) from error
     if not isinstance(given, np.ndarray):
-        raise _wrong(path, "it must hold one numpy array", "several", "Write one with numpy.save.")
+        raise wrong(path, "it must hold one numpy array", "several", "Write one with numpy.save.")
     shape, kind = (*given.shape, 1)[: max(2, given.ndim)], given.dtype
     if len(shape) != 2 or shape[1] == 0:
         flatten = "Flatten the rows: array.reshape(len(array), -1)."
-        raise _wrong(path, "an array must have rows and columns", f"shape {given.shape}", flatten)
+        raise wrong(path, "an array must have rows and columns", f"shape {given.shape}", flatten)
     if kind.kind not in "biufU" or kind.itemsize == 0:
         convert = "Convert it with array.astype('float64')."
-        raise _wrong(path, "an array must hold numbers, booleans or texts", kind, convert)
+        raise wrong(path, "an array must hold numbers, booleans or texts", kind, convert)
     (n_rows, width), by_rows, offset = shape, given.flags.c_contiguous, getattr(given, "offset", 0)
     del given  # who reads a map of a file that is cut short meanwhile dies
 
@@ -217,7 +264,7 @@ def _open_npy(path: Path, _header: bool) -> Source:
         stream.seek(offset + first * kind.itemsize)
         found = np.fromfile(stream, kind, count)
         if len(found) < count:
-            raise _wrong(path, "it must stay as it is while it is read", "a shorter one than before")
+            raise wrong(path, "it must stay as it is while it is read", "a shorter one than before")
         return found
 
     def parts() -> Iterator[tuple[Columns, None]]:
@@ -238,7 +285,7 @@ def _characters(path: Path, texts: NDArray[Any]) -> NDArray[Any]:
     """Return texts as objects; numbers that are no characters would make such that Python itself fails on."""
     numbers = np.ascontiguousarray(texts).view(texts.dtype.str[0] + "u4")
     if numbers.max(initial=0) > sys.maxunicode:
-        raise _wrong(path, "texts must be of Unicode's characters", "other numbers")
+        raise wrong(path, "texts must be of Unicode's characters", "other numbers")
     return texts.astype(object)
 
 
@@ -254,44 +301,41 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
-def _open_parquet(path: Path, _header: bool) -> Source:
+def _open_parquet(path: Path, packed: str, _header: bool, _encoding: str | None) -> Source:
     """Return a Parquet table, read in batches of rows."""
+    _check_unpacked(path, packed)
     arrow = import_pyarrow()
     try:
         # Buffered ahead, a reader keeps what it has read of all row groups, in the end the whole file.
         table = arrow.parquet.ParquetFile(path, pre_buffer=False)
     except (arrow.ArrowException, OSError) as error:
-        raise _wrong(path, "it must be a Parquet file", str(error).splitlines()[0]) from error
+        raise wrong(path, "it must be a Parquet file", str(error).splitlines()[0]) from error
     # What a data frame keeps of its index is no column of the data.
     names = [name for name in table.schema_arrow.names if not name.startswith("__index_level_")]
     if not names or len(set(names)) < len(names):
-        raise _wrong(path, "columns must have different names", names)
+        raise wrong(path, "columns must have different names", names)
 
     def parts() -> Iterator[tuple[Columns, None]]:
         n_rows = 0
         try:
             for batch in table.iter_batches(batch_size=max(1, _NUMBER_CELLS // len(names)), columns=names):
-                yield [_arrow_values(arrow.types, column) for column in batch.columns], None
+                yield [arrow_values(arrow, column) for column in batch.columns], None
                 n_rows += batch.num_rows
         except (arrow.ArrowException, OSError) as error:
-            raise _wrong(path, f"rows after {n_rows} must be readable", str(error).splitlines()[0]) from error
+            raise wrong(path, f"rows after {n_rows} must be readable", str(error).splitlines()[0]) from error
 
     return Source(path.name, tuple(names), True, parts)
 
 
-def _arrow_values(types: Any, column: Any) -> NDArray[Any]:
-    """Return numbers and booleans as they are, NaN where there is nothing, and anything else as objects."""
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if any(
-        is_kind(column.type) for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    ):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+def _check_unpacked(path: Path, packed: str) -> None:
+    if packed:
+        remedy = "Unpack it first; Parquet files are compressed as they are."
+        raise wrong(path, "only text tables may be packed", f"a {path.suffixes[-2]} file in {packed}", remedy)
 
 
-_OPENERS: dict[str, Callable[[Path, bool], Source]] = {
+_OPENERS: dict[str, Callable[[Path, str, bool, str | None], Source]] = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), _open_csv),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _open_json),
     **dict.fromkeys((".parquet", ".pq"), _open_parquet),
     ".npy": _open_npy,
 }
@@ -299,109 +343,28 @@ _OPENERS: dict[str, Callable[[Path, bool], Source]] = {
 
 def is_table_name(path: Path) -> bool:
     """Whether a file's name says that it is a table."""
-    return path.suffix.lower() in _OPENERS
+    return _ending(path)[0] in _OPENERS
 
 
-def open_table(path: Path, *, header: bool = True) -> Source:
-    """Return the table of a file; its ending says what it is.
+def _ending(path: Path) -> tuple[str, str]:
+    """Return what a file's name says that it is, and how it is packed."""
+    packed = path.suffix.lower() if path.suffix.lower() in PACKED else ""
+    return (path.with_suffix("") if packed else path).suffix.lower(), packed
+
+
+def open_table(path: Path, *, header: bool = True, encoding: str | None = None) -> Source:
+    """Return the table of a file; its ending says what it is, ".gz" and ".zst" that it is packed.
 
     Parameters
     ----------
     path : Path
     header : bool, default=True
         Whether the first line of a text table names the columns.
+    encoding : str or None
+        Of a text table; None is UTF-8, or UTF-16 where the file looks like that.
     """
-    if not is_table_name(path):
-        must, got = "a table must be a .csv, .tsv, .npy or .parquet file", repr(path.suffix or "no ending")
-        raise _wrong(path, must, got, "Convert or rename it.")
-    return _OPENERS[path.suffix.lower()](path, header)
-
-
-def number_matrix(block: Block, names: Sequence[str], purpose: Purpose, may_miss: Collection[str] = ()) -> Floats:
-    """Return columns as a matrix of finite numbers, (n_rows, n_names); booleans count as 0 and 1.
-
-    In columns of `may_miss` a cell may be empty, or hold what people write for that; it is NaN then.
-
-    Raises
-    ------
-    TableError
-        Naming every column of text, or else the first cell that is not a number.
-    """
-    matrix = np.empty((block.n_rows, len(names)))
-    wrong: list[str] = []
-    for j, name in enumerate(names):
-        column = block.column(name)
-        there: Any = True
-        if name in may_miss:
-            there = np.array([not _holds_nothing(cell) for cell in column.tolist()], dtype=bool)
-            column = np.where(there, column, np.nan)
-        values = _as_numbers(column)
-        if values is None or not np.isfinite(values).all(where=there):
-            wrong.append(name)
-        else:
-            matrix[:, j] = values
-    if wrong:
-        raise _fault(block, wrong, purpose)
-    return matrix
-
-
-def _as_numbers(cells: NDArray[Any]) -> Floats | None:
-    """Return cells of a file as float64, NaN where there is nothing, or None when some are other text."""
-    try:
-        return cells.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        numbers = [_number(cell) for cell in cells]
-        return None if None in numbers else np.array(numbers, dtype=np.float64)
-
-
-def _number(cell: object) -> float | None:
-    """Return the number that a cell holds, 1 and 0 for true and false, None when it has none."""
-    truth = _TRUTH.get(str(cell).strip().lower())
-    return number_of(cell) if truth is None else truth
-
-
-def _holds_nothing(cell: object) -> bool:
-    return text_of(cell).lower() in MISSING
-
-
-def _fault(block: Block, names: list[str], purpose: Purpose) -> TableError:
-    """Say what is wrong with columns that are no numbers: all that are text, or else the first bad cell."""
-    texts: dict[str, str] = {}
-    bad: dict[str, list[int]] = {}
-    for name in names:
-        cells = block.column(name).tolist()
-        there = [i for i, cell in enumerate(cells) if not _holds_nothing(cell)]
-        numbers = [_number(cell) for cell in cells]
-        text = [i for i in there if numbers[i] is None]
-        if 2 * len(text) > len(there):  # most of what it holds
-            texts[name] = shown(cells[text[0]])
-        else:
-            bad[name] = [i for i, number in enumerate(numbers) if number is None or not math.isfinite(number)]
-    if texts:
-        examples = ", ".join(f"{name!r} ({texts[name]}, ...)" for name in list(texts)[:4])
-        rest = f" and {len(texts) - 4} more" if len(texts) > 4 else ""
-        plural, them = ("s", "them") if len(texts) > 1 else ("", "it")
-        remedy = "They held numbers when the model was fitted."
-        if purpose != "reuse":
-            one_hot, drop = (_typed(purpose, parameter, [*texts]) for parameter in ("one_hot", "drop"))
-            remedy = f"Take {them} as categories with {one_hot}, or leave {them} out with {drop}."
-        must = "columns must hold numbers, got text in column"
-        return TableError(f"{block.file}: {must}{plural} {examples}{rest}. {remedy}")
-    name = min(bad, key=lambda name: bad[name][0])
-    row, count = bad[name][0], len(bad[name])
-    cell = block.column(name)[row]
-    got = "an empty cell" if text_of(cell) == "" else shown(cell)
-    place = f"{block.where(row)}, column {name!r}" + (f" (and {count - 1} more like it)" if count > 1 else "")
-    remedy = "Correct the cell or remove the row"
-    if purpose != "reuse":
-        drop = _typed(purpose, "drop", [name])
-        remedy = f"Correct the cell, remove the row, or leave the column out with {drop}"
-    return TableError(f"{block.file}: every cell must hold a finite number, got {got} in {place}. {remedy}.")
-
-
-def _typed(purpose: Purpose, parameter: str, names: list[str]) -> str:
-    """Return how columns are named for a parameter: in Python, or as options, `--drop id --drop 'first name'`."""
-    if purpose == "fit":
-        return f"{parameter}={names!r}"
-    options = [f"--{parameter.replace('_', '-')} {shlex.quote(name)}" for name in names[:4]]
-    return " ".join([*options, *(["and so on"] if len(names) > 4 else [])])
+    ending, packed = _ending(path)
+    if ending not in _OPENERS:
+        must = "a table must be a .csv, .tsv, .jsonl, .parquet or .npy file, texts also with .gz or .zst"
+        raise wrong(path, must, repr(path.suffix or "no ending"), "Convert or rename it.")
+    return _OPENERS[ending](path, packed, header, encoding)

@@ -1,398 +1,545 @@
-"""Choose the columns of a table in a file, learn its recipe, and gather its rows, whole or in one pass over many."""
+"""Survey a table in one pass: what its columns hold, whatever its size, and rows that stand for all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.tables.cells import MISSING, ChoiceError, TableError, listed, suggestion, text_of
-from lowtide.tables.elements import Categories, Feature, Indicator, Number, Step
-from lowtide.tables.reading import Block, Purpose, Source, number_matrix
+from lowtide.tables.cells import ChoiceError, TableError, is_nothing, number_of, numbers_in, present, shown, text_of
+from lowtide.tables.columns import Choice, Wish, date_order, is_truth
+from lowtide.tables.dates import Dates
+from lowtide.tables.elements import read_truth
+from lowtide.tables.reading import Block, Source
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.target import Kind, read_values
 
 Floats = NDArray[np.float64]
-Texts = Mapping[str, NDArray[Any]]
+Array = NDArray[Any]
+TakenAs = Literal["number", "truth", "category", "date", "left out"]
 
-_MOST_CATEGORIES = 1000
-# Rows an encoder is fitted on: its gamma then moves by a fraction of a percent. Smaller tables are taken whole.
-_SAMPLE_ROWS = 1 << 16
-_ORDER: tuple[Kind, ...] = ("whole", "number", "text")  # the wider later
+# Rows that stand for all: mean and gamma then move by a fraction of a percent. Smaller tables are kept whole.
+_SAMPLE_ROWS, _SAMPLE_CELLS, _FEWEST_SAMPLED = 1 << 16, 1 << 21, 1 << 12
+# Categories that are kept of a column, the most frequent ones; more where somebody asks for them.
+MOST_CATEGORIES, _MOST_ASKED_FOR = 64, 1000
+# Of more values than are kept, one that is kept comes so often, and so much of the column is kept.
+_LEAST_COUNT, _LEAST_SHARE = 3, 0.5
+# In fewer rows nothing is told to be an identifier.
+_FEWEST_ROWS = 20
+# A column called so counts rows when so many of its values differ.
+_IDS, _MOSTLY_DIFFERENT = ("id", "ids", "uuid", "guid", "index", "key"), 0.9
+# A column of numbers, but for some cells that are wrong.
+_MOSTLY_NUMBERS = 0.9
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The part that each column of a table plays.
+class Finding:
+    """What a column of a table holds, and what it is taken as.
 
     Attributes
     ----------
-    columns : tuple of str
-        All columns of the table, in its order.
-    named : bool
-        Whether the names come from the table; otherwise they count its columns.
-    target : str or None
-    numeric, one_hot : tuple of str
-        Features, in the table's order.
+    name : str
+    taken_as : {"number", "truth", "category", "date", "left out"}
+    missing : int
+        Rows without a value.
+    why : str
+        What it is left out for, or taken as something for that is not plain to see; with what does otherwise.
+    order : str or None
+        Of year, month and day in dates.
+    asked : bool
+        Whether somebody asked for it.
+    only_whether : bool
+        Whether it only counts if there is a value, of a category.
     """
 
-    columns: tuple[str, ...]
-    named: bool
-    target: str | None
-    numeric: tuple[str, ...]
-    one_hot: tuple[str, ...] = ()
-
-    @classmethod
-    def of_recipe(cls, recipe: Recipe, content: Any = None) -> Self:
-        """Return the choice that `to_json` described, which may be a stranger's; None: only the recipe is known."""
-        entries = content if isinstance(content, dict) else {}
-        columns, target = entries.get("columns", list(recipe.columns)), entries.get("target")
-        texts = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        if not texts or not set(recipe.columns) <= set(columns) or not isinstance(target, (str, type(None))):
-            raise TableError("a table's columns must be those that lowtide wrote beside a recipe, got others.")
-        one_hot = tuple(name for name in recipe.columns if name not in recipe.numeric)
-        return cls(tuple(columns), recipe.named, target, recipe.numeric, one_hot)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a recipe does not know of the table: all its columns, and the target."""
-        return {"columns": list(self.columns), "target": self.target}
-
-
-def choose_columns(source: Source, *, target: str | None, one_hot: Sequence[str], drop: Sequence[str]) -> Choice:
-    """Return the choice that options make; what is neither target nor dropped is a feature."""
-    goal = None if target is None else find_column(source, target, "target")
-    categories = {find_column(source, name, "one_hot") for name in one_hot}
-    dropped = {find_column(source, name, "drop") for name in drop}
-    for option, names in (("one_hot", categories), ("drop", dropped)):
-        if goal in names:
-            raise ChoiceError(option, f"must not name the target, got {goal!r}.")
-    if categories & dropped:
-        both = listed(sorted(categories & dropped))
-        raise ChoiceError("drop", f"must not name columns that are taken as categories, got {both}.")
-    features = [name for name in source.names if name != goal and name not in dropped]
-    if not features and dropped:
-        raise ChoiceError("drop", "must leave a column to learn from, got all of them.")
-    if not features:
-        raise ChoiceError("data", f"must have a column besides the target, got {listed(source.names)} alone.")
-    numeric, texts = (tuple(name for name in features if (name in categories) is which) for which in (False, True))
-    return Choice(source.names, source.named, goal, numeric, texts)
-
-
-def find_column(source: Source, name: str, parameter: str) -> str:
-    """Return a column's name; where columns are counted, -1 is the last."""
-    if name in source.names:
-        return name
-    n = len(source.names)
-    if source.named:
-        near = suggestion(name, source.names)
-        raise ChoiceError(parameter, f"must name a column of {source.file}, got {name!r}. {near}")
-    if name in map(str, range(-n, 0)):
-        return source.names[int(name)]
-    must = f"must be the number of a column of {source.file}, 0 to {n - 1} or -1 for the last"
-    raise ChoiceError(parameter, f"{must}, got {name!r}.")
+    name: str
+    taken_as: TakenAs
+    missing: int
+    why: str = ""
+    order: str | None = None
+    asked: bool = False
+    only_whether: bool = False
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """The chosen columns of rows: numbers (n, n_numeric), texts by one-hot column, the target as the file has it."""
+class Sample:
+    """Rows of a table as the survey takes its columns, and their numbers in the table, in its order.
 
-    numbers: Floats
-    texts: dict[str, NDArray[Any]]
-    target: NDArray[Any] | None = None
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Of all columns but the target, in the table's order.
+    columns : dict of ndarray (n,)
+        Of the columns that are not left out: numbers and truth values as float64 with NaN for nothing, dates as
+        datetime64, categories as texts, "" for nothing.
+    rows : ndarray of int (n,)
+    """
 
-    def take(self, rows: NDArray[np.intp] | slice) -> Gathered:
-        """Return some of the rows; the target stays behind."""
-        return Gathered(self.numbers[rows], {name: values[rows] for name, values in self.texts.items()})
+    findings: tuple[Finding, ...]
+    columns: Mapping[str, Array]
+    rows: NDArray[np.intp]
+
+    def take(self, places: Any) -> Sample:
+        """Return some of the rows, by their places among these."""
+        columns = {name: column[places] for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=self.rows[places])
 
     def matrix(self, recipe: Recipe) -> Floats:
-        """Return what a recipe learned from such rows makes of these; `numbers` may be overwritten."""
-        return recipe.apply_read(self.numbers, self.texts)
+        """Return what a recipe learned from such rows makes of these."""
+        names = recipe.numeric
+        numbers = np.empty((len(self.rows), len(names)))
+        for j, name in enumerate(names):
+            numbers[:, j] = self.columns[name]
+        return recipe.apply_read(numbers, {name: self.columns[name] for name in recipe.by_cell})
 
 
-def gather(
-    source: Source, choice: Choice, report: Callable[[int], None] = lambda n: None, purpose: Purpose = "choose"
-) -> Gathered:
-    """Read a table block by block: the text of a CSV file is never there as a whole.
+@dataclass(frozen=True)
+class Survey:
+    """All that is known of a table after one pass.
 
-    Parameters
+    Attributes
     ----------
-    source : Source
-    choice : Choice
-    report : callable
-        Told the number of rows so far.
-    purpose : {"choose", "fit"}
-        Whether messages speak of options of the command line, or of parameters.
+    n_rows : int
+    sample : Sample
+        All rows, or as many drawn by chance.
+    target : ndarray (n_rows,) or None
+        Cells of the target as the file has them.
     """
-    return _joined([part for part, _ in _parts(source, choice, report, purpose)])
 
+    n_rows: int
+    sample: Sample
+    target: Array | None
 
-def _joined(parts: Sequence[Gathered]) -> Gathered:
-    """Return the rows of all parts; those of one as they are."""
-    if len(parts) == 1:
-        return parts[0]
-    texts = {name: np.concatenate([part.texts[name] for part in parts]) for name in parts[0].texts}
-    targets = [part.target for part in parts if part.target is not None]
-    numbers = np.concatenate([part.numbers for part in parts])
-    return Gathered(numbers, texts, np.concatenate(targets) if targets else None)
-
-
-def _parts(
-    source: Source, choice: Choice, report: Callable[[int], None], purpose: Purpose
-) -> Iterator[tuple[Gathered, int]]:
-    """Yield the chosen columns of each block, with the number of its first row."""
-    n_rows = 0
-    for block in source.blocks():
-        numbers = number_matrix(block, choice.numeric, purpose)
-        texts = {name: block.texts(name) for name in choice.one_hot}
-        yield Gathered(numbers, texts, None if choice.target is None else block.column(choice.target)), block.first_row
-        n_rows += block.n_rows
-        report(n_rows)
-    if n_rows == 0:
-        raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
-
-
-def learn_recipe(choice: Choice, numbers: Floats, texts: Texts, *, standardize: bool) -> Recipe:
-    """Return the recipe of a table: categories as they come, mean and standard deviation of its numbers.
-
-    Features are the numbers, (x - mean) / scale, then a column of 0 and 1 for each category. A category that was not
-    there is none of them: all 0.
-
-    Parameters
-    ----------
-    choice : Choice
-    numbers : ndarray (n, n_numeric)
-    texts : dict of ndarray (n,)
-        The one-hot columns.
-    standardize : bool
-
-    Examples
-    --------
-    >>> choice = Choice(("x", "city"), True, None, ("x",), ("city",))
-    >>> texts = {"city": np.array(["Oslo", "Bern"], dtype=object)}
-    >>> recipe = learn_recipe(choice, np.array([[1.0], [3.0]]), texts, standardize=True)
-    >>> recipe.apply([[1.0, "Oslo"], [3.0, "Bern"]])
-    array([[-1.,  0.,  1.],
-           [ 1.,  1.,  0.]])
-    """
-    moments = _Moments(choice.numeric, numbers) if standardize else None
-    return _recipe(choice, {name: set(values) for name, values in texts.items()}, moments)
-
-
-def _recipe(choice: Choice, categories: Mapping[str, set[str]], moments: _Moments | None) -> Recipe:
-    """Return the recipe of a table whose categories, and moments where they are wanted, are known."""
-    _check_categories(categories)
-    used = {*choice.numeric, *categories}
-    needed = [name for name in choice.columns if name in used]
-    place = {name: j for j, name in enumerate(needed)}
-    scaling = [()] * len(choice.numeric) if moments is None else moments.scaling()
-    features: list[Feature] = [(Number(place[name]), steps) for name, steps in zip(choice.numeric, scaling)]
-    known = [Categories(place[name], tuple(sorted(texts)), as_text=True) for name, texts in categories.items()]
-    features += [(Indicator(k, i), ()) for k, some in enumerate(known) for i in range(len(some.values))]
-    return Recipe.of_features(needed, features, known, choice.named)
-
-
-def _check_categories(categories: Mapping[str, set[str]]) -> None:
-    for name, known in categories.items():
-        if len(known) > _MOST_CATEGORIES:
-            must = f"column {name!r}: a one-hot column must have at most {_MOST_CATEGORIES} categories"
-            remedy = f"Leave an identifier out: --drop {name}, or drop=[{name!r}] in Python."
-            raise TableError(f"{must}, got {len(known)}. {remedy}")
-
-
-class _Moments:
-    """Mean and deviation of columns, block by block (Chan, Golub and LeVeque's update)."""
-
-    def __init__(self, names: Sequence[str], *blocks: Floats) -> None:
-        self.n_rows, self._names, n = 0, names, len(names)
-        self._mean, self._squares = np.zeros(n), np.zeros(n)
-        self._low, self._high = np.full(n, np.inf), np.full(n, -np.inf)
-        for numbers in blocks:
-            self.add(numbers)
-
-    def add(self, numbers: Floats) -> None:
-        n = len(numbers)
-        if n == 0:
-            return
-        total = self.n_rows + n
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = numbers.mean(axis=0)
-            apart = mean - self._mean
-            self._squares += ((numbers - mean) ** 2).sum(axis=0) + apart**2 * (self.n_rows * n / total)
-            self._mean += apart * (n / total)
-        self._low = np.minimum(self._low, numbers.min(axis=0))
-        self._high = np.maximum(self._high, numbers.max(axis=0))
-        self.n_rows = total
-
-    def scaling(self) -> list[tuple[Step, ...]]:
-        """Return the steps that standardize each column; a constant one keeps its scale."""
-        std = np.sqrt(self._squares / self.n_rows)
-        far = [name for name, spread in zip(self._names, std) if not np.isfinite(spread)]
-        if far:
-            got = f"too large numbers in {listed(far)}"
-            raise TableError(f"columns must have a finite variance, got {got}. Rescale them.")
-        # Rounding leaves a constant column a spread of some last digits, which must not become its unit.
-        scale = np.where((self._low == self._high) | (std == 0.0), 1.0, std)
-        return [(("subtract", m), ("divide", d)) for m, d in zip(self._mean.tolist(), scale.tolist())]
-
-
-def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple[tuple[str, ...], list[str]]:
-    """Find the columns that a recipe needs: by name where both sides have names, by order otherwise.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    source : Source
-    choice : Choice or None
-        Of the table that the recipe was made for, where it is known.
-
-    Returns
-    -------
-    names : tuple of str
-        What the recipe calls the columns of the source.
-    notes : list of str
-        What to say about it.
-
-    Raises
-    ------
-    TableError
-        Naming the columns that are missing.
-    """
-    fitted = choice or Choice.of_recipe(recipe)
-    if source.named and recipe.named:
-        missing = [name for name in recipe.columns if name not in source.names]
-        if missing:
-            near = f" {suggestion(missing[0], source.names)}" if len(missing) == 1 else ""
-            has = "" if near.endswith(".") else f" The file has {listed(source.names)}."
-            needs = f"the model needs column{'s' if len(missing) > 1 else ''} {listed(missing, most=20)}"
-            raise TableError(f"{source.file}: {needs}, which the file does not have.{near}{has}")
-        extra = [name for name in source.names if name not in fitted.columns]
-        return source.names, [f"{source.file}: the model does not know {listed(extra)}; left out."] if extra else []
-    # Columns are taken as they come: all those at fit, all but the target, or the features alone.
-    without_target = tuple(name for name in fitted.columns if name != fitted.target)
-    candidates = {len(names): names for names in (recipe.columns, without_target, fitted.columns)}
-    names = candidates.get(len(source.names))
-    which = f"{source.file}: {'the file' if recipe.named else 'the table the model was fitted on'} has no column names"
-    if names is None:
-        widths = " or ".join(map(str, sorted(candidates)))
-        must = f"so columns are taken in order and there must be {widths} of them"
-        raise TableError(f"{which}, {must}, got {len(source.names)}.")
-    known = source.named or recipe.named
-    return names, [f"{which}; columns are taken in order, as {listed(names)}."] if known else []
-
-
-def block_rows(recipe: Recipe, block: Block) -> Floats:
-    """Return the rows that a recipe makes of a block of any table with the columns it needs."""
-    numbers = number_matrix(block, recipe.numeric, "reuse", recipe.filled)
-    cells = {name: _present(block, name) for name in recipe.by_cell}
-    cells |= {recipe.columns[some.column]: _cells(some, block, recipe) for some in recipe.categories}
-    return recipe.apply_read(numbers, cells)
-
-
-def _present(block: Block, name: str) -> NDArray[Any]:
-    """Return the cells of a column as the file has them, None for what people write for a missing value."""
-    column = block.column(name)
-    if column.dtype.kind != "O":
-        return column
-    return np.array([None if text_of(cell).lower() in MISSING else cell for cell in column.tolist()], dtype=object)
-
-
-def unseen_categories(recipe: Recipe, block: Block) -> dict[str, list[Any]]:
-    """Return the cells of a block that are no category of the recipe, one a row, by column."""
-    found = {}
-    for some in recipe.categories:
-        known = frozenset(some.values)
-        found[recipe.columns[some.column]] = [c for c in some.cells(_cells(some, block, recipe)) if c not in known]
-    return {name: cells for name, cells in found.items() if cells}
-
-
-def _cells(some: Categories, block: Block, recipe: Recipe) -> NDArray[Any]:
-    """Return cells of a file as categories are: numbers where these are, else texts; None where there is nothing."""
-    name = recipe.columns[some.column]
-    if some.as_text:
-        return block.texts(name)
-    if not any(isinstance(value, str) for value in some.values):
-        return number_matrix(block, [name], "reuse", [name])[:, 0]
-    return np.array([text or None for text in block.texts(name).tolist()], dtype=object)
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample has all rows of the table."""
+        return len(self.sample.rows) == self.n_rows
 
 
 def survey(
-    source: Source, choice: Choice, *, standardize: bool, seed: int, report: Callable[[int], None] = lambda n: None
-) -> tuple[int, Recipe, Floats, Kind | None]:
-    """Read a table of any size once, in memory that does not grow: all that a recipe and an encoder must know of it.
+    source: Source,
+    choice: Choice,
+    *,
+    seed: int = 0,
+    report: Callable[[int], None] = lambda n: None,
+    whole: bool = False,
+) -> Survey:
+    """Read a table of any size once, in memory that grows by its target alone, and say what its columns hold.
 
     Parameters
     ----------
     source : Source
     choice : Choice
-    standardize : bool
+        The target, and what columns are to be taken as.
     seed : int
         Of the sample.
     report : callable
         Told the number of rows so far.
+    whole : bool
+        Whether all rows are kept, however many.
 
-    Returns
-    -------
-    n_rows : int
-    recipe : Recipe
-        With mean, deviation and categories of all rows.
-    sample : ndarray (at most 65,536, n_features)
-        Rows as the recipe makes them: all of them, or as many drawn by chance.
-    kind : {"text", "whole", "number"} or None
-        What the target holds.
+    Raises
+    ------
+    TableError
+        Naming line and column of a cell that is not what its column holds or was to be taken as.
     """
-    moments, sample, kinds = _Moments(choice.numeric), _Sample(seed), set()
-    categories: dict[str, set[str]] = {name: set() for name in choice.one_hot}
-    for part, first_row in _parts(source, choice, report, "choose"):
-        moments.add(part.numbers)
-        sample.add(part)
-        for name, known in categories.items():
-            known.update(part.texts[name])
-        _check_categories(categories)
-        if choice.target is not None and part.target is not None:
-            kinds.add(read_values(part.target, choice.target, first_row)[0])
-    some = sample.rows()
-    if moments.n_rows == len(some.numbers):  # the whole table: the moments are those of `learn_recipe`, to the bit
-        moments = _Moments(choice.numeric, some.numbers)
-    recipe = _recipe(choice, categories, moments if standardize else None)
-    return moments.n_rows, recipe, some.matrix(recipe), max(kinds, key=_ORDER.index, default=None)
-
-
-def target_survey(source: Source, name: str, report: Callable[[int], None] = lambda n: None) -> Kind | None:
-    """Return what the target of a table holds, None for one without rows."""
-    kinds, n_rows = set(), 0
+    names = [name for name in choice.features if choice.wishes.get(name) != "drop"]
+    looks = [_Look(name, choice) for name in names]
+    n_sampled = max(min(_SAMPLE_ROWS, _SAMPLE_CELLS // max(1, len(names))), _FEWEST_SAMPLED)
+    kept, targets, known, n_rows = _Reservoir(seed, None if whole else n_sampled), [], dict[Any, Any](), 0
     for block in source.blocks():
-        kinds.add(read_values(block.column(name), name, block.first_row)[0])
+        columns = [block.column(name) for name in names]
+        for look, column in zip(looks, columns):
+            look.add(block, column)
+        kept.add(columns)
+        if choice.target is not None:
+            cells = block.column(choice.target)
+            if cells.dtype.kind == "O":  # of equal cells one stays in memory
+                cells = np.array([known.setdefault(cell, cell) for cell in cells.tolist()], dtype=object)
+            targets.append(cells)
         n_rows += block.n_rows
         report(n_rows)
-    return max(kinds, key=_ORDER.index, default=None)
+    if n_rows == 0:
+        raise TableError(f"{source.file}: a table must have rows to learn from, got only its header.")
+    rows, columns = kept.result()
+    drops = {name: Finding(name, "left out", 0, asked=True) for name in choice.features if name not in names}
+    found = {look.name: look.finding(n_rows, column) for look, column in zip(looks, columns)}
+    found = _with_something(found, choice, looks)
+    taken = {
+        look.name: _as_taken(column, found[look.name])
+        for look, column in zip(looks, columns)
+        if found[look.name].taken_as != "left out"
+    }
+    findings = tuple({**found, **drops}[name] for name in choice.features)
+    target = np.concatenate(targets) if targets else None
+    return Survey(n_rows, Sample(findings, taken, rows), target)
 
 
-class _Sample:
-    """Rows drawn alike from all that came (reservoir sampling), in the table's order while all of them fit."""
+def _with_something(found: dict[str, Finding], choice: Choice, looks: Sequence[_Look]) -> dict[str, Finding]:
+    """Return the findings, with columns of numbers or truth values that tell little where nothing else is left."""
+    if any(finding.taken_as != "left out" for finding in found.values()):
+        return found
+    kinds: dict[str, TakenAs] = {look.name: look.plain_kind for look in looks if look.plain_kind is not None}
+    if not kinds:
+        reasons = "; ".join(f"{name!r}: {finding.why.partition(' (')[0]}" for name, finding in [*found.items()][:4])
+        example = choice.typed(next(iter(found)), "category")
+        must = f"must have a column to learn from, got none that can be taken ({reasons})"
+        raise ChoiceError("data", f"{must}. Say what one is to be taken as: {example}.")
+    return {name: replace(f, taken_as=kinds.get(name, "left out"), why="") for name, f in found.items()}
 
-    def __init__(self, seed: int) -> None:
-        self._draw, self._n_rows = np.random.default_rng(seed), 0
-        self._parts: list[Gathered] = []
 
-    def add(self, part: Gathered) -> None:
-        room = max(0, _SAMPLE_ROWS - self._n_rows)
+class _Look:
+    """What the cells of one column are, counted over all rows."""
+
+    def __init__(self, name: str, choice: Choice) -> None:
+        self.name, self._choice, self._file = name, choice, ""
+        self._wish: Wish | None = choice.wishes.get(name)
+        self.n_rows = self.n_missing = self._n_numbers = self._n_truths = self._n_dates = self._n_texts = 0
+        self._low, self._high, self._is_whole, self._has_zeros = np.inf, -np.inf, True, False
+        self._rises = self._falls = True
+        self._last: float | None = None
+        self._orders = list(date_order(self._wish))
+        # Where the first cell is that is no number, no truth value and, of each order, no date.
+        self._first: dict[str, tuple[str, str]] = {}
+
+    def add(self, block: Block, column: Array) -> None:
+        """Look at the cells of some more rows."""
+        self._file, self.n_rows = block.file, self.n_rows + len(column)
+        if column.dtype.kind == "b":
+            self._n_truths += len(column)
+            self._range(column.astype(np.float64))
+        elif column.dtype.kind == "M":
+            there = ~np.isnat(column)
+            self.n_missing += int((~there).sum())
+            self._n_dates += int(there.sum())
+            self._range(column[there].astype("datetime64[us]").astype(np.float64))
+            self._note(block, np.flatnonzero(there), column, ("number", "truth"))
+        elif column.dtype.kind in "iuf":
+            self._add_numbers(block, column, column.astype(np.float64))
+        else:
+            self._add_cells(block, column)
+
+    def _add_numbers(self, block: Block, cells: Array, values: Floats) -> None:
+        there = ~np.isnan(values)
+        self.n_missing += int((~there).sum())
+        values = values[there]
+        self._n_numbers += len(values)
+        if not np.isfinite(values).all():
+            place = np.flatnonzero(there)[~np.isfinite(values)]
+            self._note(block, place, cells, ("finite",))
+        if len(values):
+            ahead = values if self._last is None else np.append(self._last, values)
+            change = np.diff(ahead)
+            self._rises, self._falls = (
+                self._rises and bool((change > 0).all()),
+                self._falls and bool((change < 0).all()),
+            )
+            self._is_whole = self._is_whole and bool((values == np.rint(values)).all())
+            self._last = float(values[-1])
+            if "truth" not in self._first:
+                self._note(block, np.flatnonzero(there)[~np.isin(values, (0, 1))], cells, ("truth",))
+        self._range(values)
+
+    def _range(self, values: Floats) -> None:
+        self._low, self._high = min(self._low, values.min(initial=np.inf)), max(self._high, values.max(initial=-np.inf))
+
+    def _add_cells(self, block: Block, column: Array) -> None:
+        """Look at cells that may be texts; numbers among them are the usual case, and quick."""
+        cells = column.tolist()
+        are_bools = bool in {*map(type, cells)}
+        values = None if are_bools or self._wants_dates else numbers_in(column)
+        if values is not None:
+            self._add_numbers(block, column, values)
+            if self._is_whole and not self._has_zeros:
+                self._has_zeros = any(_has_leading_zero(cell) for cell in cells)
+            return
+        try:
+            counts = Counter(cells)
+        except TypeError as error:
+            must = f"column {self.name!r} must hold texts, numbers, truth values or dates"
+            raise TableError(f"{block.file}: {must}, got {error}. Leave it out or flatten it.") from error
+        kinds = {cell: self._kind(cell) for cell in counts}
+        for cell, count in counts.items():
+            match kinds[cell]:
+                case "nothing":
+                    self.n_missing += count
+                case "number":
+                    self._n_numbers += count
+                    self._has_zeros = self._has_zeros or _has_leading_zero(cell)
+                case "truth":
+                    self._n_truths += count
+                case "date":
+                    self._n_dates += count
+                case _:
+                    self._n_texts += count
+        self._rises = self._falls = False
+        self._low, self._high = -np.inf, np.inf  # more than one value, until the sample says otherwise
+        strange = {
+            "number": [cell for cell, kind in kinds.items() if kind not in ("number", "nothing")],
+            "truth": [cell for cell, kind in kinds.items() if kind != "nothing" and not is_truth(cell)],
+        }
+        texts = [cell for cell, kind in kinds.items() if isinstance(cell, str) and kind != "nothing"]
+        undated = [cell for cell, kind in kinds.items() if kind in ("number", "truth") and not isinstance(cell, str)]
+        for order in self._orders:
+            readable = Dates(0, order).readable(texts)  # type: ignore[arg-type]
+            strange[order] = undated + [text for text, holds in zip(texts, readable) if not holds]
+        for name, bad in strange.items():
+            if bad and name not in self._first:
+                among = frozenset(bad)
+                self._note(block, [next(i for i, cell in enumerate(cells) if cell in among)], column, (name,))
+        self._orders = [order for order in self._orders if not strange[order]] if self._wish is None else self._orders
+
+    @property
+    def _wants_dates(self) -> bool:
+        return self._wish in ("date", "ymd", "dmy", "mdy")
+
+    def _kind(self, cell: object) -> str:
+        if is_nothing(cell):
+            return "nothing"
+        if isinstance(cell, (bool, np.bool_)):
+            return "truth"
+        if isinstance(cell, (Real, Decimal)):
+            return "number"
+        if isinstance(cell, (date, np.datetime64)):
+            return "date"
+        if isinstance(cell, str):
+            return "number" if number_of(cell) is not None else "truth" if is_truth(cell) else "text"
+        return "text"
+
+    def _note(self, block: Block, places: Any, cells: Array, kinds: Sequence[str]) -> None:
+        for kind in kinds if len(places) else ():
+            self._first.setdefault(kind, (block.where(int(places[0])), shown(cells[places[0]])))
+
+    @property
+    def plain_kind(self) -> TakenAs | None:
+        """What a column is that is taken though it tells little: a number or a truth value."""
+        n = self.n_rows - self.n_missing
+        if n == 0 or self._wish == "drop":
+            return None
+        return "number" if self._n_numbers == n else "truth" if self._n_truths == n else None
+
+    def finding(self, n_rows: int, sampled: Array) -> Finding:
+        """Return what the column is taken as, by all rows and by the values of the sampled ones."""
+        n = n_rows - self.n_missing
+        if self._wish is not None:
+            return self._asked(n)
+        if n == 0:
+            return self._left_out("empty", "category")
+        if self._n_numbers == n:
+            return self._of_numbers(sampled)
+        if self._n_dates == n or (self._orders and self._n_numbers + self._n_dates + self._n_truths < n):
+            return self._of_dates(n)
+        counts = _counts(sampled)
+        if len(counts) == 1 and len(sampled) == n_rows:
+            return self._constant(next(iter(counts)))
+        if self._n_truths == n:
+            return Finding(self.name, "truth", self.n_missing)
+        if self._n_numbers >= _MOSTLY_NUMBERS * n and len(counts) > MOST_CATEGORIES:
+            place, cell = self._first["number"]
+            ways = f"{self._choice.typed(self.name, 'drop')} or {self._choice.typed(self.name, 'category')}"
+            raise TableError(
+                f"{self._file}: column {self.name!r} must hold numbers, as it does in most rows, got {cell} in {place}"
+                f"{self._more(n - self._n_numbers)}. Correct the cell or leave it empty, or add {ways}."
+            )
+        return self._of_texts(counts)
+
+    def _more(self, n: int) -> str:
+        return f" (and {n - 1:,} more like it)" if n > 1 else ""
+
+    def _left_out(self, why: str, instead: Wish) -> Finding:
+        """Leave a column out; where values are missing often enough to tell something, whether there is one stays."""
+        if matters(self.n_missing, self.n_rows) and self.n_missing < self.n_rows:
+            says = f"{why}: only whether there is one"
+            flag = self._choice.typed(self.name, "drop")
+            return Finding(self.name, "category", self.n_missing, f"{says} ({flag} for nothing)", only_whether=True)
+        flag = self._choice.typed(self.name, instead)
+        return Finding(self.name, "left out", self.n_missing, f"{why} ({flag} to take it)")
+
+    def _constant(self, value: object) -> Finding:
+        return self._left_out(f"always {shown(value)}", "category")
+
+    def _of_numbers(self, sampled: Array) -> Finding:
+        if "finite" in self._first:
+            place, cell = self._first["finite"]
+            raise TableError(
+                f"{self._file}: every cell must hold a finite number, got {cell} in {place}, column {self.name!r}. "
+                f"Correct the cell or leave it empty, or leave the column out: {self._choice.typed(self.name, 'drop')}."
+            )
+        if self._low == self._high and not self._has_zeros:
+            return self._constant(text_of(float(self._low)))
+        if self._has_zeros:  # 02134 is a code
+            found = self._of_texts(_counts(sampled))
+            why = found.why or f"written with leading zeros ({self._choice.typed(self.name, 'number')} for numbers)"
+            return replace(found, why=why)
+        values = numbers_in(sampled)
+        assert values is not None
+        values = values[~np.isnan(values)]
+        if self._is_whole and len(values) >= _FEWEST_ROWS:
+            share = len(np.unique(values)) / len(values)
+            if self._rises or self._falls:
+                return self._left_out("all different and in order, as identifiers are", "number")
+            if share >= _MOSTLY_DIFFERENT and _is_called_id(self.name):
+                return self._left_out(f"called so and {share:.0%} different, as identifiers are", "number")
+        return Finding(self.name, "number", self.n_missing)
+
+    def _of_dates(self, n: int) -> Finding:
+        if self._n_dates == n:
+            return Finding(self.name, "date", self.n_missing, order="ymd")
+        both = {"dmy", "mdy"} <= set(self._orders)
+        why = f"read as day/month ({self._choice.typed(self.name, 'mdy')} for month/day)" if both else ""
+        return Finding(self.name, "date", self.n_missing, why, self._orders[0])
+
+    def _of_texts(self, counts: Counter[str]) -> Finding:
+        n = counts.total()
+        if len(counts) <= MOST_CATEGORIES and (n < _FEWEST_ROWS or 2 * len(counts) <= n):
+            return Finding(self.name, "category", self.n_missing)
+        kept = kept_categories(counts, asked=False)
+        share = sum(counts[text] for text in kept) / n
+        if n < _FEWEST_ROWS or (2 * len(counts) <= n and share >= _LEAST_SHARE):
+            why = f"{len(kept)} most frequent of {len(counts):,} ({self._choice.typed(self.name, 'category')} for more)"
+            return Finding(self.name, "category", self.n_missing, why)
+        return self._left_out(f"text of {len(counts):,} different values in {n:,} rows", "category")
+
+    def _asked(self, n: int) -> Finding:
+        """Return what somebody asked for, where the cells allow it."""
+        wish, found = self._wish, Finding(self.name, "number", self.n_missing, asked=True)
+        if wish == "category":
+            return replace(found, taken_as="category")
+        if n == 0:
+            raise ChoiceError("column", f"must name a column with values to be taken as {wish!r}, got {self.name!r}.")
+        if wish == "number" and "number" not in self._first:
+            return self._of_numbers(np.empty(0)) if "finite" in self._first else found
+        if wish == "truth" and "truth" not in self._first:
+            return replace(found, taken_as="truth")
+        if self._wants_dates and (self._n_dates == n or (left := [o for o in self._orders if o not in self._first])):
+            return replace(found, taken_as="date", order="ymd" if self._n_dates == n else left[0])
+        kind = self._orders[0] if self._wants_dates else str(wish)
+        place, cell = self._first.get(kind, ("all rows", "numbers"))
+        must = f"column {self.name!r} cannot be taken as {wish!r}"
+        raise TableError(f"{self._file}: {must}: got {cell} in {place}. Correct the cell, or take it otherwise.")
+
+
+def _as_taken(column: Array, finding: Finding) -> Array:
+    """Return cells of a file as a `Sample` has them."""
+    if finding.taken_as != "number":
+        column = present(column)
+    match finding.taken_as:
+        case "number":
+            numbers = numbers_in(column)
+            assert numbers is not None
+            return numbers
+        case "truth":
+            return read_truth(column, finding.name)
+        case "date":
+            days = Dates(0, finding.order).read(column, finding.name)  # type: ignore[arg-type]
+            # Days of float64 tell microseconds apart for some thousand years.
+            micro = np.rint(np.where(np.isnan(days), 0.0, days) * 86_400_000_000).astype("datetime64[us]")
+            return np.where(np.isnan(days), np.datetime64("NaT"), micro)
+    texts = [text_of(cell) for cell in column.tolist()]
+    return np.array([text and "..." for text in texts] if finding.only_whether else texts, dtype=object)
+
+
+def read_rows(
+    source: Source, sample: Sample, rows: NDArray[np.intp], report: Callable[[int], None] = lambda n: None
+) -> Sample:
+    """Return other rows of a surveyed table, by their numbers, in another pass over it.
+
+    Parameters
+    ----------
+    source : Source
+    sample : Sample
+        What the survey kept.
+    rows : ndarray of int
+        In ascending order.
+    report : callable
+        Told the number of rows so far.
+    """
+    parts: dict[str, list[Array]] = {name: [] for name in sample.columns}
+    for block in source.blocks():
+        first, last = np.searchsorted(rows, [block.first_row - 1, block.first_row - 1 + block.n_rows])
+        here = rows[first:last] - (block.first_row - 1)
+        for finding in sample.findings:
+            if finding.name in parts:
+                parts[finding.name].append(_as_taken(block.column(finding.name)[here], finding))
+        report(block.first_row - 1 + block.n_rows)
+    columns = {name: np.concatenate(pieces) for name, pieces in parts.items()}
+    return replace(sample, columns=columns, rows=rows)
+
+
+def matters(n_missing: int, n_rows: int) -> bool:
+    """Whether so many rows without a value can tell something: 5 at least, and one of a hundred."""
+    return n_missing >= max(5, 0.01 * n_rows)
+
+
+def kept_categories(counts: Mapping[str, int], *, asked: bool) -> list[str]:
+    """Return the texts that become categories: all of a few, or else the most frequent ones that come often enough."""
+    most = _MOST_ASKED_FOR if asked else MOST_CATEGORIES
+    if len(counts) <= most:
+        return sorted(counts)
+    often = sorted((text for text in counts if counts[text] >= _LEAST_COUNT), key=lambda text: (-counts[text], text))
+    return sorted(often[:most])
+
+
+def _counts(column: Array) -> Counter[str]:
+    """Return how often each value comes, as text; nothing does not count."""
+    return Counter(text_of(cell) for cell in present(column).tolist() if text_of(cell))
+
+
+def _has_leading_zero(cell: object) -> bool:
+    return isinstance(cell, str) and cell[:1] == "0" and cell[1:2].isdigit()
+
+
+def _is_called_id(name: str) -> bool:
+    """Whether a name ends in a word for identifiers: "id", "user_id", "PassengerId", "PID"."""
+    spaced = "".join(f" {c}" if c.isupper() and not name[i - 1 : i].isupper() else c for i, c in enumerate(name))
+    last = spaced.replace("_", " ").replace("-", " ").replace(".", " ").lower().split()[-1:]
+    return bool(last) and (last[0] in _IDS or (name.endswith("ID") and len(name) <= 4))
+
+
+class _Reservoir:
+    """Rows drawn alike from all that came, with their numbers; all of them while they fit."""
+
+    def __init__(self, seed: int, most: int | None) -> None:
+        self._draw, self._most, self._n_rows = np.random.default_rng(seed), most, 0
+        self._parts: list[list[Array]] = []
+        self._rows = np.empty(0, dtype=np.intp)
+
+    def add(self, columns: Sequence[Array]) -> None:
+        """Take some of more rows."""
+        n = len(columns[0])
+        room = n if self._most is None else max(0, min(n, self._most - self._n_rows))
         if room:
-            self._parts.append(part.take(np.s_[:room]))
-        rest = np.arange(room, len(part.numbers))
-        if len(rest):
+            self._parts.append([column[:room] for column in columns])
+            self._rows = np.append(self._rows, np.arange(self._n_rows, self._n_rows + room))
+        rest = np.arange(room, n)
+        if len(rest) and self._most is not None:
             place = self._draw.integers(0, self._n_rows + rest + 1)
-            taken = place < _SAMPLE_ROWS
-            place, new, kept = place[taken], part.take(rest[taken]), self.rows()
+            taken = place < self._most
+            place, new = place[taken], rest[taken]
             # Of rows with the same place the last one stays, as if they came one by one.
-            kept.numbers[place] = new.numbers
-            for name, values in kept.texts.items():
-                values[place] = new.texts[name]
-        self._n_rows += len(part.numbers)
+            joined = self._joined()
+            for j, column in enumerate(columns):
+                if joined[j].dtype != column.dtype:
+                    numbers = {joined[j].dtype.kind, column.dtype.kind} <= set("iuf")
+                    joined[j] = joined[j].astype(np.float64 if numbers else object)
+                joined[j][place] = column[new]
+            self._rows[place] = self._n_rows + new
+        self._n_rows += n
 
-    def rows(self) -> Gathered:
-        """Return the rows, in arrays that later rows are written into."""
-        self._parts = [_joined(self._parts)]
+    def _joined(self) -> list[Array]:
+        if len(self._parts) > 1:
+            self._parts = [[np.concatenate(columns) for columns in zip(*self._parts)]]
+        elif not all(column.flags.writeable and column.base is None for column in self._parts[0]):
+            self._parts = [[column.copy() for column in self._parts[0]]]
         return self._parts[0]
+
+    def result(self) -> tuple[NDArray[np.intp], list[Array]]:
+        """Return the numbers of the rows, in the table's order, and their columns."""
+        order = np.argsort(self._rows)
+        return self._rows[order], [column[order] for column in self._joined()]
