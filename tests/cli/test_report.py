@@ -25,20 +25,7 @@ def folder(tmp_path_factory):
         writer = csv.writer(file)
         writer.writerow(["area", "city", "kind"])
         writer.writerows(zip(area.tolist(), city, kind))
-    given = [
-        "--one-hot",
-        "city",
-        "--components",
-        64,
-        "--gamma",
-        0.5,
-        "--C",
-        10,
-        "--loss",
-        "squared",
-        "--metric",
-        "none",
-    ]
+    given = ["--components", 64, "--gamma", 0.5, "--C", 10, "--loss", "squared", "--metric", "none"]
     fitted = run("fit", place / "rents.csv", "--target", "kind", *given, "-o", place / "rents.lowtide", "--quiet")
     assert fitted.exit_code == 0, fitted.output
     with open(place / "new.csv", "w") as file:

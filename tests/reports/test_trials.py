@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,13 @@ def test_refit_has_the_parameters_of_the_model_and_other_rows(subject):
     refitted = Workshop(subject, seed=0).refit()
     assert refitted.get_params() == {**subject.model.get_params(), "verbose": 0, "warm_start": False}
     assert not np.array_equal(refitted.coef_, subject.model.coef_)
+
+
+def test_refit_keeps_the_size_that_was_chosen_for_the_model(subject):
+    model = lt.KernelClassifier(loss="squared", C=1.0, gamma=0.3, metric=None, random_state=0)
+    model.fit(subject.rows, subject.truth)
+    refitted = Workshop(dataclasses.replace(subject, model=model), seed=0).refit()
+    assert refitted.n_components == model.features_.n_components
 
 
 def test_sizes_begin_with_the_model_and_have_each_number_of_bytes_once(subject):

@@ -163,12 +163,12 @@ class Workshop:
         return len(self._few()[1])
 
     def refit(self) -> Learner:
-        """Return the model with its own parameters, fitted on rows to learn from: what is "auto" is chosen anew.
+        """Return the model with its own parameters and size, fitted on rows to learn from; what is "auto" is chosen anew.
 
         For a model that is no kernel machine of lowtide's own fit, a compressed one say, a kernel machine on its
         encoder stands in.
         """
-        model = self.subject.model
+        model: Any = self.subject.model
         if self.is_stand_in:
             cls = KernelClassifier if self.task == "classification" else KernelRegressor
             fresh: Any = cls(_variant(model.features_, self.seed), random_state=self.seed)
@@ -176,6 +176,8 @@ class Workshop:
             fresh = clone(model)
             seed = fresh.random_state if isinstance(fresh.random_state, (int, np.integer)) else self.seed
             fresh.set_params(verbose=0, warm_start=False, random_state=seed)
+            if fresh.features is None and fresh.n_components == "auto":  # fewer rows may choose another size
+                fresh.set_params(n_components=model.features_.n_components)
         fitted: Learner = fresh.fit(*self.learned)
         return fitted
 
