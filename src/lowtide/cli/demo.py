@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ import click
 
 import lowtide
 from lowtide.cli.terminal import NEW_FILE, check_writable
-from lowtide.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -202,26 +201,44 @@ def _fields(outcome: Outcome) -> dict[str, Any]:
 
 def render_page(comparison: Comparison) -> str:
     """Return the page; equal comparisons give equal text. Needs the extra `report`."""
-    try:
-        import matplotlib  # noqa: F401
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingExtraError(
-            f"The page with the plots needs matplotlib and jinja2, got: {error}. "
-            "Run pip install 'lowtide[report]', or leave the page out with --no-html."
-        ) from error
-    from lowtide.cli.demo_plots import draw
+    from lowtide import reports
 
-    template = resources.files("lowtide.cli").joinpath("templates", "demo.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = percent
-    return environment.from_string(template).render(
+    remedy = ", or leave the page out with --no-html"
+    reports.check_extra(remedy)
+    return reports.render(
+        "lowtide.cli",
+        "demo.html.j2",
+        _drawings(comparison),
+        remedy,
         comparison=comparison,
         reading=reading(comparison),
         notes=notes(comparison),
-        # The drawings hold numbers and our own words only; nothing of the user's is marked as safe.
-        plots={name: Markup(drawing) for name, drawing in draw(comparison).items()},
-        version=lowtide.__version__,
         machine=f"{platform.machine()}, Python {platform.python_version()}",
+    )
+
+
+def _drawings(comparison: Comparison) -> dict[str, str]:
+    """Return the three plots of the page, as SVG."""
+    from lowtide.cli.demo_measure import WIDTHS
+    from lowtide.reports import drawing
+
+    series = []
+    for bits in reversed(WIDTHS):
+        curve = comparison.curve(bits)
+        n_bytes, scores = [o.bytes_per_item for o in curve], [o.accuracy for o in curve]
+        series.append(drawing.Series(curve[0].name, bits, n_bytes, scores, strong=bits == 1))
+    accuracy = partial(
+        drawing.bytes_against_score,
+        series=series,
+        levels=[(comparison.exact.name, comparison.exact.accuracy)],
+        word="accuracy",
+        fewest=0.5 / comparison.n_test,  # a faultless method is drawn at half a mistake
+    )
+    pairs = {"pairs": comparison.agreement}
+    return drawing.draw(
+        {
+            "accuracy": (9.4, 4.4, accuracy),
+            "kernel": (4.9, 4.9, partial(drawing.kernel_estimates, **pairs)),
+            "score": (4.9, 4.9, partial(drawing.error_law, **pairs)),
+        }
     )

@@ -17,16 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
+from lowtide.reports import FLOAT_BITS, Agreement, agree, estimate_pairs, kernel_error, paired_difference
 
 Report = Callable[[int, int, str], None]
-Pairs = NDArray[np.float64]  # (3, n_pairs): exact kernel values, estimates, predicted standard errors
 
-FLOAT32 = 32
-WIDTHS = (FLOAT32, 4, 2, 1)  # bits a feature, from the full side to the smallest code
+WIDTHS = (FLOAT_BITS, 4, 2, 1)  # bits a feature, from the full side to the smallest code
 _FEWEST_BYTES = 16  # where the curves of accuracy against bytes begin
 _FEWEST_COMPONENTS = 4
-_EDGES = np.linspace(-4.0, 4.0, 41)
-_SHOWN_BINS, _SHOWN_PER_BIN = 24, 4
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Outcome:
     Attributes
     ----------
     bits : int or None
-        Bits a feature, `FLOAT32` for float features, None for the exact kernel.
+        Bits a feature, `FLOAT_BITS` for float features, None for the exact kernel.
     n_components : int
         Features; the pixels themselves for the exact kernel.
     bytes_per_item : float
@@ -75,28 +72,12 @@ class Outcome:
     @property
     def name(self) -> str:
         """Say the width in words."""
-        names = {None: "exact SVM", FLOAT32: "float32", 1: "1 bit"}
+        names = {None: "exact SVM", FLOAT_BITS: "float32", 1: "1 bit"}
         return names.get(self.bits, f"{self.bits} bits")
 
     def gain_over(self, other: Outcome) -> tuple[float, float]:
         """Return the mean difference of accuracy, row by row, and its standard error over the test rows."""
-        difference = self.correct - other.correct
-        return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(difference.size))
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Do the error bars of one-bit codes hold? A few pairs to look at, and the z-scores of all.
-
-    `exact`, `estimate` and `std` are of pairs of the first draw, spread evenly over the range of the kernel; `density`
-    is the histogram of (estimate - exact) / std over all pairs and draws, between `edges`.
-    """
-
-    exact: NDArray[np.float64]
-    estimate: NDArray[np.float64]
-    std: NDArray[np.float64]
-    edges: NDArray[np.float64]
-    density: NDArray[np.float64]
+        return paired_difference(1.0 - self.correct, 1.0 - other.correct)
 
 
 @dataclass(frozen=True)
@@ -110,7 +91,7 @@ class Comparison:
     gamma: float
     exact: Outcome
     outcomes: tuple[Outcome, ...]
-    calibration: Calibration
+    agreement: Agreement
     seconds: float
 
     def at(self, bits: int, n_components: int) -> Outcome:
@@ -162,14 +143,14 @@ def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comp
     report(0, len(settings) + 1, "exact SVM")
     gamma = _warm_up(data)
     exact = _run_exact(data, plan.n_draws)
-    outcomes, calibration = [], None
+    outcomes, agreement = [], None
     for done, (bits, n_components, in_table) in enumerate(settings, start=1):
         report(done, len(settings) + 1, f"{n_components} features, {bits}-bit")
         outcome, pairs = _run_features(data, bits, n_components, plan, with_pairs=in_table)
         outcomes.append(outcome)
         if (bits, n_components) == (1, plan.n_components):
-            calibration = calibrate(pairs, plan.seed)
-    assert calibration is not None, "the settings hold one-bit features at the planned size"
+            agreement = agree(pairs, plan.seed)
+    assert agreement is not None, "the settings hold one-bit features at the planned size"
     return Comparison(
         plan=plan,
         n_train=len(data.train),
@@ -178,7 +159,7 @@ def compare(plan: Plan, report: Report = lambda done, total, what: None) -> Comp
         gamma=gamma,
         exact=exact,
         outcomes=tuple(outcomes),
-        calibration=calibration,
+        agreement=agreement,
         seconds=time.perf_counter() - start,
     )
 
@@ -221,7 +202,7 @@ def _run_exact(data: _Data, n_repeats: int) -> Outcome:
 
 def _run_features(
     data: _Data, bits: int, n_components: int, plan: Plan, *, with_pairs: bool
-) -> tuple[Outcome, list[Pairs]]:
+) -> tuple[Outcome, list[NDArray[np.float64]]]:
     """Fit and test one width at one number of components, on each draw of the frequencies."""
     trials, pairs = [], []
     for draw in range(plan.n_draws):
@@ -229,7 +210,7 @@ def _run_features(
             "rbf",
             gamma="scale",
             n_components=n_components,
-            bits=None if bits == FLOAT32 else bits,
+            bits=None if bits == FLOAT_BITS else bits,
             random_state=plan.seed * plan.n_draws + draw,
         )
         trials.append(_try(encoder, data, plan.alpha))
@@ -264,46 +245,6 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     value = work()
     return time.perf_counter() - start, value
-
-
-def estimate_pairs(encoder: RandomFeatures, rows: Any) -> Pairs:
-    """Return exact values, estimates and their predicted standard errors of all pairs i < j of rows.
-
-    Estimates are of codes against float features, or of these on both sides without codes. Given codes, the encoder has
-    no way to the exact distance: their standard errors come from the estimate itself.
-    """
-    left = rows if encoder.bits is None else encoder.encode(rows)
-    estimate, std = encoder.kernel_estimate(left, rows, return_std=True)
-    pairs = np.triu_indices(len(rows), 1)
-    return np.stack([values[pairs].astype(np.float64) for values in (encoder.kernel_.gram(rows), estimate, std)])
-
-
-def kernel_error(draws: list[Pairs]) -> dict[str, float]:
-    """Return root mean squares of measured and predicted errors, and the share of pairs within two of the latter."""
-    exact, estimate, std = np.stack(draws, axis=1)
-    error = estimate - exact
-    return {
-        "measured": float(np.sqrt(np.mean(error**2))),
-        "predicted": float(np.sqrt(np.mean(std**2))),
-        "coverage": float(np.mean(np.abs(error) <= 2.0 * std)),
-    }
-
-
-def calibrate(draws: list[Pairs], seed: int) -> Calibration:
-    """Return pairs to look at, spread over the range of the kernel, and the histogram of all z-scores."""
-    exact, estimate, std = draws[0][:, _spread(draws[0][0], np.random.default_rng(seed))]
-    scores = np.concatenate([(k - truth) / s for truth, k, s in draws])
-    counts, _ = np.histogram(scores, _EDGES)
-    # Divided by all scores, also those beyond the edges, so that bars compare with the normal density.
-    return Calibration(exact, estimate, std, _EDGES, counts / (scores.size * np.diff(_EDGES)))
-
-
-def _spread(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Pick a few indices at random from each of equal bins of the values' range."""
-    borders = np.linspace(values.min(), values.max(), _SHOWN_BINS + 1)[1:-1]
-    home = np.digitize(values, borders)
-    members = (np.flatnonzero(home == i) for i in range(_SHOWN_BINS))
-    return np.concatenate([rng.permutation(found)[:_SHOWN_PER_BIN] for found in members])
 
 
 def fit_ridge(features: Any, labels: NDArray[np.int_], alpha: float) -> NDArray[np.float64]:

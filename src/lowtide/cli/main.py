@@ -27,6 +27,7 @@ COMMANDS = {
     "fit": "lowtide.cli.fit:fit",
     "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
+    "report": "lowtide.cli.report:report",
     "serve": "lowtide.cli.serve:serve",
     "tune": "lowtide.cli.tune:tune",
     "verify": "lowtide.cli.inspect:verify",
@@ -47,7 +48,7 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'serve', 'tune', ...]
+    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'report', 'serve', ...]
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

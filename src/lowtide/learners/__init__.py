@@ -9,7 +9,15 @@ from lowtide.learners.code_pca import CodePCA
 from lowtide.learners.compress import CompressedClassifier, CompressedDetector, CompressedRegressor, compress
 from lowtide.learners.decision import Decision, RightWeights
 from lowtide.learners.design import SelectedSource
-from lowtide.learners.evaluation import ClassScore, Evaluation, ReliabilityBin, Tally, evaluate
+from lowtide.learners.evaluation import (
+    ClassScore,
+    Evaluation,
+    ReliabilityBin,
+    Tally,
+    accuracy_error,
+    evaluate,
+    r2_error,
+)
 from lowtide.learners.expansion import DecisionReport
 from lowtide.learners.learner import Learner, as_model
 from lowtide.learners.losses import LOSSES, Hinge, Logistic, Loss, Squared, SquaredHinge
@@ -57,10 +65,12 @@ __all__ = [
     "Tally",
     "Values",
     "Votes",
+    "accuracy_error",
     "advise",
     "as_model",
     "compress",
     "evaluate",
+    "r2_error",
     "source_problem",
 ]
 
