@@ -8,6 +8,7 @@ by from the second interrupted call to the last.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import os
 import signal
@@ -108,6 +109,20 @@ def append(scale: float) -> Callable[[], Any]:
     return work
 
 
+def components(scale: float) -> Callable[[], Any]:
+    """Return principal components, half as many as there are columns: one call of LAPACK for all eigenvectors."""
+    n = int(2400 * scale)
+    codes = features(n).fit(draw(1000)[0]).encode(draw(2 * n)[0])
+    return lambda: np.abs(lt.CodePCA(n_components=n // 2, random_state=0).fit(codes).singular_values_).round(6)
+
+
+def asymmetric(scale: float) -> Callable[[], Any]:
+    """Return weights of an asymmetric machine: the largest singular value, and LU factors."""
+    X, y = draw(int(6000 * scale))
+    encoder = lt.AsymmetricFeatures(n_components=int(3072 * scale), random_state=0)
+    return lambda: lt.AsymmetricLSSVC(features=encoder).fit(X, y).decision_.weights
+
+
 def advise(scale: float) -> Callable[[], Any]:
     """Return the accuracies that an advice compares."""
     X, y = draw(int(3000 * scale))
@@ -122,6 +137,8 @@ WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
     "fit squared_hinge": partial(fit, "squared_hinge", 60_000, 4096),
     "fit logistic": partial(fit, "logistic", 60_000, 4096),
     "fit hinge": partial(fit, "hinge", 60_000, 4096),
+    "fit components": components,
+    "fit asymmetric": asymmetric,
     "predict": predict,
     "store append": append,
     "advise": advise,
@@ -129,7 +146,9 @@ WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
 
 
 def resident_bytes() -> int:
-    """Return what this process has in memory."""
+    """Return what this process has in memory, without what the C library keeps for the next request."""
+    gc.collect()
+    getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
@@ -167,7 +186,6 @@ def measure(name: str, n_times: int, scale: float) -> str:
             seconds *= 0.9
             continue
         slowest = max(slowest, answer)
-        gc.collect()
         sizes.append(resident_bytes())
     right = "yes" if np.array_equal(work(), expected) else "NO"
     growth = (sizes[-1] - sizes[min(1, n_times - 1)]) / 2**20
