@@ -2,7 +2,8 @@
 
 Each row is a process of its own. Its work is done once to know its result and how long it takes, and then stopped at
 random moments of that time. Then it is done again and must give the same result. Memory is what the process has grown
-by from the second interrupted call to the last.
+by from the second interrupted call to the last, and what of that is in use: the C library keeps what was freed, up to
+some tens of megabytes for each thread that there was at a time.
 """
 
 from __future__ import annotations
@@ -145,11 +146,20 @@ WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
 }
 
 
-def resident_bytes() -> int:
-    """Return what this process has in memory, without what the C library keeps for the next request."""
+class _Allocated(ctypes.Structure):
+    """What glibc's mallinfo2 says."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena n _0 _1 mapped _2 _3 used free _4".split()]
+
+
+def memory() -> tuple[int, int]:
+    """Return the bytes that this process has in memory, and those that are allocated, as far as glibc tells."""
     gc.collect()
-    getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    allocated = getattr(ctypes.CDLL(None), "mallinfo2", _Allocated)
+    allocated.restype = _Allocated
+    found = allocated()
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return resident, found.used + found.mapped
 
 
 def answer_seconds(work: Callable[[], Any], delay: float) -> float | None:
@@ -186,10 +196,10 @@ def measure(name: str, n_times: int, scale: float) -> str:
             seconds *= 0.9
             continue
         slowest = max(slowest, answer)
-        sizes.append(resident_bytes())
+        sizes.append(memory())
     right = "yes" if np.array_equal(work(), expected) else "NO"
-    growth = (sizes[-1] - sizes[min(1, n_times - 1)]) / 2**20
-    return f"| {name} | {took:.1f} s | {1000 * slowest:.0f} ms | {right} | {growth:+.0f} MB |"
+    grown = [(end - begin) / 2**20 for begin, end in zip(sizes[min(1, n_times - 1)], sizes[-1])]
+    return f"| {name} | {took:.1f} s | {1000 * slowest:.0f} ms | {right} | {grown[0]:+.0f} MB | {grown[1]:+.1f} MB |"
 
 
 def main() -> None:
@@ -207,8 +217,8 @@ def main() -> None:
         print(measure(given.rows[0], given.times, given.scale))
         return
     print(f"{_core.isa()}, {_core.thread_count()} threads\n")
-    print("| work | takes | slowest answer | next call right | memory |")
-    print("| --- | ---: | ---: | --- | ---: |", flush=True)
+    print("| work | takes | slowest answer | next call right | memory | in use |")
+    print("| --- | ---: | ---: | --- | ---: | ---: |", flush=True)
     for name in given.rows or WORK:
         options = ["--one", "--times", str(given.times), "--scale", str(given.scale)]
         subprocess.run([sys.executable, "-m", "benchmarks.interrupts", name, *options], check=True)

@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 _VERSION = 1
 _UFUNCS = {"subtract": np.subtract, "divide": np.divide, "multiply": np.multiply, "add": np.add}
 _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
+_ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -308,7 +309,10 @@ class Recipe:
         for (index, _), spread in zip(found, self._spread):
             feature = spread[index]
             rows = np.flatnonzero(feature >= 0)
-            out[rows, feature[rows]] = 1.0
+            # Some at a time: the first write to a page takes long, and other threads are to get Python's lock.
+            for begin in range(0, len(rows), _ROWS_AT_ONCE):
+                some = rows[begin : begin + _ROWS_AT_ONCE]
+                out[some, feature[some]] = 1.0
         numbers: dict[int, Floats] = {}
         for j, source in enumerate(self.sources):
             if isinstance(source, Number):
