@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -149,7 +149,10 @@ WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
 class _Allocated(ctypes.Structure):
     """What glibc's mallinfo2 says."""
 
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena n _0 _1 mapped _2 _3 used free _4".split()]
+    _fields_: ClassVar = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "chunks", "bins", "maps", "mapped", "most", "binned", "used", "free", "top")
+    ]
 
 
 def memory() -> tuple[int, int]:

@@ -22,8 +22,8 @@ constexpr std::size_t kSmallText = std::size_t{1} << 16;
 // Cells, and bytes of their texts, that are made objects of at a time: about a millisecond.
 constexpr std::size_t kMostCells = 8192, kMostTextBytes = std::size_t{1} << 20;
 
-constexpr std::array kFaults = {"syntax", "depth",  "rows",  "row",       "few",  "many", "missing", "twice",
-                                "value",  "number", "large", "most_rows", "size", "text"};
+constexpr std::array kFaults = {"syntax", "depth", "rows",   "row",   "few",       "many", "missing",
+                                "twice",  "value", "number", "large", "most_rows", "size", "text"};
 
 // Rows that were read, with the form they were read by; kept by a Python object, whose arrays are views of them.
 struct Table {

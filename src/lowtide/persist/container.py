@@ -244,8 +244,7 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes], *, can_stop: bool = Tru
     path : str or path-like
     pieces : iterable of bytes
     can_stop : bool, default=True
-        Whether Ctrl-C or a token that says stop may end it before the file has its name; the old one then stays. Not
-        for what must be done once it has begun.
+        Whether Ctrl-C or a token may stop it before the file has its name; not what must be done once it has begun.
     """
     write_together({path: pieces}, can_stop=can_stop)
 
@@ -257,13 +256,10 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]], *, can_stop: bool 
     ----------
     files : dict of iterables of bytes, by path
     can_stop : bool, default=True
-        As for `write_whole`.
     """
     remedy = "Choose a folder that exists, that you may write to and that has room."
     waiting: list[tuple[Path, Path]] = []
-    opened = (
-        contextlib.ExitStack()
-    )  # a file is locked, and so nobody takes it for one that was left, until it is closed
+    opened = contextlib.ExitStack()  # a file is locked, so nobody takes it for one that was left, until it is closed
     try:
         for path, pieces in files.items():
             target = Path(os.path.realpath(as_path(path)))
@@ -279,10 +275,7 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]], *, can_stop: bool 
                 if replaced is not None:
                     os.fchmod(descriptor, stat.S_IMODE(replaced))
                 _write_all(stream, pieces, can_stop)
-                if can_stop:
-                    aside(os.fsync, descriptor)  # a slow disk takes seconds
-                else:
-                    os.fsync(descriptor)
+                aside(os.fsync, descriptor) if can_stop else os.fsync(descriptor)  # a slow disk takes seconds
         for part, target in waiting:
             with refusing(f"{str(target)!r} must be writable", remedy):
                 part.replace(target)

@@ -62,9 +62,10 @@ class JsonReader:
 
     Notes
     -----
-    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters,
-    a text of a category 65,536 bytes, and members that are passed over may be nested 32 deep. Without the interpreter's lock for more than 64 kB; some
-    200 MB of text a second, at most 8 bytes of memory a cell, and 12 more and its text for one of categories.
+    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters, a
+    text of a category 65,536 bytes, and members that are passed over may be nested 32 deep. Without the interpreter's
+    lock for more than 64 kB; some 200 MB of text a second, at most 8 bytes of memory a cell, and 12 more and its text
+    for one of categories.
 
     Examples
     --------
