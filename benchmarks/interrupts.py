@@ -2,12 +2,14 @@
 
 Each row is a process of its own. Its work is done once to know its result and how long it takes, and then stopped at
 random moments of that time. Then it is done again and must give the same result. Memory is what the process has grown
-by from the second interrupted call to the last.
+by from the second interrupted call to the last, and what of that is in use: the C library keeps what was freed, up to
+some tens of megabytes for each thread that there was at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import os
 import signal
@@ -20,7 +22,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -108,6 +110,20 @@ def append(scale: float) -> Callable[[], Any]:
     return work
 
 
+def components(scale: float) -> Callable[[], Any]:
+    """Return principal components, half as many as there are columns: one call of LAPACK for all eigenvectors."""
+    n = int(2400 * scale)
+    codes = features(n).fit(draw(1000)[0]).encode(draw(2 * n)[0])
+    return lambda: np.abs(lt.CodePCA(n_components=n // 2, random_state=0).fit(codes).singular_values_).round(6)
+
+
+def asymmetric(scale: float) -> Callable[[], Any]:
+    """Return weights of an asymmetric machine: the largest singular value, and LU factors."""
+    X, y = draw(int(6000 * scale))
+    encoder = lt.AsymmetricFeatures(n_components=int(3072 * scale), random_state=0)
+    return lambda: lt.AsymmetricLSSVC(features=encoder).fit(X, y).decision_.weights
+
+
 def advise(scale: float) -> Callable[[], Any]:
     """Return the accuracies that an advice compares."""
     X, y = draw(int(3000 * scale))
@@ -122,15 +138,31 @@ WORK: dict[str, Callable[[float], Callable[[], Any]]] = {
     "fit squared_hinge": partial(fit, "squared_hinge", 60_000, 4096),
     "fit logistic": partial(fit, "logistic", 60_000, 4096),
     "fit hinge": partial(fit, "hinge", 60_000, 4096),
+    "fit components": components,
+    "fit asymmetric": asymmetric,
     "predict": predict,
     "store append": append,
     "advise": advise,
 }
 
 
-def resident_bytes() -> int:
-    """Return what this process has in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+class _Allocated(ctypes.Structure):
+    """What glibc's mallinfo2 says."""
+
+    _fields_: ClassVar = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "chunks", "bins", "maps", "mapped", "most", "binned", "used", "free", "top")
+    ]
+
+
+def memory() -> tuple[int, int]:
+    """Return the bytes that this process has in memory, and those that are allocated, as far as glibc tells."""
+    gc.collect()
+    allocated = getattr(ctypes.CDLL(None), "mallinfo2", _Allocated)
+    allocated.restype = _Allocated
+    found = allocated()
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return resident, found.used + found.mapped
 
 
 def answer_seconds(work: Callable[[], Any], delay: float) -> float | None:
@@ -167,11 +199,10 @@ def measure(name: str, n_times: int, scale: float) -> str:
             seconds *= 0.9
             continue
         slowest = max(slowest, answer)
-        gc.collect()
-        sizes.append(resident_bytes())
+        sizes.append(memory())
     right = "yes" if np.array_equal(work(), expected) else "NO"
-    growth = (sizes[-1] - sizes[min(1, n_times - 1)]) / 2**20
-    return f"| {name} | {took:.1f} s | {1000 * slowest:.0f} ms | {right} | {growth:+.0f} MB |"
+    grown = [(end - begin) / 2**20 for begin, end in zip(sizes[min(1, n_times - 1)], sizes[-1])]
+    return f"| {name} | {took:.1f} s | {1000 * slowest:.0f} ms | {right} | {grown[0]:+.0f} MB | {grown[1]:+.1f} MB |"
 
 
 def main() -> None:
@@ -189,8 +220,8 @@ def main() -> None:
         print(measure(given.rows[0], given.times, given.scale))
         return
     print(f"{_core.isa()}, {_core.thread_count()} threads\n")
-    print("| work | takes | slowest answer | next call right | memory |")
-    print("| --- | ---: | ---: | --- | ---: |", flush=True)
+    print("| work | takes | slowest answer | next call right | memory | in use |")
+    print("| --- | ---: | ---: | --- | ---: | ---: |", flush=True)
     for name in given.rows or WORK:
         options = ["--one", "--times", str(given.times), "--scale", str(given.scale)]
         subprocess.run([sys.executable, "-m", "benchmarks.interrupts", name, *options], check=True)

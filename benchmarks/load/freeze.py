@@ -88,6 +88,9 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
     "packed rows, 15 MB": _packed,
     "table of 65,000 rows": lambda: post("/v1/models/table/predict", _table(65_000)),
     "a text, 15 MB": lambda: post("/v1/models/table/predict", b'[[1,"' + b"x" * _BYTES + b'"]]'),
+    "a text with a wide character, 15 MB": lambda: post(
+        "/v1/models/table/predict", b'[[1,"' + b"x" * _BYTES + "\U00010348".encode() + b'"]]'
+    ),
     "texts with escapes, 15 MB": lambda: post("/v1/models/table/predict", _of(b'[1,"' + b"\\u00e4" * 35 + b'"]')),
     "an object of 1.2 million names": lambda: post("/v1/models/table/predict", _many_keys()),
     "deep members, 15 MB": lambda: post("/v1/models/table/predict", b'[{"x":' + b'{"x":' * (_BYTES // 5)),

@@ -23,7 +23,7 @@ constexpr std::size_t kSmallText = std::size_t{1} << 16;
 constexpr std::size_t kMostCells = 8192, kMostTextBytes = std::size_t{1} << 20;
 
 constexpr std::array kFaults = {"syntax", "depth", "rows",   "row",   "few",       "many", "missing",
-                                "twice",  "value", "number", "large", "most_rows", "size"};
+                                "twice",  "value", "number", "large", "most_rows", "size", "text"};
 
 // Rows that were read, with the form they were read by; kept by a Python object, whose arrays are views of them.
 struct Table {

@@ -172,7 +172,9 @@ class Reader {
     if (c == '"') {
       if (kind != JsonColumn::categories && kind != JsonColumn::unused) fail(JsonFault::value, column);
       const std::string_view text = string();
-      if (kept != nullptr) *kept = keep(JsonCellKind::text, text);
+      if (kept == nullptr) return;
+      if (text.size() > kJsonTextBytes) fail(JsonFault::text, column);
+      *kept = keep(JsonCellKind::text, text);
       return;
     }
     if (c == '[' || c == '{') fail(JsonFault::value, column);

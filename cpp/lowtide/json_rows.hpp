@@ -19,6 +19,9 @@ namespace lowtide {
 inline constexpr std::size_t kJsonDepth = 32;
 // Of one number: more than any float64 has when all its digits are written out (1074 places and "-0.").
 inline constexpr std::size_t kJsonNumberBytes = 1100;
+// Of one text that is kept: as an object of Python a longer one would be made, hashed and compared in one piece, with
+// its lock held.
+inline constexpr std::size_t kJsonTextBytes = std::size_t{1} << 16;
 
 enum class JsonColumn : std::uint8_t {
   numbers,     // numbers alone
@@ -63,7 +66,8 @@ enum class JsonFault : std::uint8_t {
   number,     // of too many characters
   large,      // a number beyond the largest
   most_rows,  // more rows than may be
-  size        // 4 GB of text or more
+  size,       // 4 GB of text or more
+  text        // of too many bytes
 };
 
 struct JsonProblem {

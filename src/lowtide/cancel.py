@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from threading import Thread
+from threading import Condition, Thread
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,24 +144,45 @@ class Threads(ThreadPoolExecutor):
     def __init__(self, n_threads: int, name: str = "lowtide") -> None:
         super().__init__(n_threads, thread_name_prefix=name)
         self._stop = CancelToken()
-        self._run = carried(_polled, self._stop)
+        self._run = carried(self._done, self._stop)
+        self._given: WeakSet[Future[Any]] = WeakSet()
+        self._n_running, self._changed = 0, Condition()
 
     def submit(self, task: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_R]:
         """Have a task done, unless a token says stop before it begins."""
-        return super().submit(self._run, task, *args, **kwargs)
+        future = super().submit(self._run, task, *args, **kwargs)
+        self._given.add(future)
+        return future
+
+    def _done(self, task: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Do a task unless it is to stop, and count those that run."""
+        with self._changed:
+            self._n_running += 1
+        try:
+            _core.poll()
+            return task(*args, **kwargs)
+        finally:
+            with self._changed:
+                self._n_running -= 1
+                self._changed.notify_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if kind is not None:
-            self._stop.cancel()
-        self.shutdown(wait=True, cancel_futures=kind is not None)
-
-
-def _polled(task: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Do a task unless it is to stop."""
-    _core.poll()
-    return task(*args, **kwargs)
+        stopped = kind is not None
+        try:
+            if not stopped:
+                wait([*self._given])
+        except BaseException:
+            stopped = True
+            raise
+        finally:
+            if stopped:
+                self._stop.cancel()
+                # Not for the threads: where Ctrl-C has interrupted that, Python takes one that still runs for ended.
+                with self._changed:
+                    self._changed.wait_for(lambda: not self._n_running)
+            self.shutdown(wait=True)
 
 
 def aside(task: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:

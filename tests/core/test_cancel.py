@@ -261,6 +261,21 @@ def test_threads_stop_their_tasks_when_the_block_fails():
     assert len(ended) == 1
 
 
+def test_threads_are_stopped_and_waited_for_when_ctrl_c_comes_at_the_end_of_the_block():
+    ended = []
+
+    def task():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        try:
+            until_stopped(cancel.poll)
+        except CancelledError as error:
+            ended.append(error)
+
+    with pytest.raises(KeyboardInterrupt), cancel.Threads(1) as threads:
+        threads.submit(task)
+    assert len(ended) == 1
+
+
 def test_a_call_aside_can_be_left_and_gives_its_result_or_error():
     assert cancel.aside(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import lowtide as lt
 from lowtide.errors import CancelledError
+from lowtide.store import writing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(1500, 8)).astype(np.float32)
@@ -112,3 +113,20 @@ def test_stopped_append_leaves_the_store_as_it_was(tmp_path):
         assert store.n_rows == n + 100
     with lt.CodeStore.open(tmp_path / "store") as store:
         np.testing.assert_array_equal(store[n : n + 100].packed, encoder.encode(X[:100]).packed)
+
+
+def test_append_is_not_stopped_once_its_rows_are_committed(tmp_path, monkeypatch):
+    token, encoder = lt.CancelToken(), features().fit(X)
+
+    def commit_late(root, manifest):
+        token.cancel()
+        commit(root, manifest)
+
+    commit = writing.commit
+    with lt.CodeStore.create(tmp_path / "store", encoder) as store:
+        monkeypatch.setattr(writing, "commit", commit_late)
+        with token:
+            store.append(X)
+        assert store.n_rows == len(X)
+    with lt.CodeStore.open(tmp_path / "store") as store:
+        np.testing.assert_array_equal(store[:].packed, encoder.encode(X).packed)

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import stat
+import threading
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from persist.samples import encoder
 
 import lowtide as lt
 from lowtide.codes import Codes
-from lowtide.errors import FileAccessError, FileFormatError, LowtideError
+from lowtide.errors import CancelledError, FileAccessError, FileFormatError, LowtideError
 from lowtide.persist import write_together, write_whole
 from lowtide.persist.container import part_of
 
@@ -56,6 +57,28 @@ def test_save_follows_a_link(tmp_path):
     lt.save(_codes(), tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert lt.load(tmp_path / "real") == _codes()
+
+
+def test_save_that_waits_for_the_disk_can_be_stopped(tmp_path, monkeypatch):
+    path, may_end = tmp_path / "c.lowtide", threading.Event()
+    path.write_bytes(OLD)
+    monkeypatch.setattr(os, "fsync", lambda _: may_end.wait())
+    with pytest.raises(CancelledError), lt.CancelToken(seconds=0.01):
+        lt.save(_codes(), path)
+    may_end.set()
+    assert os.listdir(tmp_path) == ["c.lowtide"]
+    assert path.read_bytes() == OLD
+
+
+def test_what_must_be_done_once_begun_is_not_stopped(tmp_path):
+    token = lt.CancelToken()
+    token.cancel()
+    with token:
+        write_whole(tmp_path / "file", [OLD], can_stop=False)
+        with pytest.raises(CancelledError):
+            write_whole(tmp_path / "file", [b"new"])
+    assert (tmp_path / "file").read_bytes() == OLD
+    assert os.listdir(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("call", ["open", "fchmod", "fsync", "replace"])

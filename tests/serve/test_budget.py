@@ -18,7 +18,7 @@ from serve.serving import CODES, JSON, ask, connect, everything, serving, until
 from lowtide.errors import ParameterError
 from lowtide.serve import Settings
 from lowtide.serve.budget import Budget, return_memory
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 from lowtide.wire import pack
 
 MB = 1 << 20

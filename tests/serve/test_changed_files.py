@@ -10,7 +10,7 @@ from serve.serving import serving
 
 import lowtide as lt
 from lowtide.serve import Catalog, Named, catalog
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 
 
 def turn(service, times=2):

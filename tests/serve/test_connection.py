@@ -158,6 +158,42 @@ def test_an_idle_connection_gives_way_without_a_word(digits):
         assert everything(idle) == b""
 
 
+def test_an_idle_connection_is_closed_after_its_time(digits):
+    with serving([digits.path], idle_seconds=0.05) as (address, _), connect(address) as idle:
+        assert healthy(idle)
+        assert everything(idle) == b""
+
+
+def test_an_answer_without_its_body_keeps_the_connection(address):
+    with connect(address) as connection:
+        connection.sendall(b"HEAD /v1/models/digits/encoder HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += connection.recv(65536)
+        assert head.startswith(b"HTTP/1.1 200")
+        assert b"content-length: 0" not in head
+        assert healthy(connection)
+
+
+def test_a_short_answer_comes_in_one_piece_with_every_header(address, digits):
+    message = pack(digits.codes[:1])
+    request = HEAD + b"content-length: %d\r\n\r\n" % len(message) + message
+    with connect(address) as connection:
+        connection.sendall(request)
+        head, body = connection.recv(65536).split(b"\r\n\r\n")
+    line, *lines = head.split(b"\r\n")
+    headers = dict(each.split(b": ", 1) for each in lines)
+    assert line == b"HTTP/1.1 200 OK"
+    assert json.loads(body)["predictions"] == digits.model.predict(digits.codes[:1]).tolist()
+    assert int(headers.pop(b"content-length")) == len(body)
+    assert headers.pop(b"date").endswith(b"GMT")
+    assert headers == {
+        b"content-type": b"application/json",
+        b"x-content-type-options": b"nosniff",
+        b"cross-origin-resource-policy": b"same-origin",
+    }
+
+
 def test_caller_who_leaves_does_no_harm(address, digits):
     message = pack(digits.codes[:1])
     for _ in range(5):

@@ -14,7 +14,7 @@ import lowtide as lt
 from lowtide.cancel import poll
 from lowtide.errors import CancelledError
 from lowtide.serve import Catalog, Named
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 from lowtide.serve.service import Batcher
 from lowtide.wire import pack
 

@@ -128,6 +128,7 @@ def test_digits_of_any_length_are_rounded_as_python_rounds_them(whole, places, p
         (b'[{"x":' + b"[" * 40, "depth", "at most 32 deep"),
         (b'[[1e400,"x",2]]', "large", r"at most 1.8e\+308 in size, got a larger one in row 1 .*, column 'a'"),
         (b"[[" + b"1" * 1101, "number", "at most 1100 characters"),
+        (b'[[1,"' + b"x" * 65537 + b'",2]]', "text", "at most 65536 bytes, got more in row 1 .*, column 'b'"),
         (b"[[1,2,3],[1,2,3],[1,2,3],[1,2,3]]", "most_rows", "at most 3 rows"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isidentifier() else None,
@@ -180,7 +181,8 @@ def longest_pause(work):
     return longest
 
 
-# Python's own parser and writer stop every thread for as long as they take: 0.3 to 6 seconds for these.
+# Python's own parser and writer stop every thread for as long as they take: 0.3 to 6 seconds for these, each time. A
+# busy machine may stop one too, but not each time.
 HOSTILE = {
     "rows without values": b"[" + b"[]," * 5_000_000,
     "numbers of many digits": b"[" + b",".join([b"[" + b"7" * 1000 + b"]"] * 15_000) + b"]",
@@ -191,12 +193,12 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_reading_stops_no_other_thread(name):
     reader = JsonReader(["numbers"], largest=sys.float_info.max)
-    assert longest_pause(lambda: found(reader, HOSTILE[name], 10**6)) < 0.2
+    assert any(longest_pause(lambda: found(reader, HOSTILE[name], 10**6)) < 0.2 for _ in range(3))
 
 
 def test_writing_stops_no_other_thread():
     values = np.random.default_rng(0).standard_normal((100_000, 10))
-    assert longest_pause(lambda: json_numbers(values)) < 0.2
+    assert any(longest_pause(lambda: json_numbers(values)) < 0.2 for _ in range(3))
 
 
 @given(st.lists(st.lists(FLOATS, min_size=3, max_size=3)), st.lists(st.integers(-(2**63), 2**63 - 1)))

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from lowtide import _core
 from lowtide._checks import fail
+from lowtide.cancel import aside, matmul
 from lowtide.encoders.encoder import Arrays
 from lowtide.encoders.fields import DIGITS, rounded
 from lowtide.encoders.rows import dense_rows, float32_blocks, projected_rows, row_keys_of
@@ -246,7 +247,7 @@ class KernelMeasures(Measures):
         center = rounded(landmarks.mean(axis=0)).astype(np.float32)
         moved = np.ascontiguousarray(landmarks - center, dtype=np.float32)
         made = cls(dense(np.zeros((len(moved), 1), dtype=np.float32)), kernel, moved, center)
-        values, vectors = np.linalg.eigh(made.kernel.gram(moved.astype(np.float64)))
+        values, vectors = aside(np.linalg.eigh, made.kernel.gram(moved.astype(np.float64)))
         sure = values > _RANK * values[-1]
         whiten = vectors[:, sure] / np.sqrt(values[sure])
         K = made.kernel_values(sample.rows).astype(np.float64)
@@ -291,10 +292,10 @@ class Relevance(NamedTuple):
         if targets is None or not targets.size or strength == 0.0:
             return none
         if p <= n:
-            weights = np.linalg.solve(rows.T @ rows + strength * np.eye(p), rows.T @ targets)
+            weights = aside(np.linalg.solve, matmul(rows.T, rows) + strength * np.eye(p), rows.T @ targets)
         else:
-            weights = rows.T @ np.linalg.solve(rows @ rows.T + strength * np.eye(n), targets)
-        vectors, lengths, _ = np.linalg.svd(weights, full_matrices=False)
+            weights = rows.T @ aside(np.linalg.solve, matmul(rows, rows.T) + strength * np.eye(n), targets)
+        vectors, lengths, _ = aside(np.linalg.svd, weights, full_matrices=False)
         if lengths[0] ** 2 * float(np.sum(rows**2)) <= _NOTHING * float(np.sum(targets**2)):
             return none
         return cls(vectors, ((lengths / lengths[0]) ** 2 + _RELEVANCE) ** 0.25, _RELEVANCE**0.25)
@@ -337,7 +338,7 @@ def target_columns(y: NDArray[Any], weight: Floats) -> Floats:
 
 def mixing(back: Floats) -> Array:
     """Return what makes distances of measurements those of the rows that they stand for: (back back')^(1/2)."""
-    values, vectors = np.linalg.eigh(back @ back.T)
+    values, vectors = aside(np.linalg.eigh, back @ back.T)
     return rounded((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T).astype(np.float32)
 
 
@@ -346,9 +347,9 @@ def principal_directions(rows: Floats, n: int) -> Floats:
     p = rows.shape[1]
     n = min(n, p)
     if p <= _MOST_COLUMNS or p <= len(rows):
-        vectors = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :n]
+        vectors = aside(np.linalg.eigh, matmul(rows.T, rows))[1][:, ::-1][:, :n]
     else:
-        values, turns = (part[..., ::-1][..., :n] for part in np.linalg.eigh(rows @ rows.T))
+        values, turns = (part[..., ::-1][..., :n] for part in aside(np.linalg.eigh, matmul(rows, rows.T)))
         sure = values > _SURE * values[0]
         sure[0] = values[0] > 0
         vectors = rows.T @ turns[:, sure] / np.sqrt(values[sure]) if sure[0] else np.eye(p, 1)

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_interval, fail
+from lowtide.cancel import aside
 from lowtide.encoders.blocks import directed_kernel
 from lowtide.kernels import MeasureKernel
 
@@ -104,7 +105,7 @@ class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         other = left if right is None else _some(self._right_rows(right), _MORE_ON_THE_RIGHT * count, rng)
         self._gram = self._matrix_of()
         core = self._values(left, other)
-        U, S, Vt = np.linalg.svd(core, full_matrices=False)
+        U, S, Vt = aside(np.linalg.svd, core, full_matrices=False)
         kept = int(np.sum(self.rcond * S[0] < S))
         if not kept:
             raise fail(

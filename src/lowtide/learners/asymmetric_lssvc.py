@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_option, check_positive, fail
-from lowtide.cancel import matmul
+from lowtide.cancel import aside, matmul, poll
 from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
 from lowtide.learners.cholesky import lu_factors
 from lowtide.learners.classes import ClassCounts, ClassIndex, ClassTargets, check_classes, class_weights
@@ -39,6 +39,8 @@ _BLOCK_ROWS = 4096
 _SMALLEST_RCOND = 1e-13
 _DENSE_BELOW = 32
 _NO_SPREAD = 1e-12
+# Numbers of a matrix that are read between two polls: 20 ms.
+_READ = 1 << 24
 
 
 @dataclass(eq=False, repr=False)
@@ -334,9 +336,9 @@ class TwoSidedSystem:
         if min(side.spread for side in (self.left, self.right)) < _NO_SPREAD:
             return 0.0  # rows that are all equal but for rounding
         if m < _DENSE_BELOW:
-            square = np.linalg.eigvals(C_R @ C_L).real.max(initial=0.0)
+            square = aside(np.linalg.eigvals, C_R @ C_L).real.max(initial=0.0)
         else:
-            product = LinearOperator((m, m), matvec=lambda x: C_R @ (C_L @ x), dtype=np.float64)
+            product = LinearOperator((m, m), matvec=lambda x: _times(C_R, _times(C_L, x)), dtype=np.float64)
             start = np.random.default_rng(0).standard_normal(m)
             square = eigs(product, k=1, which="LM", v0=start, tol=1e-12, return_eigenvectors=False)[0].real
         return float(np.sqrt(max(square, 0.0)))
@@ -357,6 +359,16 @@ class TwoSidedSystem:
         keep, _, gain = _parts_of(g)
         matrix = keep * np.eye(len(L.gram)) + gain * matmul(R.gram, L.gram)
         return _solve(matrix, gain * (R.gram @ L.cross), gain * (L.gram @ R.cross))
+
+
+def _times(matrix: Array, x: Array) -> Array:
+    """Return a matrix times a vector, some rows at a time: reading a large matrix takes long."""
+    step = max(1, _READ // len(x))
+    parts = []
+    for i in range(0, len(matrix), step):
+        poll()
+        parts.append(matrix[i : i + step] @ x)
+    return np.concatenate(parts)
 
 
 def _parts_of(g: float) -> tuple[float, float, float]:
@@ -393,9 +405,9 @@ def _solve(matrix: Array, right: Array, right_of_transpose: Array) -> tuple[Arra
     lu, pivots, info = lu_factors(matrix)
     if info > 0:
         return np.zeros_like(right), np.zeros_like(right), 0.0
-    rcond, _ = lapack.dgecon(lu, norm)
-    u, _ = lapack.dgetrs(lu, pivots, right)
-    v, _ = lapack.dgetrs(lu, pivots, right_of_transpose, trans=1)
+    rcond, _ = aside(lapack.dgecon, lu, norm)
+    u, _ = aside(lapack.dgetrs, lu, pivots, right)
+    v, _ = aside(lapack.dgetrs, lu, pivots, right_of_transpose, trans=1)
     return np.asarray(u), np.asarray(v), float(rcond)
 
 

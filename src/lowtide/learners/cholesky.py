@@ -229,13 +229,15 @@ def _solve_triangle(lower: NDArray[Any], right: NDArray[Any], *, transposed: boo
             _call("gemm", right.dtype, kind, b"N", *sizes, -1.0, part, found, 1.0, right[rest])
 
 
-def eigenvectors(matrix: NDArray[np.float64]) -> tuple[Array, Array]:
+def eigenvectors(matrix: NDArray[np.float64], n_largest: int | None = None) -> tuple[Array, Array]:
     """Return the eigenvalues of a symmetric matrix, rising, and its eigenvectors by column; the matrix is used up.
 
-    In one piece, on a thread of its own: a caller that is stopped leaves it to its end.
+    All, or those of the largest values. In one piece, on a thread of its own: a caller that is stopped leaves it to its
+    end.
     """
     n, info, found = len(matrix), ctypes.c_int(0), ctypes.c_int(0)
-    values, vectors = np.zeros(n), np.zeros((n, n), order="F")
+    count = n if n_largest is None else n_largest
+    values, vectors = np.zeros(n), np.zeros((n, count), order="F")
     support, sizes = np.zeros(2 * max(1, n), dtype=np.intc), (np.zeros(1), np.zeros(1, dtype=np.intc))
     # The first call only says how much room the second takes.
     for work, integers in (sizes, (None, None)):
@@ -244,14 +246,14 @@ def eigenvectors(matrix: NDArray[np.float64]) -> tuple[Array, Array]:
             n_work, n_integers = int(sizes[0][0]), int(sizes[1][0])
             work, integers = np.zeros(n_work), np.zeros(n_integers, dtype=np.intc)
         views = [np.ctypeslib.as_ctypes(each) for each in (values, support, work, integers)]
-        bounds = 0.0, 0.0, 1, n, 0.0
+        bounds, wanted = (0.0, 0.0, n - count + 1, n, 0.0), b"A" if count == n else b"I"
         aside(
-            _call, "syevr", matrix.dtype, b"V", b"A", b"L", n, matrix, *bounds, found, views[0], vectors, views[1],
+            _call, "syevr", matrix.dtype, b"V", wanted, b"L", n, matrix, *bounds, found, views[0], vectors, views[1],
             views[2], n_work, views[3], n_integers, info,
         )  # fmt: skip
     if info.value != 0:
         raise np.linalg.LinAlgError("the matrix must be finite")
-    return values, vectors
+    return values[:count], vectors
 
 
 def lu_factors(matrix: NDArray[np.float64]) -> tuple[Array, Array, int]:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -16,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_integer, check_interval, fail
 from lowtide.encoders import Encoder, RandomFeatures
+from lowtide.learners.cholesky import eigenvectors
 from lowtide.learners.design import Design, first_codes, is_source
 from lowtide.learners.machine import KernelMachine, Sides, fit_steps, reports_progress
 from lowtide.learners.rules import Components
@@ -239,7 +239,7 @@ def _top(product: Callable[[Array], Array], size: int, k: int, start: Array, tol
     """Return the k largest eigenvalues, descending, and their vectors."""
     if size <= _SMALL or 2 * k >= size:
         matrix = product(np.eye(size))
-        values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=(size - k, size - 1))
+        values, vectors = eigenvectors(np.asfortranarray((matrix + matrix.T) / 2), k)
     else:
         operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
         values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=tol)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
+from lowtide.cancel import aside
 from lowtide.encoders import RandomFeatures
 from lowtide.kernels import Kernel
 from lowtide.learners.cholesky import suitable_threads
@@ -162,7 +163,7 @@ def _stretched(metric: Array, M: Array, power: float) -> Array:
     """Return scales, or a matrix, after a round that found the outer product M, or its diagonal."""
     if metric.ndim == 1:
         return metric * _factors(M if M.ndim == 1 else np.diagonal(M), power)
-    values, vectors = np.linalg.eigh(M)
+    values, vectors = aside(np.linalg.eigh, M)
     return np.asarray(metric @ ((vectors * _factors(np.maximum(values, 0.0), power)) @ vectors.T))
 
 

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide.cancel import aside, poll
 from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
 
@@ -49,6 +50,8 @@ START_BYTES = 192
 _BLOCK = 1 << 18
 # Pieces of memory that a call of the system fills.
 _MOST_PIECES = 512
+# Bytes that are written at a time: some milliseconds of a disk, between which the work can be stopped.
+_WRITTEN_BYTES = 1 << 22
 # Names under which one file may be on its way at a time: more writers of one file take random ones.
 _PART_NAMES = 4
 
@@ -230,7 +233,7 @@ def _places(table: dict[str, Any], n_bytes: int) -> dict[str, Place]:
     return places
 
 
-def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
+def write_whole(path: PathLike, pieces: Iterable[Bytes], *, can_stop: bool = True) -> None:
     """Write to a new file beside `path`, make it durable, and rename it over `path`.
 
     A reader, and a crash at any moment, finds the old file or the whole new one. A link is followed; the permissions of
@@ -240,22 +243,23 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes]) -> None:
     ----------
     path : str or path-like
     pieces : iterable of bytes
+    can_stop : bool, default=True
+        Whether Ctrl-C or a token may stop it before the file has its name; not what must be done once it has begun.
     """
-    write_together({path: pieces})
+    write_together({path: pieces}, can_stop=can_stop)
 
 
-def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
+def write_together(files: Mapping[PathLike, Iterable[Bytes]], *, can_stop: bool = True) -> None:
     """Write several files as `write_whole` does one: all are whole and durable before the first gets its name.
 
     Parameters
     ----------
     files : dict of iterables of bytes, by path
+    can_stop : bool, default=True
     """
     remedy = "Choose a folder that exists, that you may write to and that has room."
     waiting: list[tuple[Path, Path]] = []
-    opened = (
-        contextlib.ExitStack()
-    )  # a file is locked, and so nobody takes it for one that was left, until it is closed
+    opened = contextlib.ExitStack()  # a file is locked, so nobody takes it for one that was left, until it is closed
     try:
         for path, pieces in files.items():
             target = Path(os.path.realpath(as_path(path)))
@@ -270,8 +274,8 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
                 stream = opened.enter_context(os.fdopen(descriptor, "wb", buffering=0))
                 if replaced is not None:
                     os.fchmod(descriptor, stat.S_IMODE(replaced))
-                _write_all(stream, pieces)
-                os.fsync(descriptor)
+                _write_all(stream, pieces, can_stop)
+                aside(os.fsync, descriptor) if can_stop else os.fsync(descriptor)  # a slow disk takes seconds
         for part, target in waiting:
             with refusing(f"{str(target)!r} must be writable", remedy):
                 part.replace(target)
@@ -285,12 +289,14 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]]) -> None:
         sync_folder(folder)
 
 
-def _write_all(stream: io.RawIOBase, pieces: Iterable[Bytes]) -> None:
+def _write_all(stream: io.RawIOBase, pieces: Iterable[Bytes], can_stop: bool) -> None:
     """Write all bytes; a stream without a buffer has nothing left to write, and to fail at, when it is closed."""
     for piece in pieces:
         left = memoryview(piece).cast("B")
         while left:
-            left = left[stream.write(left) or 0 :]
+            if can_stop:
+                poll()
+            left = left[stream.write(left[:_WRITTEN_BYTES]) or 0 :]
 
 
 def _new_part(target: Path) -> tuple[Path, int]:

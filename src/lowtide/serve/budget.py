@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from lowtide._checks import available_memory, check_integer
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 
 # Of what is available when the server starts: models are loaded by then, and other processes are there too.
 _SHARE = 4

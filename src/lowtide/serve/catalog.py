@@ -18,7 +18,7 @@ from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
 from lowtide.errors import FileAccessError, FileFormatError, WireFormatError
 from lowtide.persist import CodesFile, load, open_codes
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 from lowtide.serve.model import ANSWER_BYTES, SMALL_WORK, Answer, Kind, Query, QueryReader, ServedModel
 from lowtide.store import CodeStore
 from lowtide.wire import CodesReader

@@ -1,4 +1,4 @@
-"""Requests, answers and refusals, and the connections they come over.
+"""The connections that requests come over.
 
 uvicorn answers malformed requests in plain text, and waits without end for headers and bodies. Here each connection
 notes since when it waits and for what, and one sweep a second closes those that have waited too long: a timer for each
@@ -8,209 +8,43 @@ turn, and then nobody has waited longest.
 
 from __future__ import annotations
 
+import asyncio
 import heapq
-import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
-from http import HTTPStatus
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
-import numpy as np
-from numpy.typing import NDArray
+import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from lowtide.wire import json_numbers
+from lowtide.serve.exchange import Exchange, Heads, Refusal
 
 if TYPE_CHECKING:
     from lowtide.serve.budget import Budget, Lease
     from lowtide.serve.observe import Metrics
     from lowtide.serve.service import Settings
 
-REFUSAL_TYPE = "application/problem+json"
-Headers = list[tuple[bytes, bytes]]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_encoded = json.JSONEncoder(separators=(",", ":")).encode  # made once: json.dumps would make it for every call
-_finite = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_SMALL_ARRAY = 1 << 10
-_LONGEST_ADDRESS = 64
-# Of an answer that are given to a connection at a time: the rest waits where it is counted.
-_SENT_BYTES = 1 << 18
-# No answer is taken for what it does not say it is, and none is read by pages from elsewhere.
-_ALWAYS: Headers = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
-
-
-class Refusal(Exception):  # noqa: N818
-    """A request that is refused, answered as problem+json (RFC 9457): status, reason and headers.
-
-    The reason, `detail`, is for whoever sent the request: nothing of the server's inside, and nothing secret.
-    """
-
-    def __init__(self, status: int, detail: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.extra = status, detail, list(headers)
-
-    def reply(self) -> Reply:
-        """Return the answer that says why."""
-        title = HTTPStatus(self.status).phrase
-        content = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
-        headers = [(b"cache-control", b"no-store"), *self.extra]
-        return Reply(self.status, REFUSAL_TYPE.encode(), _encoded(content).encode(), headers)
-
-    def raw(self) -> bytes:
-        """Return the whole answer, for where no request could be made of what came; the connection closes after it."""
-        reply = self.reply()
-        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in reply.all_headers() if name != b"connection"]
-        return b"\r\n".join([*lines, b"connection: close", b"", reply.body])
-
-
-class Call:
-    """A request while it is answered: headers looked up in place, the body read under a limit, and what is logged."""
-
-    __slots__ = ("_receive", "bytes_in", "bytes_out", "caller", "headers", "lease", "route", "scope", "status")
-
-    def __init__(self, scope: Any, receive: Receive, lease: Lease) -> None:
-        self.scope, self._receive, self.lease = scope, receive, lease
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        client = scope.get("client")
-        self.caller: str = client[0] if client else "local"
-        self.route, self.status, self.bytes_in, self.bytes_out = "none", 500, 0, 0
-
-    def query(self, known: tuple[str, ...]) -> dict[str, str]:
-        """Return the parameters after the question mark; refuse others, and one that comes twice."""
-        text = self.scope["query_string"]
-        if not text:
-            return {}
-        try:
-            pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, max_num_fields=16, errors="strict")
-        except ValueError:
-            raise Refusal(400, "the query must be at most 16 parameters of valid text.") from None
-        names = [name for name, _ in pairs]
-        if len(set(names)) != len(names) or not set(names) <= set(known):
-            raise Refusal(400, f"query parameters must be among {', '.join(known) or 'none'}, each given once.")
-        return dict(pairs)
-
-    def pass_proxy(self) -> bool:
-        """Take the caller's address from the proxy that stands before the server; whether it was asked over https."""
-        listed = self.headers.get(b"x-forwarded-for", b"").rpartition(b",")[2].strip().decode("latin-1")
-        self.caller = listed[:_LONGEST_ADDRESS] or self.caller
-        return self.headers.get(b"x-forwarded-proto") == b"https"
-
-    def tags(self, name: bytes) -> list[bytes]:
-        """Return the ETags that a header lists; who passed one on may have made it a weak one."""
-        listed = self.headers.get(name)
-        return [] if listed is None else [tag.strip().removeprefix(b"W/") for tag in listed.split(b",")]
-
-    async def body(self, limit: int) -> bytes | bytearray:
-        """Return the whole body; refuse it as soon as it is known to be longer than the limit."""
-        if self.headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Refusal(415, "the body must not be compressed: no Content-Encoding is taken.")
-        announced = self.headers.get(b"content-length")
-        if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
-            raise _too_large(limit)
-        # As one array that grows: pieces of a byte each would take forty times their size.
-        body: bytes | bytearray = b""
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] != "http.request":
-                raise Refusal(408, "the body must arrive whole; the connection was closed before.")
-            part = message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) + len(part) > limit:
-                raise _too_large(limit)
-            self.lease.add(len(part))
-            if not body:
-                body = part if not more else bytearray(part)
-            else:
-                body += part
-        self.bytes_in = len(body)
-        return body
-
-    async def left(self) -> None:
-        """Wait until the caller has gone away; the body must have been read."""
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
-    async def answer(self, reply: Reply, send: Send) -> None:
-        """Send an answer, as fast as the caller takes it."""
-        body = reply.body
-        self.status, self.bytes_out = reply.status, len(body)
-        await send({"type": "http.response.start", "status": reply.status, "headers": reply.all_headers()})
-        begin = 0
-        if len(body) > _SENT_BYTES:
-            view = memoryview(body)
-            while begin + _SENT_BYTES < len(body):
-                part = bytes(view[begin : begin + _SENT_BYTES])
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-                begin += _SENT_BYTES
-        await send({"type": "http.response.body", "body": body[begin:] if begin else body})
-
-
-def _too_large(limit: int) -> Refusal:
-    # Closed: the rest of the body would otherwise have to be read to find the next request.
-    closing = [(b"connection", b"close")]
-    return Refusal(413, f"a body must have at most {limit} bytes. Send fewer rows at a time.", closing)
-
-
-@dataclass(slots=True)
-class Reply:
-    """An answer: status, body and headers."""
-
-    status: int
-    content_type: bytes
-    body: bytes
-    headers: Headers | tuple[()] = ()
-
-    def all_headers(self) -> Headers:
-        """Return the headers, those of the body included."""
-        if self.status == 304:  # whose headers are those of what is not sent
-            return [*_ALWAYS, *self.headers]
-        length = (b"content-length", b"%d" % len(self.body))
-        return [(b"content-type", self.content_type), length, *_ALWAYS, *self.headers]
-
-
-def json_reply(content: Any) -> Reply:
-    """Return content as JSON."""
-    return Reply(200, b"application/json", _encoded(content).encode())
-
-
-def answer_reply(content: Mapping[str, Any]) -> Reply:
-    """Return an object as JSON whose values may be arrays; large ones of numbers are written without Python's lock."""
-    small: dict[str, Any] = {}
-    large = []
-    for name, value in content.items():
-        if not isinstance(value, np.ndarray):
-            small[name] = value
-        elif value.size <= _SMALL_ARRAY:
-            small[name] = value.tolist()
-        else:
-            large.append(b'"%s":%s' % (name.encode(), _large_text(value)))
-    text = _finite(small).encode()
-    if large:
-        text = text[:-1] + (b"," if small else b"") + b",".join(large) + b"}"
-    return Reply(200, b"application/json", text)
-
-
-def _large_text(values: NDArray[Any]) -> bytes:
-    """Return an array as JSON; labels that are texts some at a time, so that others get Python's lock in between."""
-    if values.dtype.kind in "if":
-        return json_numbers(values)
-    parts = range(0, len(values), _SMALL_ARRAY)
-    return b"[" + b",".join([_finite(values[i : i + _SMALL_ARRAY].tolist())[1:-1].encode() for i in parts]) + b"]"
-
-
 # Requests that may wait in line on one connection, and pieces of a body that may be shorter than this on average: more
 # of them in one packet would hold up every other connection while they are taken apart.
 _MOST_IN_LINE = 128
 _MOST_PIECES, _SHORT_PIECE = 2048, 16
 
+# Of those that come again and again the parts are kept; a stranger's are not to fill the memory.
+_LONG_URL, _MOST_URLS = 256, 256
+
 # What a connection waits for; between requests the next one, and nothing while it is being answered or closed.
 _HEAD, _BODY, _NEXT, _NOTHING = "head", "body", "next", "nothing"
+
+
+@lru_cache(_MOST_URLS)
+def _place(url: bytes) -> tuple[str, bytes, bytes]:
+    """Return the path of a URL as text and as it came, and what follows the question mark."""
+    parsed = httptools.parse_url(url)
+    path = parsed.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
 
 
 class _Flow(FlowControl):
@@ -232,6 +66,7 @@ class Connection(HttpToolsProtocol):
     settings: ClassVar[Settings]
     metrics: ClassVar[Metrics]
     budget: ClassVar[Budget]
+    heads: ClassVar[Heads] = Heads()
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
@@ -300,11 +135,41 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to wait for the body."""
+        """Begin to wait for the body, and to answer; as uvicorn does, but for upgrades, which there are none of."""
         self.waits_for, self.since = _BODY, monotonic()
-        super().on_headers_complete()
-        if not self.pipeline:
-            self._answering = self.cycle
+        parser, scope, earlier = self.parser, self.scope, self.cycle
+        version = parser.get_http_version()
+        url = self.url
+        path, raw_path, query = (_place if len(url) <= _LONG_URL else _place.__wrapped__)(url)
+        scope["method"], scope["http_version"] = parser.get_method().decode("ascii"), version
+        scope["path"], scope["raw_path"], scope["query_string"] = path, raw_path, query
+        exchange = Exchange(
+            self.heads,
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        self.cycle = exchange
+        if earlier is None or earlier.response_complete:
+            self._answer(exchange)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((exchange, self.app))
+
+    def _answer(self, exchange: RequestResponseCycle) -> None:
+        """Have the application answer a request."""
+        self._answering = exchange
+        task = self.loop.create_task(exchange.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def on_message_complete(self) -> None:
         """Wait for nothing while the request is being answered; it may have been refused before its body came."""
@@ -313,14 +178,19 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, as long as uvicorn's own timer allows."""
+        """Answer the next request or wait for it; the sweep ends the wait, for which uvicorn has a timer each."""
+        self.server_state.total_requests += 1
         if self.pipeline:
             self._answering = self.pipeline[-1][0]
         else:
             self._let_go()
             if self.waits_for == _NOTHING:
                 self.waits_for, self.since = _NEXT, monotonic()
-        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._answer(self.pipeline.pop()[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell also the requests that came before the last one."""
@@ -366,8 +236,9 @@ class Connection(HttpToolsProtocol):
         if self.flow.read_paused:
             self.since = now  # not read from, so the wait is not the caller's
         elif self.waits_for == _HEAD and now - self.since > settings.head_seconds:
-            if self.timeout_keep_alive_task is None:
-                self.refuse(408, f"headers must arrive within {settings.head_seconds:g} seconds.")
+            self.refuse(408, f"headers must arrive within {settings.head_seconds:g} seconds.")
+        elif self.waits_for == _NEXT and now - self.since > settings.idle_seconds:
+            self.transport.close()
         elif self.waits_for == _BODY and now - self.since > settings.body_seconds:
             self.refuse(408, f"a body must arrive within {settings.body_seconds:g} seconds.")
 

@@ -19,7 +19,7 @@ from lowtide.encoders import DrawnEncoder, Encoder
 from lowtide.errors import FileFormatError, ParameterError
 from lowtide.learners import Decision, as_model
 from lowtide.persist import load, read_metadata
-from lowtide.serve.connection import Refusal
+from lowtide.serve.exchange import Refusal
 from lowtide.tables import Categories, Recipe, text_of
 from lowtide.wire import (
     CODES_TYPE,
@@ -42,9 +42,9 @@ _CODES_HEADER = CODES_TYPE.encode()
 _VERSION = media_type(CODES_TYPE)[1]["v"]
 _JSON = "application/json"
 _LARGEST = float(np.finfo(np.float32).max)
-# A product of fewer rows than these, times columns of weights up to the second, decodes; one of more builds tables,
-# which pays from about the product of the two on. Slices of the first size are fast in between.
-_SLICE_ROWS, _SLICE_COLUMNS = 15, 8
+# A product of up to so many rows decodes; one of more builds tables, which pays from about the second number on (32 to
+# 96 by bits and classes). Slices of the first size are faster in between.
+_SLICE_ROWS, _TABLE_ROWS = 15, 48
 # Of an answer's number: itself, and its text in pieces and whole.
 ANSWER_BYTES = 8 + 2 * 24
 # Multiplications that take about a millisecond: no more are done on the event loop.
@@ -295,7 +295,7 @@ class ServedModel:
     def _sliced(self, method: Callable[..., NDArray[Any]], X: Any) -> NDArray[Any]:
         """Return method(X), in slices where their products take less time."""
         n = X.shape[0]
-        if not _SLICE_ROWS < n < _SLICE_ROWS * min(_SLICE_COLUMNS, len(self.classes or (0,))):
+        if not _SLICE_ROWS < n < _TABLE_ROWS:
             return method(X, checked=True)
         parts = [method(X[begin : begin + _SLICE_ROWS], checked=True) for begin in range(0, n, _SLICE_ROWS)]
         return np.concatenate(parts)

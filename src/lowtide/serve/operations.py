@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import lowtide
 from lowtide.codes import spell_bits
 from lowtide.serve.catalog import ServedDatabase
-from lowtide.serve.connection import REFUSAL_TYPE, Call, Refusal, Reply, json_reply
+from lowtide.serve.exchange import REFUSAL_TYPE, Call, Refusal, Reply, json_reply
 from lowtide.serve.model import Output, QueryReader, ServedModel
 from lowtide.tables import Recipe
 from lowtide.wire import CODES_TYPE, ROWS_TYPE

@@ -28,7 +28,8 @@ from threadpoolctl import threadpool_limits
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError, FingerprintMismatchError, LowtideError
 from lowtide.serve.budget import return_memory
-from lowtide.serve.connection import Call, Connection, Receive, Refusal, Send, end_slow_bodies
+from lowtide.serve.connection import Connection, end_slow_bodies
+from lowtide.serve.exchange import Call, Heads, Receive, Refusal, Send
 from lowtide.serve.guard import HostList
 from lowtide.serve.operations import OPERATIONS, Operation
 from lowtide.serve.service import Service
@@ -73,8 +74,8 @@ class Gate:
     def __init__(self, service: Service) -> None:
         self._service = service
         # By method and path: a path without a name in it needs no pattern to be matched.
-        self._direct = {(each.method, each.path): _Endpoint(service, each) for each in OPERATIONS}
-        routes = [Route(path, endpoint, methods=[method]) for (method, path), endpoint in self._direct.items()]
+        self._direct = {(each.method, each.path): each for each in OPERATIONS}
+        routes = [Route(each.path, _Endpoint(service, each), methods=[each.method]) for each in OPERATIONS]
         self._router = Router(routes, redirect_slashes=False, default=_page)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -84,20 +85,25 @@ class Gate:
             return
         start = perf_counter()
         service = self._service
-        call = Call(scope, receive, service.budget.lease())
-        scope["lowtide"] = call
-        scope["app"] = self  # Starlette's routes raise what they would otherwise answer in plain text
+        call = Call(scope, receive, send, service.budget.lease())
         metrics, method, path = service.metrics, scope["method"], scope["path"]
         metrics.in_flight += 1
-        if service.settings.proxy and call.pass_proxy():
-            send = _strict(send)
+        if service.settings.proxy:
+            call.pass_proxy()
         try:
             if service.hosts is not None:
                 _check_host(service.hosts, call)
-            await self._direct.get((method, path), self._router)(scope, receive, send)
+            operation = self._direct.get((method, path))
+            if operation is not None:
+                await _operate(service, operation, call)
+            else:
+                scope["lowtide"] = call
+                scope["app"] = self  # Starlette's routes raise what they would otherwise answer in plain text
+                await self._router(scope, receive, call.send)
         except Exception as error:
-            await call.answer(self._refusal(error, call).reply(), send)
+            await call.answer(self._refusal(error, call).reply())
         finally:
+            scope.pop("lowtide", None)  # else the two would hold each other until garbage is looked for
             call.lease.close()
             metrics.in_flight -= 1
             seconds = perf_counter() - start
@@ -121,17 +127,21 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Endpoint:
-    """An operation as an ASGI application."""
+    """An operation as an ASGI application, for paths with a name in them."""
 
     service: Service
     operation: Operation
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        call: Call = scope["lowtide"]
-        call.route = self.operation.path
-        if not self.operation.open:
-            _admit(self.service, call)
-        await call.answer(await self.operation.handler(self.service, call), send)
+        await _operate(self.service, self.operation, scope["lowtide"])
+
+
+async def _operate(service: Service, operation: Operation, call: Call) -> None:
+    """Answer a request for an operation."""
+    call.route = operation.path
+    if not operation.open:
+        _admit(service, call)
+    await call.answer(await operation.handler(service, call))
 
 
 async def _page(scope: Any, receive: Receive, send: Send) -> None:
@@ -153,17 +163,6 @@ async def _page(scope: Any, receive: Receive, send: Send) -> None:
         await _PAGE(scope, receive, with_headers)
     except (OSError, ValueError):  # a path that no file system takes
         raise HTTPException(404) from None
-
-
-def _strict(send: Send) -> Send:
-    """Return what sends answers that tell browsers to come over https from now on."""
-
-    async def with_header(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], (b"strict-transport-security", b"max-age=31536000")]
-        await send(message)
-
-    return with_header
 
 
 def _check_host(hosts: HostList, call: Call) -> None:
@@ -264,7 +263,7 @@ class _Server(uvicorn.Server):
             http=type(
                 "ServedConnection",
                 (Connection,),
-                {"settings": settings, "metrics": service.metrics, "budget": service.budget},
+                {"settings": settings, "metrics": service.metrics, "budget": service.budget, "heads": Heads()},
             ),
             ws="none",
             lifespan="off",
@@ -273,7 +272,6 @@ class _Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,  # of the addresses in X-Forwarded-For uvicorn takes the first that it does not trust
-            timeout_keep_alive=max(1, round(settings.idle_seconds)),
             timeout_graceful_shutdown=max(1, round(settings.stop_seconds)),
         )
         super().__init__(config)

@@ -18,7 +18,7 @@ from lowtide.cancel import CancelToken
 from lowtide.errors import CancelledError, LowtideError
 from lowtide.serve.budget import Budget
 from lowtide.serve.catalog import Catalog, ServedDatabase
-from lowtide.serve.connection import Call, Refusal, Reply, answer_reply
+from lowtide.serve.exchange import Call, Refusal, Reply, answer_reply
 from lowtide.serve.guard import KEYS_VARIABLE, HostList, KeyRing, RateLimit
 from lowtide.serve.model import Answer, Query, QueryReader, ServedModel
 from lowtide.serve.observe import EventLog, Metrics

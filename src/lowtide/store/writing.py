@@ -192,7 +192,8 @@ def commit(root: Path, manifest: Manifest) -> None:
     if len(data) > LARGEST_TEXT:
         must = f"texts of columns, metadata and checksums must take at most {LARGEST_TEXT} bytes"
         raise fail("CodeStore", must, len(data), "Keep numbers for long texts, and more rows in a shard.")
-    write_whole(root / MANIFEST, [data])
+    # Once it has its name the rows are there, and nobody may be told that they are not.
+    write_whole(root / MANIFEST, [data], can_stop=False)
     with contextlib.suppress(FileAccessError):  # the rows are committed; the next writer tells again
         write_documents(root, manifest)
 
@@ -203,7 +204,7 @@ def write_documents(root: Path, manifest: Manifest) -> None:
         place = root / name
         make_folder(place.parent)
         if not place.is_file() or place.read_bytes() != data:
-            write_whole(place, [data])
+            write_whole(place, [data], can_stop=False)
 
 
 def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
@@ -255,7 +256,7 @@ def _trim_last(root: Path, array: StoredArray, n_rows: int) -> bool:
     except FileFormatError:
         return False  # damage is for `verify` and for whoever reads these rows; nothing is thrown away on its account
     rows[-1] = rows[-1][: kept - last * array.chunk_rows]
-    write_whole(root / array.file(shard), array.pieces(rows))
+    write_whole(root / array.file(shard), array.pieces(rows), can_stop=False)
     return True
 
 

@@ -18,6 +18,7 @@ from lowtide.tables.dates import BLANKS, DATE_ORDERS, DATE_PARTS, DatePartName, 
 
 Floats = NDArray[np.float64]
 
+_LONGEST = 80  # of a cell in a message
 Category = str | bool | int | float | None  # None is a missing value
 Step = tuple[str, *tuple[float, ...]]  # of one feature: the name of an operation and its numbers
 # Of all features: the name, and for each argument a number a feature, None for one that is left as it is.
@@ -105,6 +106,7 @@ class Categories:
         if self.unknown == "error" and (found < 0).any():
             row = int(np.argmax(found < 0))
             got = "nothing" if cells[row] is None else repr(cells[row])
+            got = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}..."
             remedy = 'An encoder of categories with handle_unknown="ignore" takes others.'
             must = f"column {name!r} must hold one of {listed(self.values)}"
             raise TableError(f"{must}, got {got} in row {row + 1}. {remedy}")

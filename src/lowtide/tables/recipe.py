@@ -49,6 +49,7 @@ _READERS: dict[type, Callable[[NDArray[Any], str], Floats]] = {
 }
 _HOLDS = {"number": "a finite number", "truth": "true or false", "date": "a date", "category": "a known category"}
 _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
+_ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -401,7 +402,10 @@ class Recipe:
         for (index, _), spread in zip(found, self._spread):
             feature = spread[index]
             rows = np.flatnonzero(feature >= 0)
-            out[rows, feature[rows]] = 1.0
+            # Some at a time: the first write to a page takes long, and other threads are to get Python's lock.
+            for begin in range(0, len(rows), _ROWS_AT_ONCE):
+                some = rows[begin : begin + _ROWS_AT_ONCE]
+                out[some, feature[some]] = 1.0
         days = [known.read(columns[known.column], self.columns[known.column]) for known in self.dates]
         read: dict[Origin, Floats] = {}
         for j, source in enumerate(self.sources):

@@ -69,9 +69,10 @@ class JsonReader:
 
     Notes
     -----
-    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters,
-    and members that are passed over may be nested 32 deep. Without the interpreter's lock for more than 64 kB; some
-    200 MB of text a second, at most 8 bytes of memory a cell, and 12 more and its text for one of categories.
+    Numbers are correctly rounded, as Python's are. NaN and Infinity are no JSON. A number may have 1,100 characters, a
+    text of a category 65,536 bytes, and members that are passed over may be nested 32 deep. Without the interpreter's
+    lock for more than 64 kB; some 200 MB of text a second, at most 8 bytes of memory a cell, and 12 more and its text
+    for one of categories.
 
     Examples
     --------
@@ -162,6 +163,7 @@ class JsonReader:
             "twice": f"each row must have {name} once, got it twice in {where}.",
             "value": f"each cell of {name} must be {taken}, got another in {where}.",
             "number": f"numbers must have at most 1100 characters, got more in {where}, {name}.",
+            "text": f"texts must have at most 65536 bytes, got more in {where}, {name}.",
             "large": f"values must be at most {self._largest:.3g} in size, got a larger one in {where}, {name}.",
             "most_rows": f"a request must have at most {most_rows} rows, got more. Send several.",
         }
