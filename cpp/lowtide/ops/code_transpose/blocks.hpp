@@ -43,6 +43,11 @@ void blocks(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words
         std::uint64_t* found = block + (w - strip) * n;
         V::template transpose<Bits>(found);
         std::uint64_t* to = out + b * block_stride + (w - first_word) * n * level_stride;
+        if (level_stride == 1) {
+          for (std::size_t l = 0; l < n; ++l) to[l] = found[l];
+          continue;
+        }
+#pragma GCC unroll 8
         for (std::size_t l = 0; l < n; ++l) to[l * level_stride] = found[l];
       }
     }
