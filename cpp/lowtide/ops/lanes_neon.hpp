@@ -156,11 +156,12 @@ struct Lanes {
   }
   template <int Entries>
   LOWTIDE_INLINE static uint8x16_t look_up(const std::uint8_t* table, uint8x16_t places) {
-    const uint8x16_t a = vld1q_u8(table);
-    if constexpr (Entries <= 4) return vqtbl1q_u8(a, places);
-    const uint8x16_t b = vld1q_u8(table + 16);
-    if constexpr (Entries <= 8) return vqtbl2q_u8({{a, b}}, places);
-    return vqtbl4q_u8({{a, b, vld1q_u8(table + 32), vld1q_u8(table + 48)}}, places);
+    if constexpr (Entries <= 4)
+      return vqtbl1q_u8(vld1q_u8(table), places);
+    else if constexpr (Entries <= 8)
+      return vqtbl2q_u8(vld1q_u8_x2(table), places);
+    else
+      return vqtbl4q_u8(vld1q_u8_x4(table), places);
   }
 
   // The lowest byte of every lane, and the two lowest ones.

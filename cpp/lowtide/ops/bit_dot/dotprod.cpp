@@ -19,21 +19,29 @@ std::size_t bits_bytes(std::size_t n_words) { return kDotRows * kWordQuads * n_w
 // [quad][digit][nibble][16 entries]
 std::size_t weights_bytes(std::size_t n_words) { return kWordQuads * n_words * kDigits * 64; }
 
-// Nibble c of a quad is a place in table c. The last block is filled up with its last row.
+// The four quads of a word; nibble c of a quad is a place in table c.
+inline uint32x4_t quads_of(std::uint64_t word) {
+  const uint8x8_t bytes = vcreate_u8(word), low = vand_u8(bytes, vdup_n_u8(15)), high = vshr_n_u8(bytes, 4);
+  const uint8x16_t nibbles = vcombine_u8(vzip1_u8(low, high), vzip2_u8(low, high));
+  return vorrq_u32(vreinterpretq_u32_u8(nibbles), vdupq_n_u32(0x30201000));
+}
+
+// Four rows at a time. The last block is filled up with its last row.
 void prepare_bits(const std::uint64_t* rows, std::size_t n_rows, std::size_t stride, std::size_t n_words, void* bits) {
   const std::size_t filled = (n_rows + kBlock - 1) / kBlock * kBlock;
-  const uint8x16_t table = vreinterpretq_u8_u32(vdupq_n_u32(0x30201000));
-  for (std::size_t i = 0; i < filled; ++i) {
-    const std::uint64_t* from = rows + (i < n_rows ? i : n_rows - 1) * stride;
+  for (std::size_t i = 0; i < filled; i += kLanes) {
+    const std::uint64_t* from[kLanes];
+    for (std::size_t r = 0; r < kLanes; ++r) from[r] = rows + (i + r < n_rows ? i + r : n_rows - 1) * stride;
     auto* to = static_cast<std::uint32_t*>(bits) + i / kBlock * kBlock * kWordQuads * n_words + i % kBlock;
     for (std::size_t w = 0; w < n_words; ++w, to += kWordQuads * kBlock) {
-      const uint8x16_t bytes = vreinterpretq_u8_u64(vdupq_n_u64(from[w]));
-      const uint8x16_t nibbles = vzip1q_u8(vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8(bytes, 4));
-      const uint32x4_t quads = vreinterpretq_u32_u8(vorrq_u8(nibbles, table));
-      vst1q_lane_u32(to, quads, 0);
-      vst1q_lane_u32(to + kBlock, quads, 1);
-      vst1q_lane_u32(to + 2 * kBlock, quads, 2);
-      vst1q_lane_u32(to + 3 * kBlock, quads, 3);
+      const uint32x4_t a = quads_of(from[0][w]), b = quads_of(from[1][w]);
+      const uint32x4_t c = quads_of(from[2][w]), d = quads_of(from[3][w]);
+      const uint64x2_t even0 = vreinterpretq_u64_u32(vtrn1q_u32(a, b)), odd0 = vreinterpretq_u64_u32(vtrn2q_u32(a, b));
+      const uint64x2_t even1 = vreinterpretq_u64_u32(vtrn1q_u32(c, d)), odd1 = vreinterpretq_u64_u32(vtrn2q_u32(c, d));
+      vst1q_u32(to, vreinterpretq_u32_u64(vzip1q_u64(even0, even1)));
+      vst1q_u32(to + kBlock, vreinterpretq_u32_u64(vzip1q_u64(odd0, odd1)));
+      vst1q_u32(to + 2 * kBlock, vreinterpretq_u32_u64(vzip2q_u64(even0, even1)));
+      vst1q_u32(to + 3 * kBlock, vreinterpretq_u32_u64(vzip2q_u64(odd0, odd1)));
     }
   }
 }
@@ -70,9 +78,7 @@ void sum_block(const std::uint8_t* bits, const std::uint8_t* tables, std::size_t
   for (std::size_t quad = 0; quad < n_quads; ++quad, bits += kRegisters * 16, tables += kDigits * 64) {
 #pragma GCC unroll 3
     for (int d = 0; d < kDigits; ++d) {
-      const std::uint8_t* entries = tables + d * 64;
-      const uint8x16x4_t table = {{vld1q_u8(entries), vld1q_u8(entries + 16), vld1q_u8(entries + 32),
-                                   vld1q_u8(entries + 48)}};
+      const uint8x16x4_t table = vld1q_u8_x4(tables + d * 64);
 #pragma GCC unroll 4
       for (int r = 0; r < kRegisters; ++r)
         total[r][d] = vdotq_u32(total[r][d], vqtbl4q_u8(table, vld1q_u8(bits + r * 16)), ones);

@@ -77,10 +77,7 @@ struct SingleRows {
     const uint8x16_t every = {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120};
     const uint8x16_t low = vaddq_u8(every, vdupq_n_u8(static_cast<std::uint8_t>(part)));
     const uint8x16_t high = vsubq_u8(low, vdupq_n_u8(64));  // places of the first half wrap to beyond the table
-    const uint8x16x4_t first = {{vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32), vld1q_u8(bytes + 48)}};
-    const uint8x16x4_t last = {
-        {vld1q_u8(bytes + 64), vld1q_u8(bytes + 80), vld1q_u8(bytes + 96), vld1q_u8(bytes + 112)}};
-    return vqtbx4q_u8(vqtbl4q_u8(first, low), last, high);
+    return vqtbx4q_u8(vqtbl4q_u8(vld1q_u8_x4(bytes), low), vld1q_u8_x4(bytes + 64), high);
   }
 };
 

@@ -55,9 +55,33 @@ template <unsigned Shift, int N, int Half>
   }
 }
 
+// Both words of a register to places `stride` apart.
+[[gnu::always_inline]] inline void put(std::uint64_t* to, std::size_t stride, uint64x2_t a) {
+  vst1q_lane_u64(to, a, 0);
+  vst1q_lane_u64(to + stride, a, 1);
+}
+
+// N words, an even number, of pairs of rows side by side.
+template <std::size_t N>
+void pairs_to_words(const std::uint64_t* rows, std::size_t n_pairs, std::size_t row_words, std::uint64_t* words,
+                    std::size_t stride) {
+  constexpr std::size_t rows_ahead = 32;
+  for (std::size_t i = 0; i < n_pairs; ++i, rows += 2 * row_words) {
+    const std::uint64_t *a = rows, *b = rows + row_words;
+    __builtin_prefetch(a + rows_ahead * row_words);
+    __builtin_prefetch(b + rows_ahead * row_words);
+#pragma GCC unroll 4
+    for (std::size_t w = 0; w < N; w += 2) {
+      const uint64x2_t x = vld1q_u64(a + w), y = vld1q_u64(b + w);
+      vst1q_u64(words + w * stride + 2 * i, vzip1q_u64(x, y));
+      vst1q_u64(words + (w + 1) * stride + 2 * i, vzip2q_u64(x, y));
+    }
+  }
+}
+
 struct V {
   template <unsigned Bits>
-  static void transpose(std::uint64_t* block) {
+  static void transpose(std::uint64_t* block, std::uint64_t* to, std::size_t stride) {
     constexpr int n = 32 / Bits, step = n / 8, group = 4 / Bits;  // registers; between those of 8; of the last exchanges
     for (int j = 0; j < step; ++j) {
       uint64x2_t x[8];
@@ -67,43 +91,39 @@ struct V {
 #pragma GCC unroll 8
       for (int k = 0; k < 8; ++k) vst1q_u64(block + 2 * (j + k * step), x[k]);
     }
-    for (int j = 0; j < n; j += group) {
+    for (int j = 0; j < n; j += group, block += 2 * group, to += 2 * group * stride) {
       uint64x2_t x[group];
 #pragma GCC unroll 4
-      for (int k = 0; k < group; ++k) x[k] = vld1q_u64(block + 2 * (j + k));
+      for (int k = 0; k < group; ++k) x[k] = vld1q_u64(block + 2 * k);
       exchange_registers<4, group, group / 2>(x);
 #pragma GCC unroll 4
-      for (int k = 0; k < group; ++k) vst1q_u64(block + 2 * (j + k), exchange_words<Bits>(x[k]));
+      for (int k = 0; k < group; ++k) {
+        const uint64x2_t done = exchange_words<Bits>(x[k]);
+        if (stride == 1)
+          vst1q_u64(to + 2 * k, done);
+        else
+          put(to + 2 * static_cast<std::size_t>(k) * stride, stride, done);
+      }
     }
   }
 
   static void rows_to_words(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words,
                             std::size_t first_word, std::size_t last_word, unsigned bits, std::uint64_t* words,
                             std::size_t stride) {
-    constexpr std::size_t rows_ahead = 32, line = 8;
     if (bits == 3) return scalar::row_tile(rows, n_rows, row_words, first_word, last_word, bits, words, stride);
-    const std::size_t n_words = last_word - first_word;
-    std::size_t i = 0;
-    for (; i + 2 <= n_rows; i += 2) {
-      const std::uint64_t *a = rows + i * row_words + first_word, *b = a + row_words;
-      for (std::size_t w = 0; w < n_words; w += line) {
-        __builtin_prefetch(a + rows_ahead * row_words + w);
-        __builtin_prefetch(b + rows_ahead * row_words + w);
-      }
-      std::uint64_t* to = words + i;
-      std::size_t w = 0;
-      for (; w + 4 <= n_words; w += 4, to += 4 * stride) {
-        const uint64x2_t a0 = vld1q_u64(a + w), a2 = vld1q_u64(a + w + 2);
-        const uint64x2_t b0 = vld1q_u64(b + w), b2 = vld1q_u64(b + w + 2);
-        vst1q_u64(to, vzip1q_u64(a0, b0));
-        vst1q_u64(to + stride, vzip2q_u64(a0, b0));
-        vst1q_u64(to + 2 * stride, vzip1q_u64(a2, b2));
-        vst1q_u64(to + 3 * stride, vzip2q_u64(a2, b2));
-      }
-      for (; w < n_words; ++w, to += stride) to[0] = a[w], to[1] = b[w];
-    }
-    for (; i < n_rows; ++i)
-      for (std::size_t w = 0; w < n_words; ++w) words[w * stride + i] = rows[i * row_words + first_word + w];
+    constexpr std::size_t line = 8;
+    const std::size_t n_pairs = n_rows / 2;
+    std::size_t w = first_word;
+    for (; w + line <= last_word; w += line, words += line * stride)
+      pairs_to_words<line>(rows + w, n_pairs, row_words, words, stride);
+    for (; w + 2 <= last_word; w += 2, words += 2 * stride)
+      pairs_to_words<2>(rows + w, n_pairs, row_words, words, stride);
+    if (w < last_word)
+      for (std::size_t i = 0; i < 2 * n_pairs; ++i) words[i] = rows[i * row_words + w];
+    words -= (w - first_word) * stride;
+    if (n_rows % 2 != 0)
+      for (std::size_t i = n_rows - 1, v = first_word; v < last_word; ++v)
+        words[(v - first_word) * stride + i] = rows[i * row_words + v];
   }
 };
 

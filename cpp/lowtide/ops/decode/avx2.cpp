@@ -19,7 +19,7 @@ inline __m256i first_lanes(std::size_t n) {
 struct V {
   using Reg = __m256;
   using Index = __m256i;
-  static constexpr std::size_t width = 8, held = 16;
+  static constexpr std::size_t width = 8, held = 16, group = 64;
   struct Held {
     __m256 low, high;
   };

@@ -17,7 +17,7 @@ inline __mmask16 first_lanes(std::size_t n) {
 struct V {
   using Reg = __m512;
   using Index = __m512i;
-  static constexpr std::size_t width = 16, held = 32;
+  static constexpr std::size_t width = 16, held = 32, group = 64;
   struct Held {
     __m512 low, high;
   };

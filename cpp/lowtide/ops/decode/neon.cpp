@@ -11,7 +11,7 @@ struct V {
   struct Reg {
     float32x4_t part[4];
   };
-  static constexpr std::size_t width = 16, held = 32;
+  static constexpr std::size_t width = 16, held = 32, group = 128;
   struct Held {
     FloatTable low, high;
   };
