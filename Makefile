@@ -132,7 +132,7 @@ isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level
 arm: $(STAMP_BUILD)  ## the C++ tests cross-compiled for 64-bit ARM, under emulation, once per instruction-set level
 	@for tool in aarch64-linux-gnu-g++ qemu-aarch64; do command -v $$tool > /dev/null || { \
 	  echo "make arm needs $$tool. On Debian: apt install g++-aarch64-linux-gnu qemu-user" >&2; exit 1; }; done
-	@cmake -S . -B build/arm -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake > /dev/null
+	@cmake -Wno-unused-cli -S . -B build/arm -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake > /dev/null
 	@cmake --build build/arm --parallel $(JOBS) -- --quiet
 	@printf '%s\n' cortex-a53:scalar cortex-a53:neon neoverse-n1:dotprod max:i8mm | xargs -P $(JOBS) -I{} sh -c ' \
 	  run={}; cpu=$${run%:*}; level=$${run#*:}; qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu $$cpu"; \
@@ -152,7 +152,7 @@ clang: $(STAMP_BUILD)  ## the C++ tests compiled by clang, plain and with its sa
 mingw: $(STAMP_BUILD)  ## the C++ tests cross-compiled for Windows, and run where there is wine
 	@command -v x86_64-w64-mingw32-g++-posix > /dev/null || { \
 	  echo "make mingw needs x86_64-w64-mingw32-g++-posix. On Debian: apt install g++-mingw-w64-x86-64" >&2; exit 1; }
-	@cmake -S . -B build/mingw -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/x86_64-w64-mingw32.cmake > /dev/null
+	@cmake -Wno-unused-cli -S . -B build/mingw -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/x86_64-w64-mingw32.cmake > /dev/null
 	@cmake --build build/mingw --parallel $(JOBS) -- --quiet
 	@wine=$$(command -v wine64 || command -v wine); if [ -n "$$wine" ]; then echo "C++ tests under $$wine"; \
 	  WINEDEBUG=-all $$wine build/mingw/lowtide_tests.exe; else echo "built for Windows; not run: there is no wine"; fi

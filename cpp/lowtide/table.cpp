@@ -175,16 +175,13 @@ struct Filler {
 constexpr Filler fillers[] = {
     {Isa::scalar, fill_scalar},
 #if defined(LOWTIDE_X86)
-    {Isa::avx2, fill_avx2},
-    {Isa::avx512, fill_avx512},
+    {Isa::avx2, fill_avx2},     {Isa::avx512, fill_avx512},
 #endif
 #if defined(LOWTIDE_AMX)
     {Isa::amx, fill_amx},
 #endif
 #if defined(LOWTIDE_ARM)
-    {Isa::neon, fill_neon},
-    {Isa::dotprod, fill_dotprod},
-    {Isa::i8mm, fill_i8mm},
+    {Isa::neon, fill_neon},     {Isa::dotprod, fill_dotprod}, {Isa::i8mm, fill_i8mm},
 #endif
 };
 

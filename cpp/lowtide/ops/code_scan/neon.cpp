@@ -22,9 +22,7 @@ struct V : Bytes {
     const Reg fours = vpaddq_u8(vpaddq_u8(some, some), some);
     return vgetq_lane_u16(words(vpaddq_u8(fours, fours)), 0);
   }
-  static void store_rows(Reg even, Reg odd, std::uint16_t* sums) {
-    vst2q_u16(sums, {{words(even), words(odd)}});
-  }
+  static void store_rows(Reg even, Reg odd, std::uint16_t* sums) { vst2q_u16(sums, {{words(even), words(odd)}}); }
 };
 
 using Scan = scan_look_ups::LookUps<V>;

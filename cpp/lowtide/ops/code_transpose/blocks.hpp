@@ -18,11 +18,6 @@ constexpr std::size_t kStrip = 8;
 // N words to places `stride` apart.
 template <class V, std::size_t N>
 inline void spread_words(const std::uint64_t* words, std::uint64_t* to, std::size_t stride) {
-  if (stride == 1) {
-    for (std::size_t l = 0; l < N; ++l) to[l] = words[l];
-    return;
-  }
-#pragma GCC unroll 8
   for (std::size_t l = 0; l < N; ++l) to[l * stride] = words[l];
 }
 

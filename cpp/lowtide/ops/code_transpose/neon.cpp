@@ -82,7 +82,8 @@ void pairs_to_words(const std::uint64_t* rows, std::size_t n_pairs, std::size_t 
 struct V {
   template <unsigned Bits>
   static void transpose(std::uint64_t* block, std::uint64_t* to, std::size_t stride) {
-    constexpr int n = 32 / Bits, step = n / 8, group = 4 / Bits;  // registers; between those of 8; of the last exchanges
+    constexpr int n = 32 / Bits, step = n / 8,
+                  group = 4 / Bits;  // registers; between those of 8; of the last exchanges
     for (int j = 0; j < step; ++j) {
       uint64x2_t x[8];
 #pragma GCC unroll 8

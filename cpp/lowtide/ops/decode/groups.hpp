@@ -36,8 +36,7 @@ template <class V, typename T>
 void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
             T* out) {
   const std::size_t n_entries = width << bits;
-  if (n_entries > V::held)
-    return look_up_groups<V, false>(row, 0, n_levels, bits, book, width, nullptr, out);
+  if (n_entries > V::held) return look_up_groups<V, false>(row, 0, n_levels, bits, book, width, nullptr, out);
   float flat[V::held] = {};
   for (std::size_t v = 0; v < n_entries; ++v) flat[v] = book[v];
   const typename V::Held held = V::hold(flat);

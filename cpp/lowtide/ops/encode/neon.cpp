@@ -30,9 +30,7 @@ struct V : Lanes {
     for (int size = entries / 4; size > 0; size >>= 1) {
       const Int at = add_ints(c, all_ints(static_cast<std::uint32_t>(size - 1) * one));
       const Reg border = each(
-          [=](uint32x4_t i) {
-            return vreinterpretq_f32_u8(Lanes::look_up<entries>(borders, vreinterpretq_u8_u32(i)));
-          },
+          [=](uint32x4_t i) { return vreinterpretq_f32_u8(Lanes::look_up<entries>(borders, vreinterpretq_u8_u32(i))); },
           at);
       c = encode_lanes::step<V, Even>(c, border, f, size * one);
     }

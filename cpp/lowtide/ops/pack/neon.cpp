@@ -83,8 +83,8 @@ inline void unpack_block(const std::uint8_t* bytes, std::uint8_t* levels) {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const uint8x16_t x = vld1q_u8(bytes + 16 * h);
-      vst4q_u8(levels + 64 * h, {{vandq_u8(x, mask), vandq_u8(vshrq_n_u8(x, 2), mask),
-                                  vandq_u8(vshrq_n_u8(x, 4), mask), vshrq_n_u8(x, 6)}});
+      vst4q_u8(levels + 64 * h, {{vandq_u8(x, mask), vandq_u8(vshrq_n_u8(x, 2), mask), vandq_u8(vshrq_n_u8(x, 4), mask),
+                                  vshrq_n_u8(x, 6)}});
     }
   } else if constexpr (Bits == 3) {
     const uint8x16x3_t x = vld3q_u8(bytes);
