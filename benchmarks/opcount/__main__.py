@@ -1,7 +1,7 @@
-"""`python -m benchmarks.opcount [--arm] [--record]`: count the ops' instructions, and compare with the record or write it.
+"""`python -m benchmarks.opcount [--arm] [--record]`: count the ops' instructions, compare with the record or write it.
 
-`--arm` counts those of a cross build for 64-bit ARM, under qemu; `--page docs/guide/arm.md` writes them beside the plain
-form's into that page.
+`--arm` counts those of a cross build for 64-bit ARM, under qemu; `--page docs/guide/arm.md` writes them beside the
+plain form's into that page.
 
 Exit code 0 when no op costs more than recorded, 1 when one does or the record lacks it, 2 when nothing was compared.
 """

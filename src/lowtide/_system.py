@@ -41,8 +41,8 @@ def _module(name: str) -> ModuleType | None:
 
 _fcntl, _msvcrt, _resource = _module("fcntl"), _module("msvcrt"), _module("resource")
 
-# Flags of os.open: bytes as they are, and not inherited; no pipe that blocks; no link; a folder. 0 where there is no such
-# flag: then links are followed, which Windows has only for who may make them.
+# Flags of os.open: bytes as they are, and not inherited; no pipe that blocks; no link; a folder. 0 where there is no
+# such flag: then links are followed, which Windows has only for who may make them.
 BINARY: int = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)

@@ -62,7 +62,8 @@ def test_parse_refuses_what_the_program_did_not_write(text: str, message: str):
 
 
 def test_toolchain_joins_what_the_program_printed_and_the_counter():
-    assert program.toolchain("compiler: GNU 12.2.0\nnoise\ncount: a: b\nC library: glibc 2.36\n", creator(SAMPLE)) == TOOLS
+    printed = "compiler: GNU 12.2.0\nnoise\ncount: a: b\nC library: glibc 2.36\n"
+    assert program.toolchain(printed, creator(SAMPLE)) == TOOLS
 
 
 @pytest.mark.parametrize(
@@ -205,9 +206,7 @@ def test_counts_that_do_not_fit_their_names_are_refused(printed: str, written: s
 
 def test_the_page_compares_every_level_with_plain_code():
     counts = [count(1000, "norm", "scalar"), count(250, "norm", "neon"), count(90, "crc", "scalar")]
-    text = against_scalar(
-        Measured(TOOLS, [*counts, count(30, "crc", "neon"), count(10, "crc", "i8mm")], ARM_LEVELS)
-    )
+    text = against_scalar(Measured(TOOLS, [*counts, count(30, "crc", "neon"), count(10, "crc", "i8mm")], ARM_LEVELS))
     assert "| norm | entry | 10 | 2.5 |  |  | 4.0 |" in text
     assert "| crc | entry | 0.9 | 0.3 |  | 0.1 | 9.0 |" in text
     assert "2 of 2 cases take at least 4 times fewer" in text

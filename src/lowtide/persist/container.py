@@ -382,7 +382,8 @@ def _opened(path: PathLike) -> Iterator[tuple[str, int, int]]:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
-            check_start(owner, _system.read_at(descriptor, START_BYTES, 0), status.st_size)  # of another no more is read
+            start = _system.read_at(descriptor, START_BYTES, 0)  # of another kind no more is read
+            check_start(owner, start, status.st_size)
             yield owner, descriptor, status.st_size
         finally:
             os.close(descriptor)
