@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 # Two quiets: errors still show.
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input
 CPP_FILES = $(shell find cpp tests/cpp benchmarks -name '*.hpp' -o -name '*.cpp')
+CPP_TESTS := -DCMAKE_BUILD_TYPE=Release -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF
 STAMP_VENV := $(VENV)/.stamp-venv
 STAMP_BUILD := $(VENV)/.stamp-build
 STAMP_PACKAGE := $(VENV)/.stamp-package
@@ -32,7 +33,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa sanitize fuzz bench roofline opcount errors studies docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa arm clang mingw sanitize fuzz bench roofline opcount errors studies docs format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,7 +115,7 @@ layers: $(STAMP_DEV)  ## import-linter: stages import only earlier stages
 
 cpp-test: $(STAMP_BUILD)  ## the C++ tests
 	@echo "C++ tests"
-	@cmake -S . -B build/cpp-tests -G Ninja -DCMAKE_BUILD_TYPE=Release -DLOWTIDE_TESTS=ON -DLOWTIDE_PYTHON=OFF > /dev/null
+	@cmake -S . -B build/cpp-tests -G Ninja $(CPP_TESTS) > /dev/null
 	@cmake --build build/cpp-tests --parallel $(JOBS) -- --quiet
 	@report=$$(ctest --test-dir build/cpp-tests --output-on-failure --no-tests=error) || { echo "$$report"; exit 1; }
 
@@ -123,10 +124,38 @@ python-test: $(STAMP_DEV)  ## the Python tests and doctests
 	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS)
 
 isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level of this processor
-	@for level in scalar avx2 avx512 amx; do \
+	@for level in scalar avx2 avx512 amx neon dotprod i8mm; do \
 	  if [ "$$(LOWTIDE_ISA=$$level $(BIN)/python -c 'from lowtide import _core; print(_core.isa())')" = $$level ]; then \
 	    echo "core tests at $$level"; LOWTIDE_ISA=$$level $(BIN)/python -m pytest -n $(JOBS) tests/core || exit 1; \
 	  else echo "core tests at $$level: not run, this processor does not have it"; fi; done
+
+arm: $(STAMP_BUILD)  ## the C++ tests cross-compiled for 64-bit ARM, under emulation, once per instruction-set level
+	@for tool in aarch64-linux-gnu-g++ qemu-aarch64; do command -v $$tool > /dev/null || { \
+	  echo "make arm needs $$tool. On Debian: apt install g++-aarch64-linux-gnu qemu-user" >&2; exit 1; }; done
+	@cmake -Wno-unused-cli -S . -B build/arm -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake > /dev/null
+	@cmake --build build/arm --parallel $(JOBS) -- --quiet
+	@printf '%s\n' cortex-a53:scalar cortex-a53:neon neoverse-n1:dotprod max:i8mm | xargs -P $(JOBS) -I{} sh -c ' \
+	  run={}; cpu=$${run%:*}; level=$${run#*:}; qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu $$cpu"; \
+	  [ "$$($$qemu build/arm/lowtide_tests --levels | tail -n 1)" = $$level ] || [ $$level = scalar ] || exit 1; \
+	  report=$$(LOWTIDE_ISA=$$level $$qemu build/arm/lowtide_tests 2>&1) || status=1; \
+	  echo "C++ tests at $$level on an emulated $$cpu: $$report"; exit $${status:-0}'
+
+clang: $(STAMP_BUILD)  ## the C++ tests compiled by clang, plain and with its sanitizers, once per instruction-set level
+	@command -v clang++ > /dev/null || { echo "make clang needs clang++. On Debian: apt install clang" >&2; exit 1; }
+	@for kind in "" address,undefined; do \
+	  folder=build/clang$${kind:+-}$${kind%%,*}; \
+	  cmake -S . -B $$folder -G Ninja $(CPP_TESTS) -DCMAKE_CXX_COMPILER=clang++ -DLOWTIDE_SANITIZE=$$kind > /dev/null || exit 1; \
+	  cmake --build $$folder --parallel $(JOBS) -- --quiet || exit 1; \
+	  for level in $$($$folder/lowtide_tests --levels); do \
+	    echo "C++ tests at $$level, clang, sanitizers: $${kind:-none}"; LOWTIDE_ISA=$$level $$folder/lowtide_tests || exit 1; done; done
+
+mingw: $(STAMP_BUILD)  ## the C++ tests cross-compiled for Windows, and run where there is wine
+	@command -v x86_64-w64-mingw32-g++-posix > /dev/null || { \
+	  echo "make mingw needs x86_64-w64-mingw32-g++-posix. On Debian: apt install g++-mingw-w64-x86-64" >&2; exit 1; }
+	@cmake -Wno-unused-cli -S . -B build/mingw -G Ninja $(CPP_TESTS) -DCMAKE_TOOLCHAIN_FILE=cmake/x86_64-w64-mingw32.cmake > /dev/null
+	@cmake --build build/mingw --parallel $(JOBS) -- --quiet
+	@wine=$$(command -v wine64 || command -v wine); if [ -n "$$wine" ]; then echo "C++ tests under $$wine"; \
+	  WINEDEBUG=-all $$wine build/mingw/lowtide_tests.exe; else echo "built for Windows; not run: there is no wine"; fi
 
 sanitize: $(STAMP_BUILD)  ## the C++ tests with address, undefined-behavior and thread sanitizers, once per instruction-set level
 	@for kind in address,undefined thread; do \
@@ -146,8 +175,12 @@ bench: $(STAMP_BENCH)  ## lowtide and what a user would pick instead, timed side
 roofline: $(STAMP_BENCH)  ## the machine's limits and the share of them that each op reaches, into the guide
 	@$(BIN)/python -m benchmarks.roofline --page docs/guide/roofline.md
 
-opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind, against the record; RECORD=1 writes it anew
+# A record of one's own is of one machine: COUNTS leaves the other out.
+opcount: $(STAMP_BUILD)  ## instructions that the ops take, under valgrind and for ARM under qemu, against the record; RECORD=1 writes it anew
 	@$(BIN)/python -m benchmarks.opcount --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record) $(if $(COUNTS),--counts $(COUNTS))
+ifeq ($(COUNTS),)
+	@$(BIN)/python -m benchmarks.opcount --arm --jobs $(JOBS) $(if $(filter-out 0,$(RECORD)),--record --page docs/guide/arm.md)
+endif
 
 errors: $(STAMP_PACKAGE)  ## sweep 500 random configurations for biased means and bars that do not cover
 	@$(BIN)/python -m benchmarks.errors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Count", "creator", "parse"]
+__all__ = ["Count", "count_of", "creator", "parse"]
 
 TRIGGER = "desc: Trigger: Client Request: "
 SUMMARY = "summary: "
@@ -32,6 +32,23 @@ class Count:
         return self.instructions / self.elements
 
 
+def count_of(name: str, instructions: str) -> Count:
+    """Return a count of the name that the program gives a call.
+
+    Raises
+    ------
+    ValueError
+        When the name has another form.
+    """
+    fields = name.split("|")
+    if len(fields) != 4:
+        raise ValueError(
+            f"a counted call must be named case|level|elements|unit, got {name!r}. Was it written by lowtide_opcount?"
+        )
+    case, level, elements, unit = fields
+    return Count(case, level, int(instructions), int(elements), unit)
+
+
 def parse(text: str) -> list[Count]:
     """Return the counts of a file of combined dumps, in the order of the calls.
 
@@ -47,14 +64,12 @@ def parse(text: str) -> list[Count]:
         if not names:  # what is left at the end of the program
             continue
         sums = [line.removeprefix(SUMMARY) for line in lines if line.startswith(SUMMARY)]
-        fields = names[0].split("|")
-        if len(fields) != 4 or len(sums) != 1:
+        if len(sums) != 1:
             raise ValueError(
-                f"a part of callgrind's output must be named case|level|elements|unit and have one summary, got the "
-                f"name {names[0]!r} and {len(sums)} summaries. Was it written by lowtide_opcount?"
+                f"a part of callgrind's output must have one summary, got {len(sums)} summaries for the name "
+                f"{names[0]!r}. Was it written by lowtide_opcount?"
             )
-        case, level, elements, unit = fields
-        counts.append(Count(case, level, int(sums[0]), int(elements), unit))
+        counts.append(count_of(names[0], sums[0]))
     if not counts:
         raise ValueError("callgrind's output must have a part for each call of an op, got none. Was it cut short?")
     return counts

@@ -9,23 +9,26 @@ from pathlib import Path
 
 from benchmarks.opcount.callgrind import Count
 
-__all__ = ["LEVELS", "RECORD", "Measured", "Record"]
+__all__ = ["ARM_LEVELS", "ARM_RECORD", "LEVELS", "RECORD", "Measured", "Record"]
 
 RECORD = Path(__file__).with_name("counts.json")
+ARM_RECORD = Path(__file__).with_name("counts_arm.json")
 LEVELS = ("scalar", "avx2")
+ARM_LEVELS = ("scalar", "neon", "dotprod", "i8mm")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run gave: the toolchain by name, and the counts."""
+    """What one run gave: the toolchain by name, the counts, and the levels that a full run has."""
 
     toolchain: Mapping[str, str]
     counts: Sequence[Count]
+    levels: Sequence[str] = LEVELS
 
     def missing_levels(self) -> list[str]:
         """Levels that this machine cannot count."""
         counted = {count.level for count in self.counts}
-        return [level for level in LEVELS if level not in counted]
+        return [level for level in self.levels if level not in counted]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Record:
         """
         if missing := measured.missing_levels():
             raise ValueError(
-                f"a record must have counts at {' and '.join(LEVELS)}, got none at {' and '.join(missing)}. "
+                f"a record must have counts at {' and '.join(measured.levels)}, got none at {' and '.join(missing)}. "
                 "Record on a processor that has them."
             )
         return cls(dict(measured.toolchain), {count.key: count.instructions for count in measured.counts})

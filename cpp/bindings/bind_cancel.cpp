@@ -1,9 +1,12 @@
 #include <nanobind/stl/optional.h>
-#include <pthread.h>
 
 #include <chrono>
 #include <memory>
 #include <optional>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 #include "unlocked.hpp"
 
@@ -22,10 +25,16 @@ struct HeldEntry : TokenEntry {
 
 thread_local const HeldEntry* innermost = nullptr;
 
-pthread_t main_thread;
+unsigned long main_thread;
 
+#if defined(__unix__) || defined(__APPLE__)
 // After a fork the thread that forked is the main one.
-void take_main_thread() { main_thread = pthread_self(); }
+void take_main_thread() { main_thread = PyThread_get_thread_ident(); }
+
+void watch_forks() { pthread_atfork(nullptr, nullptr, take_main_thread); }
+#else
+void watch_forks() {}  // nothing forks here
+#endif
 
 void run_handlers() {
   const nb::gil_scoped_acquire lock;
@@ -81,13 +90,13 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 const TokenEntry* current_tokens() noexcept { return innermost; }
 
-Watch::Ask signal_handlers() noexcept { return pthread_equal(pthread_self(), main_thread) ? run_handlers : nullptr; }
+Watch::Ask signal_handlers() noexcept { return PyThread_get_thread_ident() == main_thread ? run_handlers : nullptr; }
 
 void bind_cancel(nb::module_& m) {
-  // The module may be imported on any thread; an identity of Python's is that of pthreads.
+  // The module may be imported on any thread.
   const nb::object main = nb::module_::import_("threading").attr("main_thread")();
-  main_thread = reinterpret_cast<pthread_t>(nb::cast<std::uintptr_t>(main.attr("ident")));
-  pthread_atfork(nullptr, nullptr, take_main_thread);
+  main_thread = nb::cast<unsigned long>(main.attr("ident"));
+  watch_forks();
   nb::register_exception_translator(translate);
   nb::class_<CancelToken>(m, "_Token")
       .def("cancel", &CancelToken::cancel, "Tell what runs under the token to stop.")

@@ -5,6 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#if defined(LOWTIDE_ARM) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(LOWTIDE_ARM) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +17,7 @@
 namespace lowtide {
 namespace {
 
-constexpr Isa levels[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx};
+constexpr Isa levels[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon, Isa::dotprod, Isa::i8mm};
 
 struct Choice {
   Isa level;
@@ -32,6 +37,33 @@ bool may_use_tiles() {
 bool may_use_tiles() { return false; }
 #endif
 
+#if defined(LOWTIDE_ARM)
+struct Features {
+  bool crc32, dotprod, i8mm;
+};
+
+#if defined(__linux__)
+Features features() {
+  // Bits of the kernel's interface; older headers lack the names of some.
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  return {(first >> 7 & 1) != 0, (first >> 20 & 1) != 0, (second >> 13 & 1) != 0};
+}
+#elif defined(__APPLE__)
+bool has(const char* name) {
+  int value = 0;
+  std::size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+
+Features features() {
+  return {has("hw.optional.armv8_crc32"), has("hw.optional.arm.FEAT_DotProd"), has("hw.optional.arm.FEAT_I8MM")};
+}
+#else
+// Nobody to ask: plain C++.
+Features features() { return {}; }
+#endif
+#endif
+
 Isa detect() {
 #if defined(LOWTIDE_X86)
   __builtin_cpu_init();
@@ -44,6 +76,11 @@ Isa detect() {
   if (avx512 && may_use_tiles()) return Isa::amx;
   if (avx512) return Isa::avx512;
   if (avx2) return Isa::avx2;
+#elif defined(LOWTIDE_ARM)
+  const Features has = features();
+  if (has.crc32 && has.dotprod && has.i8mm) return Isa::i8mm;
+  if (has.crc32 && has.dotprod) return Isa::dotprod;
+  if (has.crc32) return Isa::neon;
 #endif
   return Isa::scalar;
 }
@@ -57,7 +94,7 @@ Choice choose() {
     if (!level.runs_on(best)) return {best, "LOWTIDE_ISA names a level that this processor does not have"};
     return {level, ""};
   }
-  return {best, "LOWTIDE_ISA must be scalar, avx2, avx512 or amx"};
+  return {best, "LOWTIDE_ISA must be scalar, avx2, avx512, amx, neon, dotprod or i8mm"};
 }
 
 const Choice& choice() {
@@ -82,6 +119,9 @@ const char* isa_name(Isa level) {
   if (level == Isa::avx2) return "avx2";
   if (level == Isa::avx512) return "avx512";
   if (level == Isa::amx) return "amx";
+  if (level == Isa::neon) return "neon";
+  if (level == Isa::dotprod) return "dotprod";
+  if (level == Isa::i8mm) return "i8mm";
   return "scalar";
 }
 

@@ -1,8 +1,13 @@
 #include "lowtide/json_rows.hpp"
 
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -11,6 +16,22 @@
 
 namespace lowtide {
 namespace {
+
+// The number that a text of at most kJsonNumberBytes says, to the last bit; false where it may be beyond float64.
+#if defined(__cpp_lib_to_chars)
+bool read_number(std::string_view text, double& value) {
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc::result_out_of_range;
+}
+#else
+// libc++, so also Apple's, does not read floats.
+bool read_number(std::string_view text, double& value) {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  char ended[kJsonNumberBytes + 1] = {};
+  text.copy(ended, kJsonNumberBytes);
+  value = strtod_l(ended, nullptr, plain);
+  return std::isfinite(value) && value != 0.0;
+}
+#endif
 
 // Integers of up to so many digits are float64 exactly.
 constexpr std::size_t kExactDigits = 15;
@@ -233,7 +254,7 @@ class Reader {
     const std::string_view text(first, at_ - first);
     if (text.size() > kJsonNumberBytes) fail(JsonFault::number, column);
     double value = 0.0;
-    if (std::from_chars(first, at_, value).ec == std::errc::result_out_of_range) value = out_of_range(text);
+    if (!read_number(text, value)) value = out_of_range(text);
     return {value, text, !is_integer || n_whole <= kExactDigits};
   }
 

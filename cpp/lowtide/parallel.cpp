@@ -1,6 +1,8 @@
 #include "lowtide/parallel.hpp"
 
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -135,14 +137,20 @@ class Pool {
 // Never deleted: workers may sleep in it while the process exits.
 std::atomic<Pool*> current_pool{nullptr};
 
+#if defined(__unix__) || defined(__APPLE__)
 // Threads do not survive a fork and their locks may be held for ever, so the child forgets the pool.
 void forget_pool() {
   current_pool.store(nullptr);
   inside_body = false;
 }
 
+int watch_forks() { return pthread_atfork(nullptr, nullptr, forget_pool); }
+#else
+int watch_forks() { return 0; }  // nothing forks here
+#endif
+
 Pool& pool() {
-  static const int registered = pthread_atfork(nullptr, nullptr, forget_pool);
+  static const int registered = watch_forks();
   static_cast<void>(registered);
   Pool* found = current_pool.load();
   if (found != nullptr) return *found;

@@ -118,6 +118,50 @@ void fill_avx512(Ops& table) {
 }
 #endif
 
+#if defined(LOWTIDE_ARM)
+void fill_neon(Ops& table) {
+  table.hadamard = neon::hadamard;
+  table.hadamard_transpose = neon::hadamard_transpose;
+  table.encode_levels = neon::encode_levels;
+  table.encode_bits = neon::encode_bits;
+  table.encode_stochastic = neon::encode_stochastic;
+  table.threshold_levels = neon::threshold_levels;
+  table.threshold_bits = neon::threshold_bits;
+  table.norm = neon::norm;
+  table.features = neon::features;
+  table.turns = neon::turns;
+  table.project = neon::project;
+  table.pack = neon::pack;
+  table.unpack = neon::unpack;
+  table.decode_f32 = neon::decode;
+  table.decode_f64 = neon::decode;
+  table.code_transpose = neon::code_transpose;
+  table.row_tile = neon::row_tile;
+  table.column_tile = neon::column_tile;
+  table.code_tables_f32 = neon::code_tables;
+  table.code_tables_f64 = neon::code_tables;
+  table.code_product_f32 = neon::code_product;
+  table.code_product_f64 = neon::code_product;
+  table.row_product_f32 = neon::row_product;
+  table.row_product_f64 = neon::row_product;
+  table.code_dot = neon::code_dot;
+  table.code_ones = neon::code_ones;
+  table.bit_dot = neon::bit_dot;
+  table.code_gram = neon::code_gram;
+  table.ternary = neon::ternary;
+  table.trit_dot = neon::trit_dot;
+  table.trit_gram = neon::trit_gram;
+  table.code_scan = neon::code_scan;
+  table.panel_fill = neon::panel_fill;
+  table.panel_product = neon::panel_product;
+  table.crc32c = neon::crc32c;
+}
+
+void fill_dotprod(Ops& table) { table.bit_dot = dotprod::bit_dot; }
+
+void fill_i8mm(Ops& table) { table.digit_product = i8mm::digit_product; }
+#endif
+
 #if defined(LOWTIDE_AMX)
 void fill_amx(Ops& table) { table.digit_product = amx::digit_product; }
 #endif
@@ -131,11 +175,13 @@ struct Filler {
 constexpr Filler fillers[] = {
     {Isa::scalar, fill_scalar},
 #if defined(LOWTIDE_X86)
-    {Isa::avx2, fill_avx2},
-    {Isa::avx512, fill_avx512},
+    {Isa::avx2, fill_avx2},     {Isa::avx512, fill_avx512},
 #endif
 #if defined(LOWTIDE_AMX)
     {Isa::amx, fill_amx},
+#endif
+#if defined(LOWTIDE_ARM)
+    {Isa::neon, fill_neon},     {Isa::dotprod, fill_dotprod}, {Isa::i8mm, fill_i8mm},
 #endif
 };
 

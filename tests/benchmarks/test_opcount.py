@@ -13,7 +13,8 @@ from benchmarks.opcount import __main__ as command
 from benchmarks.opcount import program
 from benchmarks.opcount.callgrind import Count, creator, parse
 from benchmarks.opcount.comparison import OTHER_TOOLCHAIN, TOLERANCE, compare
-from benchmarks.opcount.record import LEVELS, RECORD, Measured, Record
+from benchmarks.opcount.page import against_scalar
+from benchmarks.opcount.record import ARM_LEVELS, ARM_RECORD, LEVELS, RECORD, Measured, Record
 
 SAMPLE = Path(__file__).with_name("callgrind_sample.out").read_text(encoding="utf-8")
 OPS = Path(__file__).resolve().parents[2] / "cpp" / "lowtide" / "ops.hpp"
@@ -61,7 +62,8 @@ def test_parse_refuses_what_the_program_did_not_write(text: str, message: str):
 
 
 def test_toolchain_joins_what_the_program_printed_and_the_counter():
-    assert program.toolchain("compiler: GNU 12.2.0\nnoise\nC library: glibc 2.36\n", SAMPLE) == TOOLS
+    printed = "compiler: GNU 12.2.0\nnoise\ncount: a: b\nC library: glibc 2.36\n"
+    assert program.toolchain(printed, creator(SAMPLE)) == TOOLS
 
 
 @pytest.mark.parametrize(
@@ -181,12 +183,48 @@ def test_command_says_which_tool_failed(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "cmake failed with exit code 3" in capsys.readouterr().err
 
 
+def test_counts_of_the_emulator_are_paired_with_the_names_of_the_program():
+    printed = "compiler: GNU 12.2.0\ncount: norm|scalar|4096|entry\ncount: norm|neon|4096|entry\n"
+    assert program.pair(printed, "41091\n6495\n") == [
+        Count("norm", "scalar", 41091, 4096, "entry"),
+        Count("norm", "neon", 6495, 4096, "entry"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("printed", "written", "message"),
+    [
+        ("", "", "0 names and 0 counts"),
+        ("count: norm|neon|4096|entry\n", "1\n2\n", "1 names and 2 counts"),
+        ("count: norm|neon|4096\n", "1\n", "case|level|elements|unit"),
+    ],
+)
+def test_counts_that_do_not_fit_their_names_are_refused(printed: str, written: str, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        program.pair(printed, written)
+
+
+def test_the_page_compares_every_level_with_plain_code():
+    counts = [count(1000, "norm", "scalar"), count(250, "norm", "neon"), count(90, "crc", "scalar")]
+    text = against_scalar(Measured(TOOLS, [*counts, count(30, "crc", "neon"), count(10, "crc", "i8mm")], ARM_LEVELS))
+    assert "| norm | entry | 10 | 2.5 |  |  | 4.0 |" in text
+    assert "| crc | entry | 0.9 | 0.3 |  | 0.1 | 9.0 |" in text
+    assert "2 of 2 cases take at least 4 times fewer" in text
+
+
+def test_a_page_without_counts_for_arm_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with pytest.raises(SystemExit):
+        command.main(["--page", str(tmp_path / "page.md")])
+    assert "Add --arm" in capsys.readouterr().err
+
+
 def test_every_op_of_the_table_is_counted_at_every_level():
     table = re.search(r"struct Ops \{(.*?)\};", OPS.read_text(encoding="utf-8"), re.DOTALL)
     assert table is not None
     ops = re.findall(r"(\w+);", table[1])
     assert "hadamard" in ops
-    counted = {tuple(key.split(" | ")) for key in Record.read(RECORD).instructions}
+    recorded = [*Record.read(RECORD).instructions, *Record.read(ARM_RECORD).instructions]
+    counted = {tuple(key.split(" | ")) for key in recorded}
     first_words = {(re.split(r"[ .]", case)[0], level) for case, level in counted}
-    missing = [f"{op} at {level}" for op in ops for level in LEVELS if (op, level) not in first_words]
+    missing = [f"{op} at {level}" for op in ops for level in (*LEVELS, "neon") if (op, level) not in first_words]
     assert not missing, "add a case in benchmarks/opcount/cpp, then make opcount RECORD=1"

@@ -9,8 +9,9 @@ import pytest
 
 from lowtide import _core
 
-LEVELS = ["scalar", "avx2", "avx512", "amx"]
-OTHERS = [level for level in LEVELS[: LEVELS.index(_core.detected_isa()) + 1] if level != _core.isa()]
+FAMILIES = [["avx2", "avx512", "amx"], ["neon", "dotprod", "i8mm"]]
+BELOW = [family[: family.index(_core.detected_isa()) + 1] for family in FAMILIES if _core.detected_isa() in family]
+OTHERS = [level for level in ["scalar", *(BELOW[0] if BELOW else [])] if level != _core.isa()]
 
 
 @pytest.mark.parametrize("file", ["test_code_ops.py", "test_ternary.py", "test_top_k.py"])

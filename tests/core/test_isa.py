@@ -10,8 +10,16 @@ from core import cases
 
 from lowtide import _core
 
-LEVELS = ["scalar", "avx2", "avx512", "amx"]
-RUNNABLE = LEVELS[: LEVELS.index(_core.detected_isa()) + 1]
+# By family and rank: a processor runs the plain level, and those of its own family up to the one it has.
+FAMILIES = [["avx2", "avx512", "amx"], ["neon", "dotprod", "i8mm"]]
+LEVELS = ["scalar", *FAMILIES[0], *FAMILIES[1]]
+RUNNABLE = ["scalar"] + [
+    level
+    for family in FAMILIES
+    if _core.detected_isa() in family
+    for level in family[: family.index(_core.detected_isa()) + 1]
+]
+NAMES = "scalar, avx2, avx512, amx, neon, dotprod or i8mm"
 
 
 def in_python(code, level):
@@ -57,7 +65,7 @@ def test_forced_level_is_followed_or_complained_about(level):
 @pytest.mark.parametrize("wish", ["sse9", "AVX2", "scalar "])
 def test_unknown_level_is_complained_about_and_not_followed(wish):
     found = in_python("from lowtide import _core; print(_core.isa(), _core.isa_complaint(), sep='|')", wish)
-    assert found == f"{_core.detected_isa()}|LOWTIDE_ISA must be scalar, avx2, avx512 or amx"
+    assert found == f"{_core.detected_isa()}|LOWTIDE_ISA must be {NAMES}"
 
 
 def test_empty_wish_means_the_detected_level():
@@ -67,13 +75,13 @@ def test_empty_wish_means_the_detected_level():
 
 def test_versions_say_why_a_wish_was_not_followed():
     found = in_python("import lowtide; lowtide.show_versions()", "sse9")
-    assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be scalar, avx2, avx512 or amx)" in found
+    assert f"instructions {_core.detected_isa()} (LOWTIDE_ISA must be {NAMES})" in found
 
 
 @pytest.mark.parametrize("level", RUNNABLE)
 def test_an_op_is_fast_where_the_level_has_a_form_of_its_own(level):
     code = "from lowtide import _core; print(_core.is_fast('hadamard'), _core.is_fast('digit_product'))"
-    assert in_python(code, level) == f"{level != 'scalar'} {level == 'amx'}"
+    assert in_python(code, level) == f"{level != 'scalar'} {level in ('amx', 'i8mm')}"
 
 
 @pytest.mark.parametrize("name", ["", "sse9", "hadamard "])
@@ -99,5 +107,5 @@ def test_unknown_level_is_warned_of_at_first_use():
         "print(*(str(each.message) for each in heard))",
         "sse9",
     )
-    text = f"LOWTIDE_ISA must be scalar, avx2, avx512 or amx, got 'sse9'. Running at {_core.detected_isa()}"
+    text = f"LOWTIDE_ISA must be {NAMES}, got 'sse9'. Running at {_core.detected_isa()}"
     assert found.startswith(text)

@@ -67,15 +67,15 @@ LOWTIDE_TEST(a_cancelled_token_ends_the_ranges_of_all_threads) {
     CancelToken token;
     const TokenEntry entry{&token, nullptr};
     std::atomic<int> ended{0};
-    std::thread other([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      token.cancel();
-    });
     {
-      const Watch watch(&entry, nullptr);
+      const Watch watch(&entry, nullptr);  // first: of a token that says stop there is none
+      std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        token.cancel();
+      });
       CHECK(endless_ranges(4, ended) == "cancelled");
+      other.join();
     }
-    other.join();
     // Ranges that had not begun need not begin.
     CHECK(ended >= 1 && ended <= n_threads);
     CHECK(Watch::current() == nullptr);

@@ -1,24 +1,17 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 #include <random>
 
 #include "check.hpp"
+#include "lowtide/buffer.hpp"
 #include "lowtide/ops.hpp"
 
 namespace {
 
 using lowtide::Isa;
 
-struct Free {
-  void operator()(float* p) const { std::free(p); }
-};
-
 // Exactly the floats the contract asks for, so that the sanitizer sees any access beyond them.
-std::unique_ptr<float[], Free> aligned_floats(std::size_t n) {
-  return std::unique_ptr<float[], Free>(static_cast<float*>(std::aligned_alloc(64, n * sizeof(float))));
-}
+lowtide::Buffer<float> aligned_floats(std::size_t n) { return lowtide::make_buffer<float>(n); }
 
 std::vector<float> transform(Isa level, const std::vector<float>& x, const std::vector<float>& blocks, std::size_t dim,
                              std::size_t n_blocks, std::size_t n_last) {

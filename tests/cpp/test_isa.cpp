@@ -8,6 +8,10 @@ LOWTIDE_TEST(levels_run_where_their_family_has_at_least_their_rank) {
   CHECK(Isa::avx2.runs_on(Isa::avx512));
   CHECK(Isa::avx512.runs_on(Isa::avx512));
   CHECK(!Isa::amx.runs_on(Isa::avx512));
+  CHECK(Isa::neon.runs_on(Isa::dotprod));
+  CHECK(!Isa::i8mm.runs_on(Isa::dotprod));
+  CHECK(!Isa::neon.runs_on(Isa::amx));
+  CHECK(!Isa::avx2.runs_on(Isa::i8mm));
 }
 
 LOWTIDE_TEST(levels_of_one_family_do_not_run_on_another) {
@@ -29,6 +33,11 @@ LOWTIDE_TEST(an_op_is_fast_where_a_level_has_its_own_form) {
   CHECK(lowtide::is_fast_at(Isa::avx2, "hadamard") == true);
   CHECK(lowtide::is_fast_at(Isa::avx512, "pack") == true);
   CHECK(lowtide::is_fast_at(Isa::avx512, "digit_product") == false);
+#endif
+#if defined(LOWTIDE_ARM)
+  CHECK(lowtide::is_fast_at(Isa::neon, "pack") == true);
+  CHECK(lowtide::is_fast_at(Isa::dotprod, "digit_product") == false);
+  CHECK(lowtide::is_fast_at(Isa::i8mm, "digit_product") == true);
 #endif
 #if defined(LOWTIDE_AMX)
   CHECK(lowtide::is_fast_at(Isa::amx, "digit_product") == true);

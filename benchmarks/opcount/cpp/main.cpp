@@ -1,11 +1,11 @@
-// Calls every op once at each level under callgrind, one part of its output a call; the driver is benchmarks/opcount.
+// Calls every op once at each level under callgrind, or an emulator that counts; the driver is benchmarks/opcount.
 //
-// A part is named "<case>|<level>|<elements>|<unit>". Standard output names what the counts depend on.
-#include <valgrind/callgrind.h>
-
+// A call is named "<case>|<level>|<elements>|<unit>". Standard output names what the counts depend on.
 #include <cstdio>
+#include <string_view>
 
 #include "cases.hpp"
+#include "counter.hpp"
 
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
@@ -31,11 +31,21 @@ void count(const Case& one, Isa level) {
   const std::string label = one.name + "|" + isa_name(level) + "|" + std::to_string(one.elements) + "|" + one.unit;
   const Call call = one.bind(ops_at(level));
   call();  // the first call pays for the dynamic linker
-  CALLGRIND_TOGGLE_COLLECT;
+  begin();
   call();
-  CALLGRIND_TOGGLE_COLLECT;
-  CALLGRIND_DUMP_STATS_AT(label.c_str());
+  end();
+  name(label);
 }
+
+// What is counted at a level: all ops, or those of which it has a form of its own over the next lower one. Above avx2
+// there is nothing to count: valgrind has no AVX-512.
+struct Counted {
+  Isa level;
+  std::string_view only;
+};
+
+constexpr Counted counted[] = {
+    {Isa::scalar, ""}, {Isa::avx2, ""}, {Isa::neon, ""}, {Isa::dotprod, "bit_dot"}, {Isa::i8mm, "digit_product"}};
 
 void print_toolchain() {
   std::printf("compiler: %s\n", LOWTIDE_COMPILER);
@@ -53,8 +63,8 @@ void print_toolchain() {
 int main() {
   using namespace lowtide;
   opcount::print_toolchain();
-  // Above avx2 there is nothing to count: valgrind has no AVX-512.
-  for (Isa level : {Isa::scalar, Isa::avx2})
+  for (const auto& [level, only] : opcount::counted)
     if (level.runs_on(detected_isa()))
-      for (const opcount::Case& one : opcount::all_cases()) opcount::count(one, level);
+      for (const opcount::Case& one : opcount::all_cases())
+        if (one.name.starts_with(only)) opcount::count(one, level);
 }

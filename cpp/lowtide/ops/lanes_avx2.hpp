@@ -41,7 +41,13 @@ struct Lanes {
   static Mask less_equal(Reg a, Reg b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
   static Mask is_number(Reg a) { return _mm256_cmp_ps(a, a, _CMP_ORD_Q); }
   static Reg keep(Mask where, Reg a) { return _mm256_and_ps(a, where); }  // else 0
-  static std::uint64_t bits(Mask mask) { return static_cast<std::uint64_t>(_mm256_movemask_ps(mask)); }
+  // A bit for each of 64 lanes.
+  static std::uint64_t word(const Mask (&m)[8]) {
+    std::uint64_t bits = 0;
+#pragma GCC unroll 8
+    for (std::size_t g = 0; g < 8; ++g) bits |= static_cast<std::uint64_t>(_mm256_movemask_ps(m[g])) << (8 * g);
+    return bits;
+  }
 
   static Int all_ints(std::uint32_t a) { return _mm256_set1_epi32(static_cast<int>(a)); }
   static Int ramp() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }

@@ -38,7 +38,13 @@ struct Lanes {
   static Mask less_equal(Reg a, Reg b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
   static Mask is_number(Reg a) { return _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q); }
   static Reg keep(Mask where, Reg a) { return _mm512_maskz_mov_ps(where, a); }  // else 0
-  static std::uint64_t bits(Mask mask) { return mask; }
+  // A bit for each of 64 lanes.
+  static std::uint64_t word(const Mask (&m)[4]) {
+    std::uint64_t bits = 0;
+#pragma GCC unroll 4
+    for (std::size_t g = 0; g < 4; ++g) bits |= static_cast<std::uint64_t>(m[g]) << (16 * g);
+    return bits;
+  }
 
   static Int all_ints(std::uint32_t a) { return _mm512_set1_epi32(static_cast<int>(a)); }
   static Int ramp() { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }

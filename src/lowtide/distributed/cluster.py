@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster
 
+from lowtide import _system
 from lowtide._checks import fail
 from lowtide.persist import from_bytes, to_bytes
 
@@ -35,7 +35,7 @@ def connected(client: Any) -> Iterator[Client]:
     with dask.config.set(_SETTINGS), ExitStack() as opened:
         if client is None:
             # One thread a process, as Dask sets up its workers' linear algebra; lowtide's own threads follow.
-            n_workers = len(os.sched_getaffinity(0))
+            n_workers = _system.usable_processors()
             client = opened.enter_context(LocalCluster(n_workers=n_workers, threads_per_worker=1, **_NO_DASHBOARD))
         if not isinstance(client, Client):
             client = opened.enter_context(Client(client, set_as_default=False))

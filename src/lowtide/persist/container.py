@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
 import json
@@ -35,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide import _system
 from lowtide.cancel import aside, poll
 from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError
@@ -273,9 +273,11 @@ def write_together(files: Mapping[PathLike, Iterable[Bytes]], *, can_stop: bool 
                 waiting.append((part, target))
                 stream = opened.enter_context(os.fdopen(descriptor, "wb", buffering=0))
                 if replaced is not None:
-                    os.fchmod(descriptor, stat.S_IMODE(replaced))
+                    _system.keep_mode(descriptor, stat.S_IMODE(replaced))
                 _write_all(stream, pieces, can_stop)
                 aside(os.fsync, descriptor) if can_stop else os.fsync(descriptor)  # a slow disk takes seconds
+        if not _system.rename_while_open:
+            opened.close()
         for part, target in waiting:
             with refusing(f"{str(target)!r} must be writable", remedy):
                 part.replace(target)
@@ -325,10 +327,10 @@ def part_of(target: Path, slot: int) -> Path:
 
 def _locked(part: Path) -> tuple[Path, int]:
     """Make a file and lock it; FileExistsError where there is one, or where it was taken for one that was left."""
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.BINARY, 0o666)
     try:
         with contextlib.suppress(OSError):  # a file system without locks keeps what is left there
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _system.lock(descriptor, wait=True)
         if not part.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     except BaseException:
@@ -340,9 +342,9 @@ def _locked(part: Path) -> tuple[Path, int]:
 def _remove_left(part: Path) -> None:
     """Remove a file that no process is writing."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(part, os.O_RDONLY | _system.BINARY | _system.NO_FOLLOW | _system.NO_WAIT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _system.lock(descriptor)
             if os.fstat(descriptor).st_ino == part.lstat().st_ino:
                 part.unlink()
         finally:
@@ -381,12 +383,13 @@ def _opened(path: PathLike) -> Iterator[tuple[str, int, int]]:
     owner = repr(str(place))
     with refusing(f"{owner} must be readable", "Check its name and its permissions."):
         # A pipe would block without O_NONBLOCK, and a device may never end.
-        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(place, os.O_RDONLY | _system.BINARY | _system.NO_WAIT)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise FileAccessError(f"{owner} must be a regular file, got another kind. Name the file itself.")
-            check_start(owner, os.pread(descriptor, START_BYTES, 0), status.st_size)  # of another no more is read
+            start = _system.read_at(descriptor, START_BYTES, 0)  # of another kind no more is read
+            check_start(owner, start, status.st_size)
             yield owner, descriptor, status.st_size
         finally:
             os.close(descriptor)
@@ -405,7 +408,7 @@ class CheckedFile:
         self._owner, self._descriptor, self._n_bytes = owner, descriptor, n_bytes
         weakref.finalize(self, os.close, descriptor)
         self._sums: list[int] = []
-        self.start = os.pread(descriptor, START_BYTES, 0)
+        self.start = _system.read_at(descriptor, START_BYTES, 0)
 
     def sha256(self, zeros: tuple[int, int]) -> str:
         """Read the file once and return the sha256 of its bytes, some of the first block taken as zeros."""
@@ -448,7 +451,7 @@ def read_into(descriptor: int, pieces: Sequence[memoryview], begin: int) -> bool
     left = [piece for piece in pieces if piece.nbytes]
     done = 0
     while done < len(left):
-        n_read = os.preadv(descriptor, left[done : done + _MOST_PIECES], begin)
+        n_read = _system.read_pieces(descriptor, left[done : done + _MOST_PIECES], begin)
         if n_read == 0:
             return False
         begin += n_read
@@ -474,7 +477,7 @@ def as_path(path: PathLike, what: str = "file") -> Path:
 def sync_folder(folder: Path) -> None:
     """Make a new name in the folder survive a crash, where the file system can sync a folder."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | _system.DIRECTORY | _system.BINARY)
         try:
             os.fsync(descriptor)
         finally:

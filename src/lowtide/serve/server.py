@@ -8,7 +8,6 @@ import errno
 import gc
 import os
 import queue
-import resource
 import signal
 import socket
 import threading
@@ -25,6 +24,7 @@ from starlette.routing import Route, Router
 from starlette.staticfiles import StaticFiles
 from threadpoolctl import threadpool_limits
 
+from lowtide import _system
 from lowtide._checks import fail
 from lowtide.errors import FileAccessError, FingerprintMismatchError, LowtideError
 from lowtide.serve.budget import return_memory
@@ -223,7 +223,7 @@ def run(service: Service, started: Callable[[str], None] | None = None) -> None:
     started : callable, optional
         Called with the address once connections are taken.
     """
-    _raise_file_limit(service.settings.connections)
+    _system.raise_file_limit(service.settings.connections + 256)
     # What is loaded stays: without this, looking through it for garbage stops the server for tens of milliseconds.
     gc.collect()
     gc.freeze()
@@ -291,7 +291,8 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         self._chores = loop.create_task(self._do_chores())
         self._service.budget.make_room = partial(end_slow_bodies, self.server_state.connections)
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # only the main thread has signals
+        # Only the main thread has signals, and not every system has this one: there a changed file is what reloads.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, self._reload)
         host, port = self._listener.getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -345,14 +346,3 @@ def _listen(service: Service) -> socket.socket:
         )
         refusal.errno = error.errno
         raise refusal from error
-
-
-def _raise_file_limit(connections: int) -> None:
-    """Let the process have a file for every connection, as far as the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + 256
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide import _system
 from lowtide.checksum import crc32c
 from lowtide.codes import check_padding, row_bits
 from lowtide.encoders import Encoder
@@ -33,15 +34,11 @@ RowCheck = Callable[[NDArray[Any]], object]
 
 def open_inside(root: Path, name: str) -> int:
     """Return the descriptor of a regular file, opened without following links; FileNotFoundError without one."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    # A pipe would block without NO_WAIT; for a file it means nothing.
+    flags = os.O_RDONLY | _system.BINARY | _system.NO_FOLLOW | _system.NO_WAIT
     folder, _, file = name.rpartition("/")
     try:
-        inner = os.open(root / folder, flags | os.O_DIRECTORY)
-        try:
-            # A pipe would block without O_NONBLOCK; for a file it means nothing.
-            descriptor = os.open(file, flags | os.O_NONBLOCK, dir_fd=inner)
-        finally:
-            os.close(inner)
+        descriptor = _system.open_in(root / folder, file, flags)
     except FileNotFoundError:
         raise
     except OSError as error:

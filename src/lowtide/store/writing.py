@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import fcntl
 import math
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from lowtide import _system
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.cancel import Threads
 from lowtide.codes import Codes, concatenate
@@ -79,25 +79,25 @@ class WriterLock:
     def __init__(self, root: Path) -> None:
         must = f"{str(root)!r} must have one writer at a time"
         with refusing(must, f"Check the permissions of {str(root / LOCK)!r}."):
-            descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | _system.BINARY | _system.NO_FOLLOW, 0o666)
         self.release = weakref.finalize(self, _release, descriptor, os.getpid())
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _system.lock(descriptor)
         except OSError as error:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+                holder = _system.read_at(descriptor, 32, 0).decode("ascii", "replace").strip()
                 must += f"; process {holder or 'unknown'} has it"
             self.release()
             raise refused(must, error, "Wait for it, or open the store for reading.") from error
         with contextlib.suppress(OSError):  # whose it is helps others; on a full disk they are told less
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            _system.write_at(descriptor, f"{os.getpid()}\n".encode(), 0)
 
 
 def _release(descriptor: int, owner: int) -> None:
     """Give the lock up; in a process that was forked meanwhile, only its copy of the descriptor."""
     if os.getpid() == owner:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        _system.unlock(descriptor)
     os.close(descriptor)
 
 

@@ -38,5 +38,11 @@ extern const BitDotOp bit_dot;
 namespace avx512 {
 extern const BitDotOp bit_dot;
 }
+namespace neon {
+extern const BitDotOp bit_dot;
+}
+namespace dotprod {
+extern const BitDotOp bit_dot;
+}
 
 }  // namespace lowtide

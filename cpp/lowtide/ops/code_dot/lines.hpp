@@ -4,7 +4,7 @@
 //
 // Panel: [block of 4 rows][line][4 rows][V::words words], so that a product of two blocks reads both as one stream each,
 // whatever the distance of the rows was: at a power of two they would share a few cache sets. Blocks of 4 x 4 rows keep
-// 16 counters in registers.
+// 16 registers of counters, V::Counter.
 #pragma once
 
 #include "lowtide/ops/code_dot/code_dot.hpp"
@@ -63,7 +63,7 @@ struct Lines : Blocks<V::words> {
 
  private:
   static void count_block(const std::uint64_t* a, const std::uint64_t* b, std::size_t n_lines, std::int32_t* sums) {
-    typename V::Reg total[kBlock][kBlock];
+    typename V::Counter total[kBlock][kBlock];
 #pragma GCC unroll 4
     for (int p = 0; p < kBlock; ++p) {
 #pragma GCC unroll 4

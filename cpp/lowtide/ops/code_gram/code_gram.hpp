@@ -36,5 +36,8 @@ extern const GramOp code_gram;
 namespace avx512 {
 extern const GramOp code_gram;
 }
+namespace neon {
+extern const GramOp code_gram;
+}
 
 }  // namespace lowtide

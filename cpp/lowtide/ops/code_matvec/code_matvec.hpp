@@ -50,6 +50,10 @@ namespace avx512 {
 LOWTIDE_DECLARE_PRODUCT(float)
 LOWTIDE_DECLARE_PRODUCT(double)
 }  // namespace avx512
+namespace neon {
+LOWTIDE_DECLARE_PRODUCT(float)
+LOWTIDE_DECLARE_PRODUCT(double)
+}  // namespace neon
 
 #undef LOWTIDE_DECLARE_PRODUCT
 

@@ -35,5 +35,8 @@ extern const ScanOp code_scan;
 namespace avx512 {
 extern const ScanOp code_scan;
 }
+namespace neon {
+extern const ScanOp code_scan;
+}
 
 }  // namespace lowtide

@@ -77,12 +77,13 @@ void widened_words(const std::uint64_t* rows, std::size_t n_rows, std::size_t ro
 
 struct V {
   template <unsigned Bits>
-  static void transpose(std::uint64_t* block) {
+  static void transpose(std::uint64_t* block, std::uint64_t* to, std::size_t stride) {
     constexpr unsigned n = 16 / Bits;  // registers
     auto* x = reinterpret_cast<__m256i*>(block);
     exchange_registers<Bits, n, n / 2>(x);
     exchange_lanes<Bits, n, 2>(x);
     exchange_lanes<Bits, n, 1>(x);
+    transpose_blocks::spread_words<V, 64 / Bits>(block, to, stride);
   }
 
   static void rows_to_words(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words,

@@ -52,13 +52,14 @@ inline void exchange_lanes(__m512i (&x)[N]) {
 
 struct V {
   template <unsigned Bits>
-  static void transpose(std::uint64_t* block) {
+  static void transpose(std::uint64_t* block, std::uint64_t* to, std::size_t stride) {
     constexpr unsigned n = 8 / Bits;  // registers
     __m512i x[n];
     for (unsigned i = 0; i < n; ++i) x[i] = _mm512_load_si512(block + 8 * i);
     exchange_registers<Bits, n, n / 2>(x);
     exchange_lanes<Bits, n, 4>(x);
     for (unsigned i = 0; i < n; ++i) _mm512_store_si512(block + 8 * i, x[i]);
+    transpose_blocks::spread_words<V, 64 / Bits>(block, to, stride);
   }
 
   static void rows_to_words(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words,

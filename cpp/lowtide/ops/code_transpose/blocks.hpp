@@ -3,8 +3,8 @@
 // A block is one word of 64 / bits rows: square in levels. Blocks are transposed by exchanging off-diagonal halves,
 // quarters, and so on: 6, 5 or 4 exchanges for 1, 2 or 4 bits. V says how a block in contiguous memory is transposed
 // and how the words of rows come side by side:
-//   V::transpose<Bits>(block)      in place
-//   V::rows_to_words(...)          as row_tile
+//   V::transpose<Bits>(block, to, stride)    level l of the block's words to to[l * stride]; the block is work space
+//   V::rows_to_words(...)                    as row_tile
 // V lives in an unnamed namespace of the including file, so every instance is that file's own.
 #pragma once
 
@@ -14,6 +14,12 @@ namespace lowtide::transpose_blocks {
 
 // Words of a row that are brought over together: one cache line, read whole before the next block of rows.
 constexpr std::size_t kStrip = 8;
+
+// N words to places `stride` apart.
+template <class V, std::size_t N>
+inline void spread_words(const std::uint64_t* words, std::uint64_t* to, std::size_t stride) {
+  for (std::size_t l = 0; l < N; ++l) to[l * stride] = words[l];
+}
 
 // The 16 levels of 3 bits that word w of a widened row holds, not widened yet; above them, bits of those that follow.
 template <class V>
@@ -40,10 +46,8 @@ void blocks(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words
         for (std::size_t i = 0; i < kStrip * n; ++i) block[i] = 0;
       V::rows_to_words(rows + top * row_words, count, row_words, strip, strip_end, stored_bits, block, n);
       for (std::size_t w = strip; w < strip_end; ++w) {
-        std::uint64_t* found = block + (w - strip) * n;
-        V::template transpose<Bits>(found);
         std::uint64_t* to = out + b * block_stride + (w - first_word) * n * level_stride;
-        for (std::size_t l = 0; l < n; ++l) to[l * level_stride] = found[l];
+        V::template transpose<Bits>(block + (w - strip) * n, to, level_stride);
       }
     }
   }

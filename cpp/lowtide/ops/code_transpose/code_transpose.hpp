@@ -52,6 +52,9 @@ LOWTIDE_DECLARE_TRANSPOSE
 namespace avx512 {
 LOWTIDE_DECLARE_TRANSPOSE  // row_tile is that of avx2
 }
+namespace neon {
+LOWTIDE_DECLARE_TRANSPOSE
+}
 
 #undef LOWTIDE_DECLARE_TRANSPOSE
 

@@ -7,7 +7,7 @@ namespace {
 struct V {
   // block: 64 / Bits words of 64 / Bits levels each.
   template <unsigned Bits>
-  static void transpose(std::uint64_t* block) {
+  static void transpose(std::uint64_t* block, std::uint64_t* to, std::size_t stride) {
     constexpr unsigned n = 64 / Bits;
     for (unsigned half = n / 2; half != 0; half /= 2) {
       const unsigned shift = half * Bits;
@@ -21,6 +21,7 @@ struct V {
         }
       }
     }
+    transpose_blocks::spread_words<V, n>(block, to, stride);
   }
 
   // 16 levels of 3 bits to 4: eights apart, then fours, pairs, and single levels.

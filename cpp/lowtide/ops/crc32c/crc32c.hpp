@@ -20,5 +20,8 @@ std::uint32_t crc32c(std::uint32_t sum, const std::uint8_t* data, std::size_t n)
 namespace avx2 {
 std::uint32_t crc32c(std::uint32_t sum, const std::uint8_t* data, std::size_t n);
 }
+namespace neon {
+std::uint32_t crc32c(std::uint32_t sum, const std::uint8_t* data, std::size_t n);
+}
 
 }  // namespace lowtide

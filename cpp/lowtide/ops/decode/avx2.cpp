@@ -19,7 +19,7 @@ inline __m256i first_lanes(std::size_t n) {
 struct V {
   using Reg = __m256;
   using Index = __m256i;
-  static constexpr std::size_t width = 8, held = 16;
+  static constexpr std::size_t width = 8, held = 16, group = 64;
   struct Held {
     __m256 low, high;
   };
@@ -44,7 +44,12 @@ struct V {
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(book.low, index), _mm256_permutevar8x32_ps(book.high, index),
                             half);
   }
-  static Reg gather(const float* book, Index index, std::size_t n) {
+  static Reg look_up(const Held& book, const std::uint8_t* levels, std::size_t per_level) {
+    return look_up(book, positions(levels, per_level));
+  }
+  // Lanes past n are not read from memory.
+  static Reg gather(const float* book, const std::uint8_t* levels, std::size_t per_level, std::size_t n) {
+    const Index index = positions(levels, per_level);
     return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), book, index, _mm256_castsi256_ps(first_lanes(n)), 4);
   }
 

@@ -17,7 +17,7 @@ inline __mmask16 first_lanes(std::size_t n) {
 struct V {
   using Reg = __m512;
   using Index = __m512i;
-  static constexpr std::size_t width = 16, held = 32;
+  static constexpr std::size_t width = 16, held = 32, group = 64;
   struct Held {
     __m512 low, high;
   };
@@ -36,7 +36,12 @@ struct V {
   }
 
   static Reg look_up(const Held& book, Index index) { return _mm512_permutex2var_ps(book.low, index, book.high); }
-  static Reg gather(const float* book, Index index, std::size_t n) {
+  static Reg look_up(const Held& book, const std::uint8_t* levels, std::size_t per_level) {
+    return look_up(book, positions(levels, per_level));
+  }
+  // Lanes past n are not read from memory.
+  static Reg gather(const float* book, const std::uint8_t* levels, std::size_t per_level, std::size_t n) {
+    const Index index = positions(levels, per_level);
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), first_lanes(n), index, book, 4);
   }
 

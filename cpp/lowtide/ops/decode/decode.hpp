@@ -34,4 +34,11 @@ void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const
             double* out);
 }  // namespace avx512
 
+namespace neon {
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            float* out);
+void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
+            double* out);
+}  // namespace neon
+
 }  // namespace lowtide

@@ -58,5 +58,8 @@ extern const DigitOp digit_product;
 namespace amx {
 extern const DigitOp digit_product;
 }
+namespace i8mm {
+extern const DigitOp digit_product;
+}
 
 }  // namespace lowtide

@@ -62,6 +62,9 @@ LOWTIDE_DECLARE_ENCODE
 namespace avx512 {
 LOWTIDE_DECLARE_ENCODE
 }
+namespace neon {
+LOWTIDE_DECLARE_ENCODE
+}
 #undef LOWTIDE_DECLARE_ENCODE
 
 }  // namespace lowtide

@@ -42,5 +42,11 @@ namespace avx512 {
 void features(const float* v, std::size_t n, const float* scale, const float* offset, const FeatureRule& rule,
               std::size_t n_components, float* out);
 }
+namespace neon {
+void features(const float* v, std::size_t n, const float* scale, const float* offset, const FeatureRule& rule,
+              std::size_t n_components, float* out);
+void turns(const float* v, std::size_t n, const float* scale, const float* offset, float* out);
+void project(const float* v, std::size_t n, const float* scale, float* out);
+}  // namespace neon
 
 }  // namespace lowtide

@@ -56,5 +56,10 @@ void hadamard(const float* x, const float* next, const float* blocks, std::size_
               std::size_t n_last, float* v);
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
 }  // namespace avx512
+namespace neon {
+void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
+              std::size_t n_last, float* v);
+void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+}  // namespace neon
 
 }  // namespace lowtide

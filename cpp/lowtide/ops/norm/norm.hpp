@@ -17,5 +17,8 @@ float norm(const float* x, std::size_t n);
 namespace avx2 {
 float norm(const float* x, std::size_t n);
 }
+namespace neon {
+float norm(const float* x, std::size_t n);
+}
 
 }  // namespace lowtide

@@ -22,4 +22,9 @@ void pack(const std::uint8_t* levels, std::size_t n_levels, unsigned bits, std::
 void unpack(const std::uint64_t* row, std::size_t n_levels, unsigned bits, std::uint8_t* levels);
 }  // namespace avx2
 
+namespace neon {
+void pack(const std::uint8_t* levels, std::size_t n_levels, unsigned bits, std::uint64_t* row);
+void unpack(const std::uint64_t* row, std::size_t n_levels, unsigned bits, std::uint8_t* levels);
+}  // namespace neon
+
 }  // namespace lowtide

@@ -35,5 +35,8 @@ extern const PanelFillOp panel_fill;
 namespace avx512 {
 extern const PanelFillOp panel_fill;
 }
+namespace neon {
+extern const PanelFillOp panel_fill;
+}
 
 }  // namespace lowtide

@@ -38,5 +38,8 @@ void panel_product(const PanelProduct& product);
 namespace avx512 {
 void panel_product(const PanelProduct& product);
 }
+namespace neon {
+void panel_product(const PanelProduct& product);
+}
 
 }  // namespace lowtide

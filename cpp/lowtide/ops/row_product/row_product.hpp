@@ -40,5 +40,9 @@ namespace avx512 {
 void row_product(const RowProduct<float>& product);
 void row_product(const RowProduct<double>& product);
 }  // namespace avx512
+namespace neon {
+void row_product(const RowProduct<float>& product);
+void row_product(const RowProduct<double>& product);
+}  // namespace neon
 
 }  // namespace lowtide

@@ -39,5 +39,9 @@ namespace avx512 {
 void encode_stochastic(const float* v, std::size_t n, const float* scale, const float* offset,
                        const StochasticRule& rule, std::uint32_t first, std::uint8_t* levels);
 }
+namespace neon {
+void encode_stochastic(const float* v, std::size_t n, const float* scale, const float* offset,
+                       const StochasticRule& rule, std::uint32_t first, std::uint8_t* levels);
+}
 
 }  // namespace lowtide

@@ -39,22 +39,22 @@ struct Lanes {
                    bool first, T* sums) {
     for (std::size_t j = 0; j < n_outputs; ++j, sums += kTernaryRows) {
       Reg total[n];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int v = 0; v < n; ++v) total[v] = first ? Reg{} : load(sums + v * width);
       const std::uint16_t* list = lists + starts[2 * j];
       const std::uint16_t* const pluses = lists + starts[2 * j + 1];
       const std::uint16_t* const minuses = lists + starts[2 * j + 2];
       for (; list != pluses; ++list) {
         const T* line = tile + *list * kTernaryRows;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int v = 0; v < n; ++v) total[v] = total[v] + load(line + v * width);
       }
       for (; list != minuses; ++list) {
         const T* line = tile + *list * kTernaryRows;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int v = 0; v < n; ++v) total[v] = total[v] - load(line + v * width);
       }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int v = 0; v < n; ++v) store(sums + v * width, total[v]);
     }
   }

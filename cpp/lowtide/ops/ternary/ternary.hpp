@@ -40,5 +40,8 @@ extern const TernaryOps ternary;
 namespace avx512 {
 extern const TernaryOps ternary;
 }
+namespace neon {
+extern const TernaryOps ternary;
+}
 
 }  // namespace lowtide

@@ -92,11 +92,11 @@ void threshold_levels(const float* v, std::size_t n, const float* scale, float f
 
 template <class V>
 LOWTIDE_INLINE std::uint64_t word(const float* v, const float* scale, typename V::Reg factor) {
-  std::uint64_t negative = 0;
+  typename V::Mask negative[word_levels / V::width];
 #pragma GCC unroll 8
   for (std::size_t g = 0; g < word_levels; g += V::width)
-    negative |= V::bits(V::less(normalized<V>(v + g, scale + g, factor), V::all(0.0f))) << g;
-  return ~negative;
+    negative[g / V::width] = V::less(normalized<V>(v + g, scale + g, factor), V::all(0.0f));
+  return ~V::word(negative);
 }
 
 template <class V>

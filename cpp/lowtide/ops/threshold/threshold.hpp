@@ -52,6 +52,9 @@ LOWTIDE_DECLARE_THRESHOLD
 namespace avx512 {
 LOWTIDE_DECLARE_THRESHOLD
 }
+namespace neon {
+LOWTIDE_DECLARE_THRESHOLD
+}
 #undef LOWTIDE_DECLARE_THRESHOLD
 
 }  // namespace lowtide

@@ -10,6 +10,7 @@ namespace {
 
 struct V {
   using Reg = __m512i;
+  using Counter = __m512i;
   static constexpr std::size_t words = 8;
   static Reg zero() { return _mm512_setzero_si512(); }
   static Reg load(const std::uint64_t* p) { return _mm512_loadu_si512(p); }

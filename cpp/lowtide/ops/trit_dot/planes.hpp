@@ -4,7 +4,7 @@
 //
 // Panel: [block of 4 rows][line][4 rows][nonzero, V::words words][minus, as many]. The trits of two registers of a row
 // make a line: those of the first in its even bits, of the second in its odd ones; any order will do that is the same in
-// all rows. Blocks of 4 x 2 rows keep 16 counters in registers.
+// all rows. Blocks of 4 x 2 rows keep 16 registers of counters, V::Counter.
 #pragma once
 
 #include "lowtide/ops/code_dot/lines.hpp"
@@ -55,7 +55,7 @@ struct Planes : dot_lines::Blocks<2 * V::words> {
   }
 
   static void sum_block(const std::uint64_t* a, const std::uint64_t* b, std::size_t n_lines, std::int32_t* sums) {
-    Reg common[kBlock][kRight], opposite[kBlock][kRight];
+    typename V::Counter common[kBlock][kRight], opposite[kBlock][kRight];
 #pragma GCC unroll 4
     for (int p = 0; p < kBlock; ++p) {
 #pragma GCC unroll 2

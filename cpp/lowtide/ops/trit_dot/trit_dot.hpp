@@ -19,5 +19,8 @@ extern const DotOp trit_dot;
 namespace avx512 {
 extern const DotOp trit_dot;
 }
+namespace neon {
+extern const DotOp trit_dot;
+}
 
 }  // namespace lowtide

@@ -32,5 +32,8 @@ extern const TritGramOp trit_gram;
 namespace avx512 {
 extern const TritGramOp trit_gram;
 }
+namespace neon {
+extern const TritGramOp trit_gram;
+}
 
 }  // namespace lowtide
