@@ -55,6 +55,15 @@ def environment(python: Path, folder: Path, *packages: str | Path) -> Path:
     return inner
 
 
+def wheel_for(version: tuple[int, int], folder: Path) -> Path:
+    """Return the wheel in a folder that a version of Python takes."""
+    tags = [f"-cp{version[0]}{version[1]}-", *(["-abi3-"] if version >= STABLE_ABI else [])]
+    for wheel in sorted(folder.glob("*.whl")):
+        if any(tag in wheel.name for tag in tags):
+            return wheel
+    sys.exit(f"There must be a wheel for Python {version[0]}.{version[1]} in {folder}, got none. Run make wheel first.")
+
+
 def sdist_faults(sdist: Path, root: Path = ROOT) -> Iterator[str]:
     """Yield in what an sdist differs from the files that git tracks."""
     with tarfile.open(sdist) as archive:
@@ -72,7 +81,7 @@ def build(found: dict[tuple[int, int], Path], output: Path, work: Path) -> list[
     if faults := list(sdist_faults(sdist)):
         sys.exit("The sdist must hold what git tracks. Commit first, or see sdist.exclude:\n" + "\n".join(faults))
     print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.2f} MB, all that git tracks but {', '.join(LEFT_OUT)}")
-    for version in {min(found), min((version for version in found if version >= STABLE_ABI), default=min(found))}:
+    for version in sorted({min(found), min((v for v in found if v >= STABLE_ABI), default=min(found))}):
         python = environment(found[version], work / "build", "pip>=25")
         made = work / "made"
         run([python, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", made, sdist])
@@ -107,9 +116,7 @@ def try_out(found: dict[tuple[int, int], Path], output: Path, work: Path) -> Non
     for version, python in found.items():
         spelled = ".".join(map(str, version))
         print(f"Python {spelled}", flush=True)
-        own = f"-cp{''.join(map(str, version))}-"
-        wheel = next(file for file in sorted(output.glob("*.whl")) if own in file.name or "-abi3-" in file.name)
-        inner = environment(python, work / spelled, "--only-binary=:all:", wheel)
+        inner = environment(python, work / spelled, "--only-binary=:all:", wheel_for(version, output))
         script = shutil.copy(ROOT / "release" / "smoke.py", work)
         readme = shutil.copy(ROOT / "README.md", work)
         bare = {"PATH": str(inner.parent), "HOME": str(work)}
