@@ -22,6 +22,8 @@ MODULES := $(VENV)/.modules
 STAMP_DOCS := $(VENV)/.stamp-docs
 STAMP_BENCH := $(VENV)/.stamp-bench
 STAMP_FUZZ := $(VENV)/.stamp-fuzz
+STAMP_RELEASE := $(VENV)/.stamp-release
+STAMP_INTERCHANGE := $(VENV)/.stamp-interchange
 
 # cmake and ninja come as wheels: those of the virtual environment are found before older ones of the system.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -33,7 +35,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa arm clang mingw sanitize fuzz bench roofline opcount errors studies docs format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa arm clang mingw sanitize fuzz bench roofline opcount errors studies docs interchange wheel versions changelog release format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +83,16 @@ $(STAMP_BENCH): $(STAMP_PACKAGE) pyproject.toml
 $(STAMP_FUZZ): $(STAMP_DEV) pyproject.toml
 	@echo "installing the fuzzing tools ..."
 	@$(PIP) --group fuzz
+	@touch $@
+
+$(STAMP_RELEASE): $(STAMP_VENV) pyproject.toml
+	@echo "installing the tools of a release ..."
+	@$(PIP) --group release
+	@touch $@
+
+$(STAMP_INTERCHANGE): $(STAMP_DEV) pyproject.toml
+	@echo "installing torch, JAX, polars, DuckDB, faiss and usearch ..."
+	@$(PIP) --group interchange
 	@touch $@
 
 dev: $(STAMP_DEV)  ## set up .venv with the package and every development tool
@@ -193,6 +205,23 @@ docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+interchange: $(STAMP_INTERCHANGE)  ## the tests with torch, JAX, polars, DuckDB, faiss and usearch, which it installs
+	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_interchange.py
+
+# Release --------------------------------------------------------------------------------------------------------
+
+wheel: $(STAMP_RELEASE)  ## sdist and wheels into dist, checked, and tried in every Python of this machine
+	@$(BIN)/python -m release.wheels
+
+versions: $(STAMP_RELEASE)  ## the wheel with the oldest supported numpy, scipy and scikit-learn, and the newest
+	@$(BIN)/python -m release.versions --jobs $(JOBS)
+
+changelog: $(STAMP_VENV)  ## show the section that the fragments in changes make
+	@$(BIN)/python -m release.changelog
+
+release: wheel versions  ## whether this tree can be released, and what remains for a person
+	@$(BIN)/python -m release.ready
+
 clean:  ## remove all that make has made, .venv included
-	@rm -rf $(VENV) build docs/_build docs/gallery .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build dist docs/_build docs/gallery .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,10 +12,10 @@ README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding=
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_first_code_block_is_the_two_commands():
+def test_first_code_block_installs_and_has_the_two_commands():
     first = re.search(r"```\w*\n(.*?)```", README, flags=re.DOTALL)
     assert first is not None
-    assert [" ".join(line.split()[:2]) for line in first[1].splitlines()] == ["make demo", "make test"]
+    assert [" ".join(line.split()[:2]) for line in first[1].splitlines()] == ["pip install", "make demo", "make test"]
 
 
 def test_first_example_has_ten_lines():

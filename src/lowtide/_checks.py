@@ -13,6 +13,8 @@ from lowtide.errors import MemoryNeedError, ParameterError
 _LITTLE_MEMORY = 1 << 28
 # A limit this large is how older systems say that there is none.
 _NO_LIMIT = 1 << 60
+# Devices of DLPack whose memory the processor reads: its own, and that which is pinned for CUDA or ROCm.
+_HOST_DEVICES = (1, 3, 11)
 
 
 def fail(owner: str, must: str, got: Any, remedy: str = "") -> ParameterError:
@@ -107,3 +109,27 @@ def _size(n_bytes: float) -> str:
     """Return bytes in words."""
     unit = next((unit for unit in (40, 30, 20) if n_bytes >= 2**unit), 20)
     return f"{n_bytes / 2**unit:.3g} {({40: 'TiB', 30: 'GiB', 20: 'MiB'})[unit]}"
+
+
+def host_array(owner: str, X: Any) -> Any:
+    """Return X as numpy shares it when it is a tensor of another library; anything else as it came.
+
+    A tensor is what has a DLPack device: those of torch, JAX, CuPy and every library of the array API standard.
+    """
+    import numpy as np  # not above: the command line begins without it
+
+    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack_device__"):
+        return X
+    try:
+        device = int(X.__dlpack_device__()[0])
+        if device in _HOST_DEVICES:
+            return np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
+        reason = f"on {getattr(X, 'device', f'device {device} of DLPack')}"
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        reason = f"which numpy cannot read: {error}"
+    raise fail(
+        owner,
+        "a tensor must be in the processor's own memory, of a type that numpy has and without gradient",
+        f"a {type(X).__name__} {reason}",
+        "With torch: X.detach().cpu().float().",
+    )

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from architecture.surface import ROOT, SOURCE
 
-PYTHON = sorted(path for folder in ("src", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py"))
+PYTHON = sorted(
+    path for folder in ("src", "tests", "benchmarks", "examples", "release") for path in (ROOT / folder).rglob("*.py")
+)
 CPP = sorted(path for folder in ("cpp", "tests/cpp", "benchmarks") for path in (ROOT / folder).rglob("*.[ch]pp"))
 
 MODULE_LINES = 500

@@ -80,6 +80,16 @@ def test_missing_extra_is_named_and_the_table_still_shown(ready_made, tmp_path, 
     assert os.listdir(tmp_path) == []
 
 
+def test_missing_extra_leaves_out_a_page_that_nobody_asked_for(ready_made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run()
+    assert result.exit_code == 0
+    assert result.stderr.startswith("No page: ")
+    assert "pip install 'lowtide[report]'" in result.stderr
+    assert os.listdir(tmp_path) == []
+
+
 def test_output_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_measure, "compare", lambda plan, report: pytest.fail("worked for nothing"))
     result = run("--output", tmp_path / "no" / "page.html")

@@ -1,6 +1,6 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import check_padding, empty_result, is_by_rows, unpack_levels
+from lowtide.codes.arithmetic import check_padding, empty_result, empty_rows, is_by_rows, unpack_levels
 from lowtide.codes.codes import Codes, TransposedCodes
 from lowtide.codes.layout import (
     Bits,
@@ -18,6 +18,6 @@ from lowtide.codes.source import CodeSource, StoredRows, concatenate
 __all__ = [  # noqa: RUF022
     "Codes", "TransposedCodes", "CodeSource", "StoredRows", "concatenate",
     "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
-    "stored_bits", "check_padding", "empty_result", "is_by_rows",
+    "stored_bits", "check_padding", "empty_result", "empty_rows", "is_by_rows",
 ]
 # fmt: on

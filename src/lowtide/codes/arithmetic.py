@@ -27,6 +27,8 @@ _FEW_BIT_ROWS = 64
 _CACHED_WEIGHTS = 1 << 16
 # Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
 _SMALL_RESULT = _core.large_result // 8
+# Bytes from which packed rows begin at a line of the cache.
+_LARGE_ROWS = 1 << 12
 
 
 class Rows(ABC):
@@ -330,6 +332,25 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
             "Pass fewer rows at a time."
         ) from None
     return pages.view(kind).reshape(shape)
+
+
+def empty_rows(n: int, width: int) -> NDArray[np.uint8]:
+    """Return packed rows of any content, uint8 (n, width); from 4 KB on they begin at a multiple of 64 bytes.
+
+    That is a line of the cache, and what JAX wants of memory that it shares. A few rows are not to wait for it.
+
+    Examples
+    --------
+    >>> from lowtide.codes import empty_rows
+    >>> empty_rows(100, 64).ctypes.data % 64
+    0
+    """
+    size = n * width
+    if size < _LARGE_ROWS:
+        return np.empty((n, width), dtype=np.uint8)
+    memory = np.empty(size + 63, dtype=np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].reshape(n, width)
 
 
 def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:

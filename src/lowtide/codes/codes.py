@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from lowtide._checks import check_integer
+from lowtide._checks import check_integer, check_option
 from lowtide.codes import arithmetic
 from lowtide.codes.arithmetic import Rows, aligned_rows, rows_of, unpack_levels
+from lowtide.codes.exchange import arrow_array, describe, dlpack_capsule, foreign_rows, kept_bits, restore
 from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits
 from lowtide.codes.top_k import top_k
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
@@ -125,6 +126,40 @@ class Codes:
         rows.flags.writeable = False
         kept = None if norms is None else _checked_norms(norms, len(rows))
         return self._with(old.with_rows(rows, kept if self.is_times_norms else None), kept)
+
+    def with_packed(self, packed: Any, norms: ArrayLike | None = None) -> Codes:
+        """Return codes of packed rows that come from another library, with the bits, codebook and identity of these.
+
+        `packed` is a numpy array, a tensor in the processor's memory, a column of Arrow, or bytes: rows as `C.packed`
+        has them, of the same encoder. Shared where contiguous and at a multiple of 8 bytes.
+        """
+        if isinstance(packed, Codes):
+            raise CodeLayoutError("Codes.with_packed: packed must be rows of bytes, got Codes. Use them as they are.")
+        rows = aligned_rows(foreign_rows(packed, self.packed.shape[1]), self.packed.shape[1])
+        arithmetic.check_padding(rows, row_bits(self.n_levels, self._bits))
+        return self.with_rows(rows, norms)
+
+    def to_arrow(self, form: str = "binary") -> Any:
+        """Return the rows as a pyarrow array without norms: packed, on the same memory, or decoded; needs lowtide[io].
+
+        `form` is "binary" or "lists", packed rows as binary or uint8 lists of fixed size, or "features", float32 lists.
+        """
+        check_option("Codes.to_arrow", "form", form, ("binary", "lists", "features"))
+        return arrow_array(np.asarray(self) if form == "features" else self.packed, as_lists=form != "binary")
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.to_arrow().type.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        """Return the packed rows as Arrow's C data, on the same memory."""
+        return self.to_arrow().__arrow_c_array__(requested_schema)
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **asked: Any) -> Any:
+        """Return the packed rows as a DLPack capsule, uint8 (n, row bytes), on the same memory."""
+        return dlpack_capsule(self.packed, max_version, **asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.packed.__dlpack_device__()
 
     def _with(self, rows: Rows, norms: NDArray[np.float32] | None) -> Codes:
         """Return codes of other rows and norms, both checked, that have the identity of these."""
@@ -372,7 +407,7 @@ class Codes:
 
     def to_state(self) -> State:
         """Return what a file keeps: a part "codes", and a part "norms" where there are any."""
-        spec, arrays = self._describe()
+        spec, arrays = describe(self)
         state = {"codes": Part(_VERSION, spec, {**arrays, "packed": self.packed})}
         if self._norms is not None:
             state["norms"] = Part(_VERSION, {"times_norms": self.is_times_norms}, {"norms": self._norms})
@@ -385,12 +420,12 @@ class Codes:
         codes, norms = state["codes"], state.get("norms")
         packed = codes.arrays["packed"]
         if norms is None:
-            return cls._restore(codes, packed, None, False)
-        return cls._restore(codes, packed, norms.arrays["norms"], norms.spec["times_norms"])
+            return restore(cls, codes, packed, None, False)
+        return restore(cls, codes, packed, norms.arrays["norms"], norms.spec["times_norms"])
 
     def template_state(self) -> State:
         """Return what a file keeps of these codes without their rows: a part "template"."""
-        spec, arrays = self._describe()
+        spec, arrays = describe(self)
         spec["times_norms"] = None if self._norms is None else self.is_times_norms
         return {"template": Part(_VERSION, spec, arrays)}
 
@@ -399,38 +434,10 @@ class Codes:
         """Return codes of zero rows from the part "template" of a state."""
         part = state["template"]
         take_parts("Codes", {"template": part}, required={"template": _VERSION})
-        packed = np.empty((0, row_bytes(part.spec["n_levels"], _kept_bits(part.spec))), dtype=np.uint8)
+        packed = np.empty((0, row_bytes(part.spec["n_levels"], kept_bits(part.spec))), dtype=np.uint8)
         times_norms = part.spec["times_norms"]
         norms = None if times_norms is None else np.empty(0, dtype=np.float32)
-        return cls._restore(part, packed, norms, times_norms or False)
-
-    def _describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what goes for all rows."""
-        identity = {"fingerprint": self._fingerprint.hex(), "side": self._side.hex()}
-        # Said in the spec too, so that a file that lost its factors is not read without them.
-        bits = list(self._bits) if isinstance(self._bits, tuple) else self._bits
-        spec = {"bits": bits, "n_levels": self.n_levels, **identity, "scaled": self.scale is not None}
-        return spec, {"codebook": self._codebook} | ({} if self.scale is None else {"scale": self.scale})
-
-    @classmethod
-    def _restore(cls, part: Part, packed: NDArray[Any], norms: NDArray[Any] | None, times_norms: Any) -> Codes:
-        """Return codes of what `_describe` gave, of packed rows and of norms."""
-        spec, arrays = part.spec, part.arrays
-        if spec["scaled"] is not ("scale" in arrays):
-            raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
-        if (norms is not None and norms.dtype != np.float32) or not isinstance(times_norms, bool):
-            raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
-        codes = cls(
-            packed,
-            bits=_kept_bits(spec),
-            n_levels=spec["n_levels"],
-            codebook=arrays["codebook"],
-            fingerprint=bytes.fromhex(spec["fingerprint"]),
-            side=bytes.fromhex(spec["side"]),
-            scale=arrays.get("scale"),
-            norms=norms,
-        )
-        return codes.times_norms() if times_norms else codes
+        return restore(cls, part, packed, norms, times_norms or False)
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         return Codes.from_state, (self.to_state(),)
@@ -472,12 +479,6 @@ class TransposedCodes:
 
     def __repr__(self) -> str:
         return f"{self.T!r}.T"
-
-
-def _kept_bits(spec: dict[str, Any]) -> Bits:
-    """Return the bits of a spec from JSON, which has lists for tuples."""
-    bits: Any = spec["bits"]
-    return tuple(bits) if isinstance(bits, list) else bits
 
 
 def _checked_norms(norms: ArrayLike, n: int) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lowtide._checks import check_integer, check_positive, fail
+from lowtide._checks import check_integer, check_positive, fail, host_array
 from lowtide.codes import Bits, Codes, row_bytes
 from lowtide.encoders.estimation import Pair, distance_estimate, expected_kernel, kernel_estimate, product
 from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
@@ -174,15 +174,9 @@ class DrawnEncoder(ABC):
         self, bits: Bits, n_levels: int, codebook: Any, *, side: bytes | None = None, **factors: Any
     ) -> Codes:
         """Return Codes of zero rows with this encoder's identity, of its own side unless another is given."""
-        return Codes(
-            np.empty((0, row_bytes(n_levels, bits)), dtype=np.uint8),
-            bits=bits,
-            n_levels=n_levels,
-            codebook=codebook,
-            fingerprint=self.fingerprint,
-            side=side or self.side,
-            **factors,
-        )
+        none = np.empty((0, row_bytes(n_levels, bits)), dtype=np.uint8)
+        identity = {"fingerprint": self.fingerprint, "side": side or self.side}
+        return Codes(none, bits=bits, n_levels=n_levels, codebook=codebook, **identity, **factors)
 
     @cached_property
     def required_template(self) -> Codes:
@@ -347,12 +341,16 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         drawn = (self.drawn_.normalized if normalize else self.drawn_).for_distances
         return distance_estimate(drawn, X, Y, sides, return_std)
 
+    def codes_from(self, packed: Any, norms: Any = None) -> Codes:
+        """Return packed rows of this encoder that were kept elsewhere as Codes again: `Codes.with_packed`."""
+        return self.drawn_.required_template.with_packed(packed, norms)
+
     def check_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return X as a validated array or CSR matrix of its own dtype; float32 comes block by block later.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame (n, n_features)
+        X : array, CSR matrix, data frame, or tensor in the processor's memory (n, n_features)
         reset : bool, default=False
             Whether X says how many columns there are, and forgets what was fitted before.
         """
@@ -363,6 +361,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_is_fitted(self)
             if isinstance(X, Codes) and X.fingerprint == self.drawn_.fingerprint:
                 raise fail(type(self).__name__, "X must be rows, not what this encoder made of them", "its Codes")
+        X = host_array(type(self).__name__, X)
         rows = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=int(reset))
         if reset:
             self.__dict__.pop("drawn_", None)

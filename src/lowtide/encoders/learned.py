@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from lowtide._checks import check_integer, check_interval, check_option, fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, empty_rows
 from lowtide.encoders.codebooks import check_gamma
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_gamma, prefixed
 from lowtide.encoders.estimation import Pair, product
@@ -57,7 +57,7 @@ class DrawnLearned(DrawnEncoder):
     def encode(self, rows: Any) -> Codes:
         """Return Codes of the rounded coordinates."""
         template = self.template
-        out = np.empty((rows.shape[0], template.packed.shape[1]), dtype=np.uint8)
+        out = empty_rows(rows.shape[0], template.packed.shape[1])
         for part in row_parts(rows.shape[0], max(self.measures.n_fields, self.n_features)):
             out[part] = self.steps.packed(self.measures.coordinates(rows[part]))
         return template.with_rows(out)

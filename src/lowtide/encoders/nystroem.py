@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lowtide._checks import check_integer, check_interval, fail
+from lowtide._checks import check_integer, check_interval, fail, host_array
 from lowtide.cancel import aside
 from lowtide.encoders.blocks import directed_kernel
 from lowtide.kernels import MeasureKernel
@@ -97,7 +97,7 @@ class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             Rows that right landmarks are drawn from, where those that stand right are of another kind; X unless told.
         """
         owner = type(self).__name__
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        rows = validate_data(self, host_array(owner, X), accept_sparse="csr", dtype=np.float64)
         count = check_integer(owner, "n_components", self.n_components, 1)
         check_interval(owner, "rcond", self.rcond, 0.0, 1.0)
         rng = check_random_state(self.random_state)
@@ -149,9 +149,11 @@ class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        X = host_array(type(self).__name__, X)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
 
     def _right_rows(self, right: Any) -> Any:
+        right = host_array(type(self).__name__, right)
         rows = check_array(right, accept_sparse="csr", dtype=np.float64, input_name="right")
         if rows.shape[1] != self.n_features_in_:
             raise fail(type(self).__name__, f"right must have the {self.n_features_in_} columns of X", rows.shape[1])

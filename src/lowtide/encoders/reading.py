@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide.codes import Codes
+from lowtide.codes import Codes, empty_rows
 from lowtide.encoders.estimation import Pair, Two
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import projected_rows
@@ -84,7 +84,7 @@ class FourierReading(Reading):
     def expand(self, codes: Codes) -> Codes:
         """Return the codes of random features of decoded coordinates."""
         template = self.drawn.required_template
-        out = np.empty((len(codes), template.packed.shape[1]), dtype=np.uint8)
+        out = empty_rows(len(codes), template.packed.shape[1])
         for rows in row_parts(len(codes), codes.shape[1]):
             out[rows] = self.drawn.encode(self.moved(np.asarray(codes[rows]))).packed  # type: ignore[union-attr]
         return template.with_rows(out)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from lowtide import _core
-from lowtide.codes import Codes, empty_result, pack_levels, row_bytes, stored_bits
+from lowtide.codes import Codes, empty_result, empty_rows, pack_levels, row_bytes, stored_bits
 from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
 from lowtide.quantizers import DrawnQuantizer, LineSteps
@@ -118,7 +118,7 @@ def encode_rows(
 ) -> NDArray[np.uint8]:
     """Return packed levels, uint8 (n, row bytes); packing is levels a row, stored bits of each, and row bytes."""
     n_levels, bits, n_bytes = packing
-    out = np.empty((X.shape[0], n_bytes), dtype=np.uint8)
+    out = empty_rows(X.shape[0], n_bytes)
     arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)
     return _over_blocks(getattr(_core, quantizer.op), X, projection, out, *arguments)
 
@@ -174,7 +174,7 @@ def phase_noise(turns: NDArray[np.float32], rounding: float) -> NDArray[np.float
 def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Return packed levels of W'x/|x|, uint8 (n, row bytes), and the norms |x|, float32 (n,)."""
     bits, k = stored_bits(steps.bits), projection.n_frequencies
-    out = np.empty((X.shape[0], row_bytes(k, steps.bits)), dtype=np.uint8)
+    out = empty_rows(X.shape[0], row_bytes(k, steps.bits))
     norms = np.empty(X.shape[0], dtype=np.float32)
     if steps.mirrored is None:
         for rows, block in float32_blocks(X, n_columns=max(k, X.shape[1])):
@@ -196,7 +196,7 @@ def scaled_levels(X: Any, projection: DrawnProjection, steps: LineSteps, unit: f
     """Return packed levels of W'x/unit by steps that mirror each other, uint8 (n, row bytes)."""
     # Projections come in turns, so the borders do.
     borders = (np.asarray(steps.mirrored, dtype=np.float64) / (2 * math.pi)).astype(np.float32)
-    out = np.empty((X.shape[0], row_bytes(projection.n_frequencies, steps.bits)), dtype=np.uint8)
+    out = empty_rows(X.shape[0], row_bytes(projection.n_frequencies, steps.bits))
     units = np.full(X.shape[0], unit, dtype=np.float32)
     for rows, block in float32_blocks(X):
         _run(_core.threshold, block, projection, units[rows], borders, stored_bits(steps.bits), out[rows])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide.codes import pack_levels, row_bytes
+from lowtide.codes import empty_rows, pack_levels, row_bytes
 from lowtide.encoders.rows import dense_rows, float32_blocks, out_of_range
 from lowtide.projections import SparseTernaryProjection
 from lowtide.theory import TernaryMap
@@ -176,7 +176,7 @@ def _compared_rows(
     X: Any, projection: SparseTernaryProjection, thresholds: Thresholds, even: bool
 ) -> NDArray[np.uint8]:
     """Return packed trits: 1 above the upper threshold, 2 (1 where even) below the lower one, 0 between."""
-    out = np.empty((X.shape[0], row_bytes(projection.n_outputs, 2)), dtype=np.uint8)
+    out = empty_rows(X.shape[0], row_bytes(projection.n_outputs, 2))
     lists = projection.lists, projection.starts, projection.chunk
     dtype = _EXACT.get(X.dtype.type) if isinstance(X, np.ndarray) else None
     if dtype is not None and projection.most_terms <= _MOST_TERMS:

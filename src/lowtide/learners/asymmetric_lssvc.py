@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, eigs
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from lowtide._checks import check_option, check_positive, fail
+from lowtide._checks import check_option, check_positive, fail, host_array
 from lowtide.cancel import aside, matmul, poll
 from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
 from lowtide.learners.cholesky import lu_factors
@@ -143,7 +143,7 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
         check_option("AsymmetricLSSVC", "system", self.system, tuple(_SOLVERS))
         _refuse_codes(X)
         with unchanged_if_stopped(self):
-            named = X
+            X = named = host_array("AsymmetricLSSVC", X)
             rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
             weight = self._check_weight(sample_weight, len(labels))
             found = ClassCounts.of(labels, weight)

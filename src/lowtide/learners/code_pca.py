@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from lowtide._checks import check_integer, check_interval, fail
+from lowtide._checks import check_integer, check_interval, fail, host_array
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.learners.cholesky import eigenvectors
 from lowtide.learners.design import Design, first_codes, is_source
@@ -161,6 +161,7 @@ class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
             if X.n_rows < 2:
                 raise fail(type(self).__name__, "codes to fit on must have at least two rows", f"{X.n_rows} rows")
             return X, self._adopt(first_codes(X), getattr(X, "encoder", None))
+        X = host_array(type(self).__name__, X)
         rows = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=2)
         return rows, self._sides_of(self.fit_features(rows, None, X))
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
-from lowtide._checks import fail
+from lowtide._checks import fail, host_array
 from lowtide.encoders import ENCODERS, Encoder
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import is_source
@@ -143,6 +143,7 @@ class Learner(BaseEstimator):
             return X
         if decision.recipe is not None or decision.encoder is None:
             return decision.check_rows(X)
+        X = host_array(type(self).__name__, X)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_min_samples=fewest)
 
     def _check_weight(self, sample_weight: Any, n: int) -> Array | None:

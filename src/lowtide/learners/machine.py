@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
-from lowtide._checks import check_integer, check_memory, check_option, fail
+from lowtide._checks import check_integer, check_memory, check_option, fail, host_array
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.errors import CancelledError
@@ -284,7 +284,8 @@ class KernelMachine(CallbackSupport, Learner):
                 check_same(sides.template, first_codes(X))
                 X = sides.recode(X) if isinstance(X, Codes) else RecodedSource(X, sides.recode)
             return X, y, self._check_weight(sample_weight, len(y)), sides
-        named, reset = X, sides is None
+        X = named = host_array(type(self).__name__, X)
+        reset = sides is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", **checks)
         weight = self._check_weight(sample_weight, len(y))
         if sides is None:

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
-from lowtide._checks import check_positive, fail
+from lowtide._checks import check_positive, fail, host_array
 from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, steps_of_codes
 from lowtide.errors import FingerprintMismatchError, MissingExtraError
@@ -275,6 +275,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
             self._adopt(first_codes(X), getattr(X, "encoder", None))
             self.codes_ = X
         else:
+            X = host_array("SketchSearchCV", X)
             rows, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", **checks)
             sketch = self.sketch_ = self.fit_sketch(X)
             self.codes_ = sketch.drawn_.encode(rows)

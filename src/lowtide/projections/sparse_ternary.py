@@ -153,7 +153,8 @@ def _lists(entries: NDArray[np.uint32], half: int) -> tuple[NDArray[np.uint16], 
     n, width = entries.shape
     signed = np.empty((n, 2, width), dtype=bool)
     np.less(entries, half, out=signed[:, 0])
-    np.less(entries, 2 * half, out=signed[:, 1])
+    # Not `less` than 2 half, which may not fit 32 bits: given `out`, numpy 2.0.0 then crashes now and then.
+    np.less_equal(entries, 2 * half - 1, out=signed[:, 1])
     signed[:, 1] ^= signed[:, 0]
     features = np.flatnonzero(signed) % width
     return features.astype(np.uint16), np.count_nonzero(signed, axis=2).ravel()

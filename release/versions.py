@@ -1,0 +1,73 @@
+"""Run a part of the tests with the oldest versions of dependencies that pyproject.toml allows, and with the newest.
+
+The wheel in dist/ is installed into a fresh environment, so `make wheel` comes first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from release.wheels import ROOT, environment, pythons, run, wheel_for
+
+# Of every stage something, and the checks of scikit-learn; what compares with a build of its own is left out.
+TESTS = (
+    "tests/codes",
+    "tests/encoders/test_rows.py",
+    "tests/encoders/test_random_features.py",
+    "tests/encoders/test_sketch.py",
+    "tests/encoders/test_ternary.py",
+    "tests/learners/test_bad_input.py",
+    "tests/learners/test_forms.py",
+    "tests/learners/test_scikit_learn_objects.py",
+    "tests/learners/test_sklearn_checks.py",
+    "tests/tables",
+    "tests/persist",
+    "tests/test_readme.py",
+)
+TOOLS = (
+    "pytest>=8",
+    "pytest-xdist>=3.6",
+    "hypothesis>=6.100",
+    "pandas>=2.2",
+    "mpmath>=1.3",
+    "pyarrow>=17",
+    "safetensors>=0.7",
+)
+
+
+def pinned(dependencies: list[str]) -> list[str]:
+    """Return requirements of the oldest version that each dependency allows: name>=2.0 becomes name==2.0."""
+    found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", dependency) for dependency in dependencies]
+    if not all(found):
+        sys.exit(f"Each dependency must have a lower bound and no other, got {dependencies}.")
+    return [f"{match[1]}=={match[2]}" for match in found if match]
+
+
+def main() -> None:
+    """Test at both ends; end with an error at the first that fails."""
+    parser = argparse.ArgumentParser(description="Test with the oldest and the newest versions of the dependencies.")
+    parser.add_argument("--wheels", type=Path, default=ROOT / "dist", help="folder of the wheels")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    found = pythons()
+    # The oldest versions have no wheels for newer Pythons.
+    for name, version, pins in (("oldest", min(found), pinned(dependencies)), ("newest", max(found), [])):
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = wheel_for(version, given.wheels)
+            python = environment(found[version], Path(folder), "--only-binary=:all:", wheel, *pins, *TOOLS)
+            listed = run([python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]).splitlines()
+            wanted = {re.split("[>=]", dependency)[0] for dependency in dependencies}
+            have = ", ".join(line.replace("==", " ") for line in listed if line.partition("==")[0] in wanted)
+            print(f"{name}: Python {'.'.join(map(str, version))}, {have}", flush=True)
+            report = run([python, "-m", "pytest", "-n", str(given.jobs), *TESTS], cwd=ROOT)
+            print(f"  {report.splitlines()[-1]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
