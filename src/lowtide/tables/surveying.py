@@ -21,7 +21,9 @@ Floats = NDArray[np.float64]
 Array = NDArray[Any]
 
 # Rows that stand for all: mean and gamma then move by a fraction of a percent. Smaller tables are kept whole.
-_SAMPLE_ROWS, _SAMPLE_CELLS, _FEWEST_SAMPLED = 1 << 16, 1 << 21, 1 << 12
+_SAMPLE_ROWS, _FEWEST_SAMPLED = 1 << 16, 1 << 12
+# Cells of them, half a gigabyte: of text, which Python holds one by one, and of numbers.
+_TEXT_CELLS, _NUMBER_CELLS = 1 << 23, 1 << 26
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,7 @@ def survey(
     """
     names = [name for name in choice.features if choice.wishes.get(name) != "drop"]
     looks = [Look(name, choice) for name in names]
-    n_sampled = max(min(_SAMPLE_ROWS, _SAMPLE_CELLS // max(1, len(names))), _FEWEST_SAMPLED)
-    kept, targets, known, n_rows = _Reservoir(seed, None if whole else n_sampled), [], dict[Any, Any](), 0
+    kept, targets, known, n_rows = _Reservoir(seed, whole), [], dict[Any, Any](), 0
     for block in source.blocks():
         columns = [block.column(name) for name in names]
         for look, column in zip(looks, columns):
@@ -201,14 +202,19 @@ def read_rows(
 class _Reservoir:
     """Rows drawn alike from all that came, with their numbers; all of them while they fit."""
 
-    def __init__(self, seed: int, most: int | None) -> None:
-        self._draw, self._most, self._n_rows = np.random.default_rng(seed), most, 0
+    def __init__(self, seed: int, whole: bool) -> None:
+        self._draw, self._whole, self._n_rows = np.random.default_rng(seed), whole, 0
+        self._most: int | None = None
         self._parts: list[list[Array]] = []
         self._rows = np.empty(0, dtype=np.intp)
 
     def add(self, columns: Sequence[Array]) -> None:
         """Take some of more rows."""
         n = len(columns[0])
+        if self._most is None and not self._whole:
+            has_texts = any(column.dtype.kind == "O" for column in columns)
+            n_cells = _TEXT_CELLS if has_texts else _NUMBER_CELLS
+            self._most = max(min(_SAMPLE_ROWS, n_cells // len(columns)), _FEWEST_SAMPLED)
         room = n if self._most is None else max(0, min(n, self._most - self._n_rows))
         if room:
             self._parts.append([column[:room] for column in columns])
