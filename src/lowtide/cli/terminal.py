@@ -308,10 +308,9 @@ def check_alone(option: str, allowed: Collection[str], problem: str) -> None:
 
 
 def check_writable(path: Path, option: str) -> Path:
-    """Return where a file will really be written, or refuse before any work is done.
+    """Return where a file will really be written (a link stays a link), or refuse before any work is done.
 
-    A link is followed, so that it stays a link. Anything that is there and not a regular file (a folder, a device) is
-    refused: the rename at the end would replace it.
+    Anything there that is no regular file is refused: the rename at the end would replace it.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -340,8 +339,7 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
 def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse an output that is an input, by whatever name, link or folder; what is to be read must be there to the end.
 
-    `outputs` are named by their options; those that are None are standard output. An input may be a text that is no
-    file, such as the name of a column.
+    `outputs` are named by their options, None is standard output; an input may be a text that is no file.
     """
     read = [Path(each).absolute() for each in inputs if each is not None and _status(Path(each)) is not None]
     marks = {_identity(_status(place)): place for place in read}
@@ -389,9 +387,8 @@ def _folders(place: Path) -> list[os.stat_result]:
 def npy_pieces(array: NDArray[Any]) -> Iterator[Any]:
     """Yield the bytes of a .npy file, the array's own without a copy."""
     import numpy as np
-    from numpy.lib import format
 
     array, head = np.ascontiguousarray(array), io.BytesIO()
-    format.write_array_header_1_0(head, format.header_data_from_array_1_0(array))
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
     yield head.getvalue()
     yield array.reshape(-1).view(np.uint8).data
