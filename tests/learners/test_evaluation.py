@@ -249,3 +249,13 @@ def test_what_predicts_nothing_is_refused(held):
         lt.evaluate(pca, X, y)
     with pytest.raises(ParameterError, match="must be a learner of lowtide"):
         lt.evaluate(SVC().fit(X, y), X, y)
+
+
+def test_a_store_is_evaluated_with_a_column_of_its_own(model, held, tmp_path):
+    X, y = held
+    with lt.CodeStore.create(tmp_path / "s.zarr", model.features_, chunk_rows=16) as store:
+        store.append(model.features_.encode(X), y)
+    stored = lt.CodeStore.open(tmp_path / "s.zarr")
+    assert str(lt.evaluate(model, stored, "y")) == str(lt.evaluate(model, X, y))
+    with pytest.raises(ParameterError, match="'z'"):
+        lt.evaluate(model, stored, "z")
