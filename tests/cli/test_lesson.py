@@ -170,7 +170,7 @@ def test_latin_1_is_read_when_it_is_named(inside):
     assert "byte 0xc5 in line 8. Name its encoding: --encoding windows-1252, say." in refused.stderr
     assert lowtide("fit", "t.csv", "-o", "m.lowtide", "--encoding", "latin-1", *FIT).exit_code == 0
     assert lowtide("predict", "m.lowtide", "t.csv", "--encoding", "latin-1").exit_code == 0
-    assert "'windows-1252', say" in lowtide("predict", "m.lowtide", "t.csv", "--encoding", "latin").stderr
+    assert "'windows-1252', say" in lowtide("predict", "m.lowtide", "t.csv", "--encoding", "latin-99").stderr
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_latin_1_is_read_when_it_is_named(inside):
             lambda t: t.replace("7005,", "7005,9 kg,", 1),
             "every line must have 9 cells, as the first has, got 10 in line",
         ),
-        (lambda t: t[:-60] + '"', "must be CSV, got unexpected end of data"),
+        (lambda t: t[: t.rindex("of many")], "must be CSV, got unexpected end of data"),
     ],
 )
 def test_a_damaged_table_is_one_sentence_and_no_file(inside, change, message):

@@ -10,7 +10,6 @@ import pytest
 
 from lowtide.cli.terminal import (
     Voice,
-    WordOrNumber,
     amount,
     bytes_in_words,
     check_writable,
@@ -76,26 +75,6 @@ def test_voice_shows_one_progress_at_a_time(monkeypatch, capsys):
             report(1)
             inner(5)
     assert "reading" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
-def test_word_or_number_takes_both(text, value):
-    assert WordOrNumber("scale", "median").convert(text, None, None) == value
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "wide", ""])
-def test_word_or_number_refuses_the_rest_with_what_will_do(text):
-    with pytest.raises(click.BadParameter, match="a number above 0, or 'scale' or 'median'"):
-        WordOrNumber("scale", "median").convert(text, None, None)
-
-
-@pytest.mark.parametrize("text", ["0", "9", "1.5", "x"])
-def test_word_or_whole_number_keeps_its_range(text):
-    kind = WordOrNumber("none", whole=(1, 8))
-    assert kind.convert("none", None, None) is None
-    assert kind.convert("8", None, None) == 8
-    with pytest.raises(click.BadParameter, match="from 1 to 8, or 'none'"):
-        kind.convert(text, None, None)
 
 
 def test_check_writable_refuses_a_folder_that_is_not_there(tmp_path):

@@ -200,6 +200,8 @@ def test_what_was_not_there_at_fit_is_counted():
     assert found.notes() == [
         "column 'city': 3 rows with categories that the model does not have, 'Rome' and 'Kyiv'; they count as none.",
         "column 'x': 2 missing values, taken as the median at fit.",
+        "column 'flag': 1 missing value, taken as the more frequent one at fit.",
+        "column 'day': 3 missing values, taken as the median at fit.",
     ]
     without = Recipe.of_features(("c",), [(Indicator(0, 0), ())], [Categories(0, ("a",), as_text=True)])
     found = Surprises(without)

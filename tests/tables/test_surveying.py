@@ -5,6 +5,7 @@ from lowtide.tables import (
     ChoiceError,
     TableError,
     choose_columns,
+    looking,
     open_table,
     read_rows,
     reading,
@@ -88,7 +89,7 @@ def test_day_and_month_are_told_apart_where_they_can_be(tmp_path):
 
 
 def test_many_categories_keep_the_most_frequent(tmp_path, monkeypatch):
-    monkeypatch.setattr(surveying, "MOST_CATEGORIES", 4)
+    monkeypatch.setattr(looking, "MOST_CATEGORIES", 4)
     cells = cycle(*"aaabbbbccccdddeeefghh")[:N]
     found = findings(tmp_path, c=cells, x=cycle(1, 2))["c"]
     assert (found.taken_as, found.why) == ("category", "4 most frequent of 8 (--categories c for more)")

@@ -72,7 +72,7 @@ class FittedTable:
 
     def in_words(self) -> str:
         """Say how many columns are taken as what: "3 columns of numbers, 1 of 2 categories"."""
-        kinds, n_categories = Counter(self.recipe.kinds), sum(self.n_categories.values())
+        kinds, n_categories = Counter[str](self.recipe.kinds), sum(self.n_categories.values())
         names = {
             "number": "numbers",
             "truth": "truth values",

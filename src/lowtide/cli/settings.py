@@ -14,6 +14,7 @@ import click
 import lowtide
 from lowtide.cli import terminal as term
 from lowtide.cli.terminal import refuse
+from lowtide.cli.values import ColumnAs, Limit, OneOf, WordOrNumber
 
 Command = Callable[..., Any]
 
@@ -96,12 +97,12 @@ def _lines(context: click.Context, name: str, chosen: dict[str, Any]) -> Iterato
 
 def _spelled(kind: Any, value: Any) -> Any:
     """Return what would be typed for a value that an option has read."""
-    if isinstance(kind, term.Limit):
+    if isinstance(kind, Limit):
         of, size = value
         return f"{size!r}s" if of == "seconds" else f"{of}:{size}B"
-    if isinstance(kind, term.ColumnAs):
+    if isinstance(kind, ColumnAs):
         return "=".join(value)
-    return "none" if value is None and isinstance(kind, (term.WordOrNumber, term.OneOf)) else value
+    return "none" if value is None and isinstance(kind, (WordOrNumber, OneOf)) else value
 
 
 def _keys(command: click.Command) -> dict[str, click.Parameter]:

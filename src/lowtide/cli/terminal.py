@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
-import math
 import os
-import re
 import stat
 import sys
 import warnings
@@ -15,12 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import lowtide
 from lowtide.cli.completion import complete_columns
+from lowtide.cli.values import ColumnAs, Encoding, Limit, OneOf, WordOrNumber
 from lowtide.errors import LowtideError
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OR_STORE = click.Path(exists=True, path_type=Path)
 NEW_FILE = click.Path(path_type=Path)
 _MOST_COMPONENTS = 1 << 20
-_LEAST_BYTES = 8  # a code is stored in words of as many
 _FORMAT = 1  # of the JSON results; grows when a field changes its meaning
 
 
@@ -118,118 +116,6 @@ class Voice:
             yield
         for text in dict.fromkeys(str(warning.message) for warning in heard):
             self.note(text)
-
-
-if TYPE_CHECKING:
-    _Value = click.ParamType[Any]
-    _Choice = click.Choice[str]
-else:  # they became generic in a later version than the oldest one that will do
-    _Value = click.ParamType
-    _Choice = click.Choice
-
-
-class WordOrNumber(_Value):
-    """Accept one of some words, "none" for None, or a number above 0; whole and within a range where one is given."""
-
-    name = "word or number"
-
-    def __init__(self, *words: str, whole: tuple[int, int] | None = None) -> None:
-        self._words, self._kind = words, int if whole else float
-        self._range: tuple[float, float] = whole or (math.ulp(0.0), sys.float_info.max)
-        self._wanted = f"a whole number from {whole[0]} to {whole[1]}" if whole else "a number above 0"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return f"[{'|'.join((*self._words, 'NUMBER'))}]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word or the number of a text."""
-        if not isinstance(value, str):
-            return value
-        if value.lower() in self._words:
-            return None if value.lower() == "none" else value.lower()
-        try:
-            number: float = self._kind(value)
-        except ValueError:
-            number = math.nan
-        if not self._range[0] <= number <= self._range[1]:
-            words = " or ".join(repr(word) for word in self._words)
-            self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
-        return number
-
-
-class OneOf(_Choice):
-    """Accept one of some words, "none" for None."""
-
-    def __init__(self, *words: str) -> None:
-        super().__init__(words)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word of a text."""
-        word = super().convert(value, param, ctx)
-        return None if word == "none" else word
-
-
-class Limit(_Value):
-    """Accept a part of a budget: 64B an item, model:100kB, or 2s of a fit; it becomes a name and a number."""
-
-    name = "limit"
-    _FORM = re.compile(r"(?:(item|model):)?(\d+(?:\.\d+)?)(B|kB|MB|GB|s)")
-    _UNITS: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return "[64B|model:100kB|2s]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name and the number of a text."""
-        if not isinstance(value, str):
-            return value
-        found = self._FORM.fullmatch(value)
-        of, number, unit = found.groups() if found else (None, "0", "")
-        size = float(number) * self._UNITS.get(unit, 1)
-        is_time = unit == "s" and of is None
-        if not is_time and (unit not in self._UNITS or not size.is_integer() or size < _LEAST_BYTES):
-            need = (
-                f"must be bytes an item, {_LEAST_BYTES} or more, as in 64B, those of the model, as in model:100kB, or"
-            )
-            self.fail(f"{need} seconds, as in 2s, got {value!r}.", param, ctx)
-        if is_time and size == 0.0:
-            self.fail(f"must be more than 0 seconds, got {value!r}.", param, ctx)
-        return ("seconds", size) if is_time else (of or "item", int(size))
-
-
-class ColumnAs(_Value):
-    """Accept what a column is to be taken as, age=number say; it becomes a pair."""
-
-    name = "column"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what help shows for a value."""
-        return "NAME=KIND"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name and the kind of a text."""
-        if not isinstance(value, str):
-            return value
-        name, equals, kind = value.rpartition("=")
-        if not equals or not name or kind not in lowtide.tables.WISHES:
-            kinds = "|".join(lowtide.tables.WISHES)
-            self.fail(f"must be a column's name, = and one of {kinds}, got {value!r}.", param, ctx)
-        return name, kind
-
-
-class Encoding(_Value):
-    """Accept the name of an encoding of texts."""
-
-    name = "encoding"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name as Python has it."""
-        try:
-            return lowtide.tables.check_encoding(value)
-        except LowtideError as error:
-            self.fail(str(error), param, ctx)
 
 
 @dataclass(frozen=True)
@@ -422,10 +308,9 @@ def check_alone(option: str, allowed: Collection[str], problem: str) -> None:
 
 
 def check_writable(path: Path, option: str) -> Path:
-    """Return where a file will really be written, or refuse before any work is done.
+    """Return where a file will really be written (a link stays a link), or refuse before any work is done.
 
-    A link is followed, so that it stays a link. Anything that is there and not a regular file (a folder, a device) is
-    refused: the rename at the end would replace it.
+    Anything there that is no regular file is refused: the rename at the end would replace it.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -454,8 +339,7 @@ def check_new(path: Path, option: str, *, force: bool) -> Path:
 def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse an output that is an input, by whatever name, link or folder; what is to be read must be there to the end.
 
-    `outputs` are named by their options; those that are None are standard output. An input may be a text that is no
-    file, such as the name of a column.
+    `outputs` are named by their options, None is standard output; an input may be a text that is no file.
     """
     read = [Path(each).absolute() for each in inputs if each is not None and _status(Path(each)) is not None]
     marks = {_identity(_status(place)): place for place in read}
@@ -503,9 +387,8 @@ def _folders(place: Path) -> list[os.stat_result]:
 def npy_pieces(array: NDArray[Any]) -> Iterator[Any]:
     """Yield the bytes of a .npy file, the array's own without a copy."""
     import numpy as np
-    from numpy.lib import format
 
     array, head = np.ascontiguousarray(array), io.BytesIO()
-    format.write_array_header_1_0(head, format.header_data_from_array_1_0(array))
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
     yield head.getvalue()
     yield array.reshape(-1).view(np.uint8).data

@@ -17,9 +17,10 @@ from lowtide.tables.dates import Dates
 from lowtide.tables.dialect import Dialect, check_encoding
 from lowtide.tables.elements import Categories, DatePart, Indicator, Missing, Number, Ordinal, Truth
 from lowtide.tables.learning import Taken, learn_recipe
+from lowtide.tables.looking import Finding
 from lowtide.tables.reading import Block, Source, import_pyarrow, is_table_name, open_table
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import Finding, Sample, Survey, read_rows, survey
+from lowtide.tables.surveying import Sample, Survey, read_rows, survey
 from lowtide.tables.target import (
     Kind,
     Target,

@@ -36,6 +36,8 @@ Wish = Literal["number", "truth", "category", "date", "ymd", "dmy", "mdy", "drop
 
 WISHES: tuple[Wish, ...] = get_args(Wish)
 _TRUTH = {"true": 1.0, "false": 0.0}
+# What a missing cell is taken as, by the kind of its column.
+_FILLED_WITH = {"number": "the median at fit", "date": "the median at fit", "truth": "the more frequent one at fit"}
 _TRUTH_WORDS = frozenset(("true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"))
 
 
@@ -228,7 +230,8 @@ class Surprises:
         self._missing: Counter[str] = Counter()
         # Where a missing cell has no column or category of its own, none was common at fit.
         own = {recipe.columns[s.column] for s in recipe.sources if isinstance(s, Missing)}
-        self._filled = [name for name in recipe.numeric if name in recipe.filled and name not in own]
+        filled = [*recipe.filled - own]
+        self._filled = {name: kind for name, kind in zip(recipe.columns, recipe.kinds) if name in filled}
 
     def add(self, block: Block) -> None:
         """Count those of a block whose columns are called as the recipe calls them."""
@@ -238,9 +241,14 @@ class Surprises:
             texts = [text_of(cell) for cell in odd]
             self._missing[name] += texts.count("")
             self._unseen.setdefault(name, Counter()).update(text for text in texts if text)
-        for name in self._filled:
-            numbers = numbers_in(block.column(name))
-            self._missing[name] += 0 if numbers is None else int(np.isnan(numbers).sum())
+        for name, kind in self._filled.items():
+            if kind == "number":
+                numbers = numbers_in(block.column(name))
+                self._missing[name] += 0 if numbers is None else int(np.isnan(numbers).sum())
+            elif kind in _FILLED_WITH:
+                cells = present(block.column(name))
+                absent = np.isnat(cells) if cells.dtype.kind == "M" else [cell is None for cell in cells.tolist()]
+                self._missing[name] += int(np.sum(absent))
 
     def notes(self) -> list[str]:
         """Return a sentence a column with some."""
@@ -250,10 +258,9 @@ class Surprises:
             for name, texts in self._unseen.items()
             if texts
         ]
-        numeric = self._recipe.numeric
         return unseen + [
-            f"column {name!r}: {count:,} missing value{'s' if count > 1 else ''}, taken "
-            f"{'as the median at fit' if name in numeric else 'as no category'}."
+            f"column {name!r}: {count:,} missing value{'s' if count > 1 else ''}, taken as "
+            f"{_FILLED_WITH.get(self._filled.get(name, ''), 'no category')}."
             for name, count in self._missing.items()
             if count
         ]

@@ -14,8 +14,9 @@ from lowtide.tables.cells import TableError, listed
 from lowtide.tables.columns import Choice
 from lowtide.tables.dates import DatePartName, Dates, part_of_days
 from lowtide.tables.elements import Categories, DatePart, Feature, Indicator, Missing, Number, Step, Truth
+from lowtide.tables.looking import Finding, kept_categories, matters
 from lowtide.tables.recipe import Recipe
-from lowtide.tables.surveying import Finding, Sample, kept_categories, matters
+from lowtide.tables.surveying import Sample
 
 Floats = NDArray[np.float64]
 

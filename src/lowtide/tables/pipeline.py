@@ -326,7 +326,7 @@ def _indicators(step: Any, table: _Table) -> list[_Feature]:
     asked = [table.features[j] for j in step.indicator_.features_]
     if any(not isinstance(feature.origin, Number) or feature.steps or feature.missing for feature in asked):
         raise _refused(step, "with add_indicator it must be the first step of its columns", "it after another")
-    return [_Feature(Missing(feature.origin.column)) for feature in asked]  # type: ignore[union-attr]
+    return [_Feature(Missing(feature.origin.column)) for feature in asked]
 
 
 def _one_hot_encoder(step: Any, table: _Table) -> _Table:

@@ -1,0 +1,44 @@
+import click
+import pytest
+
+from lowtide.cli.values import ColumnAs, Limit, WordOrNumber
+
+
+@pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
+def test_word_or_number_takes_both(text, value):
+    assert WordOrNumber("scale", "median").convert(text, None, None) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "wide", ""])
+def test_word_or_number_refuses_the_rest_with_what_will_do(text):
+    with pytest.raises(click.BadParameter, match="a number above 0, or 'scale' or 'median'"):
+        WordOrNumber("scale", "median").convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["0", "9", "1.5", "x"])
+def test_word_or_whole_number_keeps_its_range(text):
+    kind = WordOrNumber("none", whole=(1, 8))
+    assert kind.convert("none", None, None) is None
+    assert kind.convert("8", None, None) == 8
+    with pytest.raises(click.BadParameter, match="from 1 to 8, or 'none'"):
+        kind.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("64B", ("item", 64)), ("model:1.5kB", ("model", 1500)), ("item:8B", ("item", 8)), ("0.5s", ("seconds", 0.5))],
+)
+def test_a_limit_is_bytes_or_seconds(text, value):
+    assert Limit().convert(text, None, None) == value
+
+
+@pytest.mark.parametrize("text", ["64", "7B", "0s", "8.5B", "item:2s", "1TB", "", "-8B"])
+def test_other_limits_are_refused(text):
+    with pytest.raises(click.BadParameter, match="got"):
+        Limit().convert(text, None, None)
+
+
+def test_a_column_is_taken_as_a_kind():
+    assert ColumnAs().convert("a=b=number", None, None) == ("a=b", "number")
+    with pytest.raises(click.BadParameter, match="must be a column's name, = and one of"):
+        ColumnAs().convert("a=colour", None, None)
