@@ -71,11 +71,11 @@ def sizes(model: Learner, code_bytes: int, row_bytes: int, model_bytes: int) -> 
     """Return what an item and the model take, a label and a text each."""
     decision = model.decision_
     return [
-        ("item, as the model reads it", size_in_words(code_bytes)),
-        ("row, in float32", size_in_words(row_bytes)),
-        ("model file", size_in_words(model_bytes)),
+        ("an item, as it is read", size_in_words(code_bytes)),
+        ("a row, in float32", size_in_words(row_bytes)),
+        ("the model file", size_in_words(model_bytes)),
         ("weights", f"{decision.weights.size:,}"),
-        ("operations a prediction, about", f"{decision.weights.size + _cost(decision.encoder):,}"),
+        ("operations a row, about", f"{decision.weights.size + _cost(decision.encoder):,}"),
     ]
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from lowtide._checks import check_integer, fail
 from lowtide.encoders import dense_rows
 from lowtide.learners import Learner, as_model
+from lowtide.reports.page import amount
 from lowtide.tables import Recipe, comparable, listed, text_of
 
 Array = NDArray[Any]
@@ -256,5 +257,5 @@ def _in_words(recipe: Recipe, feature: Any) -> str:
         "missing": "1 where it is missing",
         "datepart": f"date: {str(getattr(source, 'part', '')).replace('_', ' ')}",
     }
-    done = [_STEP_WORDS.get(op, op).format(*(f"{value:.4g}" for value in values)) for op, *values in steps]
+    done = [_STEP_WORDS.get(op, op).format(*map(amount, values)) for op, *values in steps]
     return ", ".join([words.get(kind, kind), *done])

@@ -163,7 +163,7 @@ class Workshop:
         return len(self._few()[1])
 
     def refit(self) -> Learner:
-        """Return the model with its own parameters and size, fitted on rows to learn from; what is "auto" is chosen anew.
+        """Return the model with its own parameters and size, fitted on rows to learn from; "auto" is chosen anew.
 
         For a model that is no kernel machine of lowtide's own fit, a compressed one say, a kernel machine on its
         encoder stands in.
