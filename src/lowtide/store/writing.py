@@ -158,8 +158,8 @@ def append_rows(
         new = with_shards(manifest, [each.result() for each in written])
         commit(root, new)
     except BaseException as error:
-        # Who presses Ctrl-C is not to wait until the last shard is written again: no row of its end counts, and the next
-        # append, or the next writer, does so.
+        # Who presses Ctrl-C is not to wait until the last shard is written again: no row of its end counts, and the
+        # next append, or the next writer, does so.
         is_stopped = isinstance(error, CancelledError) or not isinstance(error, Exception)
         with contextlib.suppress(Exception):
             discard_uncommitted(root, read_manifest(root), trim=not is_stopped)  # it may come after the commit
