@@ -23,7 +23,7 @@ from lowtide._checks import check_integer, check_option, fail
 from lowtide.cancel import Threads
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
-from lowtide.errors import FileAccessError, FileFormatError
+from lowtide.errors import CancelledError, FileAccessError, FileFormatError
 from lowtide.persist import (
     PathLike,
     as_path,
@@ -158,8 +158,11 @@ def append_rows(
         new = with_shards(manifest, [each.result() for each in written])
         commit(root, new)
     except BaseException as error:
+        # Who presses Ctrl-C is not to wait until the last shard is written again: no row of its end counts, and the
+        # next append, or the next writer, does so.
+        is_stopped = isinstance(error, CancelledError) or not isinstance(error, Exception)
         with contextlib.suppress(Exception):
-            discard_uncommitted(root, read_manifest(root))  # an interrupt may come after the commit
+            discard_uncommitted(root, read_manifest(root), trim=not is_stopped)  # it may come after the commit
         if isinstance(error, FileAccessError):
             error.args = (f"{error} Nothing was appended; the {n_old} committed rows are as they were.",)
         raise
@@ -207,11 +210,12 @@ def write_documents(root: Path, manifest: Manifest) -> None:
             write_whole(place, [data], can_stop=False)
 
 
-def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
+def discard_uncommitted(root: Path, manifest: Manifest, *, trim: bool = True) -> tuple[str, ...]:
     """Remove everything that no commit speaks of, and return the names of those files; the caller is the one writer.
 
     Files that were never given their name go, shards past the last, and rows past the last in the last shard, which
-    begins with the committed rows: a shard is only ever replaced by one that begins with the same rows.
+    begins with the committed rows: a shard is only ever replaced by one that begins with the same rows. Without `trim`
+    these stay.
     """
     arrays, n_shards = manifest.arrays, manifest.n_shards
     found = [*_remove(root, ""), *_remove(root, GROUP)]
@@ -223,7 +227,7 @@ def discard_uncommitted(root: Path, manifest: Manifest) -> tuple[str, ...]:
             found += _remove(root, folder.name, 0)
             folder.rmdir()
     for array in arrays.values():
-        if manifest.n_rows and _trim_last(root, array, manifest.n_rows):
+        if trim and manifest.n_rows and _trim_last(root, array, manifest.n_rows):
             found.append(f"the end of {array.file(n_shards - 1)}")
     return tuple(found)
 
