@@ -271,9 +271,11 @@ def test_a_subclass_of_a_known_step_may_do_something_else_and_is_refused():
         recipe_of(Doubled().fit(X))
 
 
-def test_dates_are_no_categories():
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_dates_are_no_categories(unit):
+    days = pd.DataFrame({"day": pd.to_datetime(["2021-01-01", "2021-01-02"]).as_unit(unit)})
     with pytest.raises(ParameterError, match="OneHotEncoder: it must hold texts, numbers or truth values"):
-        recipe_of(OneHotEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2021-01-01", "2021-01-02"])})))
+        recipe_of(OneHotEncoder().fit(days))
 
 
 def test_steps_that_are_not_fitted_are_refused():

@@ -310,7 +310,9 @@ def _categories(step: Any, feature: _Feature, values: Any, unknown: Any) -> Cate
 
 def _category(step: Any, value: Any) -> Category:
     """Return a category as plain Python has it, None for a missing value."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    # A date in nanoseconds, as pandas 2 has them, would come out as an integer.
+    is_date = isinstance(value, (np.datetime64, np.timedelta64))
+    plain = value.item() if isinstance(value, np.generic) and not is_date else value
     if is_missing(plain):
         return None
     if not isinstance(plain, (str, bool, int, float)):
