@@ -14,7 +14,7 @@ from pathlib import Path
 
 from release.wheels import ROOT, environment, pythons, run, wheel_for
 
-# Of every stage something, and the checks of scikit-learn; what compares with a build of its own is left out.
+# Of every stage something, and the checks of scikit-learn.
 TESTS = (
     "tests/codes",
     "tests/encoders/test_rows.py",
@@ -29,11 +29,19 @@ TESTS = (
     "tests/persist",
     "tests/test_readme.py",
 )
+# What scikit-learn 1.6 does otherwise than newer ones: the line that a warning names, weights for a pipeline's score, a
+# FutureWarning when the columns of a ColumnTransformer's remainder are read.
+NOT_OLDEST = (
+    "tests/learners/test_bad_input.py::test_too_few_iterations_warn_at_the_caller",
+    "tests/learners/test_scikit_learn_objects.py::test_weights_are_routed_through_a_pipeline_and_a_search",
+    "tests/tables/test_pipeline.py::test_tables_of_numbers_and_categories_equal_those_of_the_step_to_the_bit",
+    "tests/tables/test_pipeline.py::test_a_column_whose_only_category_is_dropped_is_still_needed",
+)
+# pytest 9 warns of how scikit-learn 1.6 lists its checks, and warnings are errors.
 TOOLS = (
-    "pytest>=8",
+    "pytest==8.*",
     "pytest-xdist>=3.6",
     "hypothesis>=6.100",
-    "pandas>=2.2",
     "mpmath>=1.3",
     "pyarrow>=17",
     "safetensors>=0.7",
@@ -57,7 +65,9 @@ def main() -> None:
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     found = pythons()
     # The oldest versions have no wheels for newer Pythons.
-    for name, version, pins in (("oldest", min(found), pinned(dependencies)), ("newest", max(found), [])):
+    # pandas 3 has texts that scikit-learn 1.6 does not know; it is no dependency, but the tests use it.
+    oldest = [*pinned(dependencies), "pandas==2.2.*"]
+    for name, version, pins in (("oldest", min(found), oldest), ("newest", max(found), ["pandas"])):
         with tempfile.TemporaryDirectory() as folder:
             wheel = wheel_for(version, given.wheels)
             python = environment(found[version], Path(folder), "--only-binary=:all:", wheel, *pins, *TOOLS)
@@ -65,7 +75,8 @@ def main() -> None:
             wanted = {re.split("[>=]", dependency)[0] for dependency in dependencies}
             have = ", ".join(line.replace("==", " ") for line in listed if line.partition("==")[0] in wanted)
             print(f"{name}: Python {'.'.join(map(str, version))}, {have}", flush=True)
-            report = run([python, "-m", "pytest", "-n", str(given.jobs), *TESTS], cwd=ROOT)
+            without = [part for test in NOT_OLDEST for part in ("--deselect", test)] if name == "oldest" else []
+            report = run([python, "-m", "pytest", "-n", str(given.jobs), *without, *TESTS], cwd=ROOT)
             print(f"  {report.splitlines()[-1]}", flush=True)
 
 

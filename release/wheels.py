@@ -113,6 +113,7 @@ def check(files: list[Path]) -> None:
 
 def try_out(found: dict[tuple[int, int], Path], output: Path, work: Path) -> None:
     """Install the wheel into a fresh environment of every Python and run the smoke test, without a compiler."""
+    failed = []
     for version, python in found.items():
         spelled = ".".join(map(str, version))
         print(f"Python {spelled}", flush=True)
@@ -120,7 +121,12 @@ def try_out(found: dict[tuple[int, int], Path], output: Path, work: Path) -> Non
         script = shutil.copy(ROOT / "release" / "smoke.py", work)
         readme = shutil.copy(ROOT / "README.md", work)
         bare = {"PATH": str(inner.parent), "HOME": str(work)}
-        print(run([inner, "-I", script, readme, "--limits"], cwd=work, env=bare), end="", flush=True)
+        if subprocess.run([inner, "-I", "-u", script, readme, "--limits"], cwd=work, env=bare).returncode:
+            failed.append(spelled)
+    if failed:
+        sys.exit(
+            f"The wheels must do what the smoke test asks, within its limits, got failures on {', '.join(failed)}."
+        )
 
 
 def main() -> None:

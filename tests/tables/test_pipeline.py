@@ -87,7 +87,7 @@ def check_equal(step, *tables):
         MinMaxScaler(),
         MinMaxScaler(feature_range=(-2, 3), clip=True),
         MaxAbsScaler(),
-        MaxAbsScaler(clip=True),
+        *([MaxAbsScaler(clip=True)] if "clip" in MaxAbsScaler().get_params() else []),  # newer scikit-learns
         make_pipeline(StandardScaler(), MinMaxScaler(clip=True), "passthrough", None, MaxAbsScaler()),
         ColumnTransformer(
             [("a", StandardScaler(), [3, 0]), ("b", MinMaxScaler(), slice(1, 3))], remainder="passthrough"
@@ -296,9 +296,11 @@ def test_a_subclass_of_a_known_step_may_do_something_else_and_is_refused():
         recipe_of(Doubled().fit(X))
 
 
-def test_dates_are_no_categories():
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_dates_are_no_categories(unit):
+    days = pd.DataFrame({"day": pd.to_datetime(["2021-01-01", "2021-01-02"]).as_unit(unit)})
     with pytest.raises(ParameterError, match="OneHotEncoder: it must hold texts, numbers or truth values"):
-        recipe_of(OneHotEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2021-01-01", "2021-01-02"])})))
+        recipe_of(OneHotEncoder().fit(days))
 
 
 def test_steps_that_are_not_fitted_are_refused():

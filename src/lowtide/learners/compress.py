@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC, OneClassSVM
@@ -422,7 +421,7 @@ def _machine_for(model: Any, **sides: Any) -> tuple[CompressedMachine, Rule]:
     # Predictions of y (n, 1) are flat for a Gaussian process, but not for kernel ridge regression.
     if isinstance(model, KernelRidge):
         flat = np.ndim(model.dual_coef_) == 1
-    elif isinstance(model, GaussianProcessRegressor):
+    elif hasattr(model, "alpha_"):  # a Gaussian process
         flat = model.alpha_.size == len(model.alpha_)
     return CompressedRegressor(**sides), Values(flat)
 

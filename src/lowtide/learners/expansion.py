@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -12,10 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, PairwiseKernel, Product, Sum, WhiteKernel
-from sklearn.gaussian_process.kernels import Kernel as GPKernel
-from sklearn.gaussian_process.kernels import Matern as GPMatern
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
@@ -66,9 +63,10 @@ class KernelExpansion:
 
 def expansion_of(model: Any) -> KernelExpansion:
     """Read a fitted model's kernel sums; refuse a model or a kernel that has none."""
-    read = next((read for classes, read in _READERS if isinstance(model, classes)), None)
+    readers = _readers()
+    read = next((read for classes, read in readers if isinstance(model, classes)), None)
     if read is None:
-        names = ", ".join(cls.__name__ for classes, _ in _READERS for cls in classes)
+        names = ", ".join(cls.__name__ for classes, _ in readers for cls in classes)
         remedy = "Of a search pass best_estimator_; other models: train lowtide.KernelClassifier or KernelRegressor."
         need = f"model must be one of {names}, or a Pipeline that ends in one"
         raise fail("compress", need, type(model).__name__, remedy)
@@ -105,6 +103,8 @@ def _read_classifier(model: Any) -> KernelExpansion:
 def _read_ridge(model: Any) -> KernelExpansion:
     """Read kernel ridge regression, with a named kernel or a Gaussian process kernel."""
     coef = np.asarray(model.dual_coef_, dtype=np.float64).reshape(len(model.dual_coef_), -1)
+    from sklearn.gaussian_process.kernels import Kernel as GPKernel
+
     if isinstance(model.kernel, GPKernel):
         return _of_gp_kernel(model.kernel, model.X_fit_, coef)
     gamma = 1.0 / model.X_fit_.shape[1] if model.gamma is None else model.gamma
@@ -149,8 +149,10 @@ def _nbytes(*arrays: Any) -> int:
     return sum(int(array.nbytes) for part in parts for array in part)
 
 
-def _terms(kernel: Any) -> tuple[float, float, GPKernel | None]:
+def _terms(kernel: Any) -> tuple[float, float, Any]:
     """Return c, a and k of a kernel c + a k; k None where there is none. Between different rows white noise is 0."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, PairwiseKernel, Product, Sum, WhiteKernel
+
     if isinstance(kernel, ConstantKernel):
         return float(kernel.constant_value), 0.0, None
     if isinstance(kernel, WhiteKernel):
@@ -168,6 +170,9 @@ def _terms(kernel: Any) -> tuple[float, float, GPKernel | None]:
 
 def _stationary(base: Any) -> tuple[Kernel, Array | None]:
     """Return the kernel of an RBF, Matern or PairwiseKernel, and a divisor a column where length scales differ."""
+    from sklearn.gaussian_process.kernels import Matern as GPMatern
+    from sklearn.gaussian_process.kernels import PairwiseKernel
+
     if isinstance(base, PairwiseKernel):
         if base.metric not in ("rbf", "laplacian"):
             raise fail("compress", "metric of PairwiseKernel must be 'rbf' or 'laplacian'", base.metric, _WAY_OUT)
@@ -285,9 +290,15 @@ def _size(nbytes: int) -> str:
     return f"{nbytes / 1e6:.2f} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:.1f} kB"
 
 
-_READERS: tuple[tuple[tuple[type, ...], Callable[[Any], KernelExpansion]], ...] = (
-    ((SVC, NuSVC), _read_classifier),
-    ((SVR, NuSVR, OneClassSVM), _read_svm),
-    ((KernelRidge,), _read_ridge),
-    ((GaussianProcessRegressor,), _read_gaussian_process),
-)
+@cache
+def _readers() -> tuple[tuple[tuple[type, ...], Callable[[Any], KernelExpansion]], ...]:
+    """Return what reads a model, by its classes."""
+    # Here and above in functions, not at the top: whoever imports a learner has no Gaussian process to compress.
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    return (
+        ((SVC, NuSVC), _read_classifier),
+        ((SVR, NuSVR, OneClassSVM), _read_svm),
+        ((KernelRidge,), _read_ridge),
+        ((GaussianProcessRegressor,), _read_gaussian_process),
+    )

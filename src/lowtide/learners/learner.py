@@ -151,6 +151,8 @@ class Learner(BaseEstimator):
         if sample_weight is None:
             return None
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        if n and not weight.any():  # as scikit-learn 1.6 lets pass
+            raise fail(type(self).__name__, "sample_weight must not be zero everywhere", "zeros alone")
         outside = (weight > 0) & ((weight < _WEIGHTS[0]) | (weight > _WEIGHTS[1]))
         if outside.any():
             need = f"sample_weight must be 0 or from {_WEIGHTS[0]} to {_WEIGHTS[1]}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -273,9 +272,9 @@ def _flat(steps: Any) -> Iterator[Any]:
 def _through(steps: Any, table: _Table) -> _Table:
     """Return what steps make of features, one after the other."""
     for step in _flat(steps):
-        rule = _RULES.get(type(step))
+        rule = _rules().get(type(step))
         if rule is None:
-            known = [cls.__name__ for cls in _RULES if cls is not FunctionTransformer]
+            known = [cls.__name__ for cls in _rules() if cls is not FunctionTransformer]
             name = step if isinstance(step, str) else type(step).__name__
             must = f"steps must be {listed([*known, 'Pipeline'], most=20)} or 'passthrough'"
             remedy = "Do its work before the pipeline, or keep the pipeline as it is in Python."
@@ -369,7 +368,9 @@ def _categories(step: Any, feature: _Feature, values: Any, unknown: Any) -> Cate
 
 def _category(step: Any, value: Any) -> Category:
     """Return a category as plain Python has it, None for a missing value."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    # A date in nanoseconds, as pandas 2 has them, would come out as an integer.
+    is_date = isinstance(value, (np.datetime64, np.timedelta64))
+    plain = value.item() if isinstance(value, np.generic) and not is_date else value
     if is_missing(plain):
         return None
     if not isinstance(plain, (str, bool, int, float)):
@@ -428,14 +429,21 @@ def _refused(step: Any, must: str, got: Any) -> ParameterError:
     return ParameterError(f"recipe_of: {type(step).__name__}: {must}, got {got}.")
 
 
-_RULES: dict[type, Callable[[Any, _Table], _Table]] = {
-    StandardScaler: _standard_scaler,
-    MinMaxScaler: _min_max_scaler,
-    MaxAbsScaler: _max_abs_scaler,
-    SimpleImputer: _simple_imputer,
-    OneHotEncoder: _one_hot_encoder,
-    OrdinalEncoder: _ordinal_encoder,
-    ColumnTransformer: _column_transformer,
-    TableRecipe: _table_recipe,
-    FunctionTransformer: _function_transformer,
-}
+@cache
+def _rules() -> dict[type, Callable[[Any, _Table], _Table]]:
+    """Return what makes a recipe of a step, by the step's class."""
+    # Not above: with these two comes a fifth of what importing a learner would take.
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+
+    return {
+        StandardScaler: _standard_scaler,
+        MinMaxScaler: _min_max_scaler,
+        MaxAbsScaler: _max_abs_scaler,
+        SimpleImputer: _simple_imputer,
+        OneHotEncoder: _one_hot_encoder,
+        OrdinalEncoder: _ordinal_encoder,
+        ColumnTransformer: _column_transformer,
+        TableRecipe: _table_recipe,
+        FunctionTransformer: _function_transformer,
+    }
