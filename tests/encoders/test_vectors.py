@@ -98,7 +98,7 @@ def test_finer_codes_of_the_same_fingerprint_rescore(searched):
 
 
 def test_rows_are_chosen_by_mask_by_number_and_named_by_ids(searched):
-    metric, vectors, C = searched
+    _, vectors, C = searched
     mask = np.arange(600) % 3 == 0
     found = vectors.top_k(C, Q, 5, where=mask, ids=[f"row {i}" for i in range(600)])
     alone = vectors.top_k(C[mask], Q, 5)  # deleted rows are left out of codes in the same way

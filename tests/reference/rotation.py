@@ -5,7 +5,7 @@ from reference.hadamard import stage
 
 
 def rotated(X, drawn):
-    """Return rows after all rounds; drawn (2 n_rounds - 1, d) has factors, and between two of them cosines and sines."""
+    """Return rows after all rounds; drawn (2 n_rounds - 1, d) has factors, between two of them cosines and sines."""
     v, d = X.astype(np.float32), X.shape[1]
     size, half = 1 << (d.bit_length() - 1), d // 2
     for step, row in enumerate(drawn):

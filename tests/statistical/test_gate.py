@@ -142,7 +142,7 @@ CASES = [
     ("a metric that is a matrix, Codes", TURNED, before(MATRIX, rows("typical", 12)), MIXED),
     ("near rows in full", ONE_BIT, NEAR, FULL),
     ("equal rows in full", ONE_BIT, rows("equal", 30), FULL),
-    ("rotated sketch, Codes", Sketch(None, bits=2), TYPICAL, MIXED),
+    ("rotated sketch, Codes", Sketch(30, bits=2), TYPICAL, MIXED),
     ("cosines of vectors", VectorCodes(1), VECTORS, MIXED),
     ("cosines of vectors, Codes", VectorCodes(2, center=False), VECTORS, ("full", "codes")),
     ("cosines of near vectors, Codes", VectorCodes(1), NEAR_VECTORS, MIXED),

@@ -194,8 +194,6 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
             "concatenate: all parts must have norms and be times them, or none of them, and corrections likewise, got "
             "both. Encode all with one encoder."
         )
-    beside = [
-        None if kept[0] is None else np.concatenate(kept)
-        for kept in ([part.norms for part in parts], [part.corrections for part in parts])
-    ]
+    lists: tuple[list[Any], ...] = ([part.norms for part in parts], [part.corrections for part in parts])
+    beside = [None if kept[0] is None else np.concatenate(kept) for kept in lists]
     return first.with_rows(np.concatenate([part.packed for part in parts]), *beside)

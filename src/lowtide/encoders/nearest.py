@@ -54,18 +54,16 @@ class Nearest:
         names = self._names(ids)
         many = check_integer(_OWNER, "rescore", rescore, 1) if rescore is not None else 1
         if (rescore is None) is not (finer is None):
+            got = f"rescore={rescore}, finer={type(finer).__name__}"
             remedy = "Give finer codes or rows with rescore: top_k(codes, X, rescore=4, finer=rows)."
-            raise fail(
-                _OWNER, "rescore must come with finer", f"rescore={rescore}, finer={type(finer).__name__}", remedy
-            )
+            raise fail(_OWNER, "rescore must come with finer", got, remedy)
         full = self.drawn.transform(queries)
         found, values = self._best(full, k * many)
-        scores = self.drawn.finish(values, full)
-        source = self.codes
+        scores, source = self.drawn.finish(values, full), self.codes
         if finer is not None:
             scores = self._rescored(finer, queries, full, found)
             order = np.argsort(-scores if self.drawn.largest else scores, axis=1, kind="stable")[:, :k]
-            found, scores = (np.take_along_axis(array, order, axis=1) for array in (found, scores))
+            found, scores = np.take_along_axis(found, order, axis=1), np.take_along_axis(scores, order, axis=1)
             source = finer
         std = None
         if return_std:
@@ -105,7 +103,8 @@ class Nearest:
     def _best(self, full: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the rows with the largest values, and these: scores without what belongs to queries."""
         allowed = None if self.where is None else row_mask(self.where, self.codes.n_rows)
-        best_rows, best = np.empty((len(full), 0), np.int64), np.empty((len(full), 0), np.float32)
+        best_rows: NDArray[np.int64] = np.empty((len(full), 0), np.int64)
+        best: NDArray[np.float32] = np.empty((len(full), 0), np.float32)
         for begin, codes in _blocks(self.codes):
             check_identity("this encoder", (self.drawn.fingerprint, self.drawn.side), codes, "Encode rows with it.")
             factors, offsets = self.drawn.row_terms(codes)
@@ -118,7 +117,7 @@ class Nearest:
             best_rows, best = np.hstack([best_rows, rows + begin]), np.hstack([best, values])
             # Rows of earlier blocks come first, so that equal values stay in the order of rows.
             order = np.argsort(-best, axis=1, kind="stable")[:, :k]
-            best_rows, best = (np.take_along_axis(array, order, axis=1) for array in (best_rows, best))
+            best_rows, best = np.take_along_axis(best_rows, order, axis=1), np.take_along_axis(best, order, axis=1)
         return best_rows, best
 
     def _rescored(
@@ -170,4 +169,5 @@ def _blocks(source: Any) -> Iterator[tuple[int, Codes]]:
 
 def _rows_of(source: Any, found: NDArray[np.int64]) -> Codes:
     """Return the codes of rows, those of each query one after the other."""
-    return source[found.ravel()]
+    codes: Codes = source[found.ravel()]
+    return codes

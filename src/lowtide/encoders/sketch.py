@@ -246,8 +246,8 @@ class Sketch(Encoder):
 
     Notes
     -----
-    Encoding a row costs O(k log d) additions with "hadamard" or "rotation" and O(k d) multiplications otherwise; a code takes
-    ceil(k b / 8) bytes rounded up to 8. A row of zeros encodes as zeros before quantizing. `transform` is
+    Encoding a row costs O(k log d) additions with "hadamard" or "rotation" and O(k d) multiplications otherwise; a code
+    takes ceil(k b / 8) bytes rounded up to 8. A row of zeros encodes as zeros before quantizing. `transform` is
     W'x / (|x| sqrt k), and codes decode to (mu_i - E Q) / (E[z Q(z)] sqrt k), z normal, which for Lloyd-Max is
     mu_i / ((1 - D) sqrt k), D its distortion: E[decode(encode(x)) . transform(y)] is the cosine of x and y.
 

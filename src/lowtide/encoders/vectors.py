@@ -162,10 +162,9 @@ class DrawnVectorCodes(DrawnEncoder):
 
     def _quality(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return the lengths r of coded rows, and a = <o, u> / |o|."""
-        if codes.norms is None or codes.corrections is None:
-            self.row_terms(codes)
+        self.row_terms(codes)  # refuses codes without them
         length = np.linalg.norm(np.asarray(codes, dtype=np.float64), axis=1)
-        a = np.divide(codes.corrections, length, out=np.ones_like(length), where=length > 0)
+        a = np.divide(np.asarray(codes.corrections), length, out=np.ones_like(length), where=length > 0)
         return np.asarray(codes.norms, dtype=np.float64), np.where(a > 0, np.minimum(a, 1.0), 1.0)
 
     def _deviation(self, a: Floats, rho: Floats, plausible: float) -> Floats:
@@ -279,10 +278,10 @@ def _unit(rows: NDArray[Any]) -> NDArray[Any]:
 class VectorCodes(Encoder):
     """Encode vectors, such as embeddings, in a few bits a column, and search them without an index.
 
-    Rows less their mean are rotated, and every entry is kept as one of 2^bits levels, with two numbers a row: its length
-    and its correction, the product of what the code decodes to with what it stands for. With them the estimate of a
-    cosine, an inner product or a squared distance to a query in full precision is right on average over rotations, and
-    its error is known.
+    Rows less their mean are rotated, and every entry is kept as one of 2^bits levels, with two numbers a row: its
+    length, and its correction, the product of what the code decodes to with what it stands for. With them the estimate
+    of a cosine, an inner product or a squared distance to a query in full precision is right on average over rotations,
+    and its error is known.
 
     Parameters
     ----------
@@ -401,8 +400,8 @@ class VectorCodes(Encoder):
 
         Notes
         -----
-        Exact over the codes: every row that is allowed is scored, or ruled out by a bound. Codes in memory are read once
-        for every 64 queries; of a source a block is read while the one before it is scanned.
+        Exact over the codes: every row that is allowed is scored, or ruled out by a bound. Codes in memory are read
+        once for every 64 queries; of a source a block is read while the one before it is scanned.
 
         See Also
         --------

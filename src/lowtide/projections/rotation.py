@@ -26,8 +26,8 @@ from lowtide.projections.base import (
 )
 from lowtide.projections.hadamard import portable, rotations
 
-# Rounds of wide rows, and of narrow ones, where a transform mixes few entries: four rounds of 3 columns leave squares of
-# an output 25% off their mean.
+# Rounds of wide rows, and of narrow ones, where a transform mixes few entries: four rounds of 3 columns leave squares
+# of an output 25% off their mean.
 _ROUNDS, _MANY_ROUNDS, _WIDE = 4, 16, 64
 _LENGTHS = ("free", "fixed")
 
@@ -123,6 +123,7 @@ class RotationProjection:
     angles: NDArray[np.uint8]
     scale: NDArray[np.float32]
     blocks: Blocks
+    places: ClassVar[None] = None  # kept frequencies are a matrix
 
     @property
     def n_features(self) -> int:
@@ -166,9 +167,8 @@ class RotationProjection:
             return  # what is not finite reaches the first output, which the ops look at
         largest = float(np.abs(X).max())
         if largest * self.n_features > float(np.finfo(np.float32).max):
-            raise ParameterError(
-                f"Rows must stay within float32 when projected, got values up to {largest:.3g}. Scale the columns first."
-            )
+            got = f"got values up to {largest:.3g}. Scale the columns first."
+            raise ParameterError(f"Rows must stay within float32 when projected, {got}")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the signs as bits, 1 for minus, a byte an angle, and the lengths."""
