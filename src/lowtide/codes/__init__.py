@@ -1,6 +1,6 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import check_padding, empty_result, is_by_rows, unpack_levels
+from lowtide.codes.arithmetic import TransposedCodes, check_padding, empty_result, is_by_rows, unpack_levels
 from lowtide.codes.codes import Codes
 from lowtide.codes.layout import (
     Bits,
@@ -14,7 +14,6 @@ from lowtide.codes.layout import (
 )
 from lowtide.codes.source import CodeSource, StoredRows, concatenate
 from lowtide.codes.top_k import row_mask
-from lowtide.codes.transposed import TransposedCodes
 
 # fmt: off
 __all__ = [  # noqa: RUF022

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import Rows, aligned_rows, rows_of, unpack_levels
-from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits
+from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, rows_of, unpack_levels
+from lowtide.codes.layout import Bits, check_same_frequencies, row_bits, row_bytes, same_array, spell_bits
 from lowtide.codes.top_k import RowTerms, row_mask, top_k
-from lowtide.codes.transposed import TransposedCodes, check_same_frequencies
 from lowtide.errors import CodeLayoutError
 from lowtide.spec import Part, State, take_parts
 
@@ -394,11 +393,11 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and arithmetic.same_array(self.scale, other.scale)
+            and same_array(self.scale, other.scale)
             and np.array_equal(self.packed, other.packed)
             and self.is_times_norms == other.is_times_norms
-            and arithmetic.same_array(self._norms, other._norms)
-            and arithmetic.same_array(self._corrections, other._corrections)
+            and same_array(self._norms, other._norms)
+            and same_array(self._corrections, other._corrections)
         )
 
     def to_state(self) -> State:

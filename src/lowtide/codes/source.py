@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import same_array
 from lowtide.codes.codes import Codes
-from lowtide.codes.transposed import check_same_frequencies
+from lowtide.codes.layout import check_same_frequencies, same_array
 from lowtide.errors import CodeLayoutError
 
 

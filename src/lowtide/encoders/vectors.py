@@ -416,9 +416,10 @@ class VectorCodes(Encoder):
 
         Parameters
         ----------
-        codes, X, where, ids : as in `top_k`
+        codes, X : as in `top_k`
         radius : float
             A cosine, an inner product, or a squared distance.
+        where, ids : as in `top_k`
 
         Returns
         -------

@@ -100,7 +100,8 @@ class Rotation(Projection):
         n_blocks = len(blocks.sizes)
         n_signs = n_blocks * n_rounds * n_features
         packed = kept_bytes("Rotation", arrays, "minus", -(-n_signs // 8))
-        angles = kept_bytes("Rotation", arrays, "angles", n_blocks * (n_rounds - 1) * (n_features // 2))
+        n_angles = n_blocks * (n_rounds - 1) * (n_features // 2)
+        angles = kept_bytes("Rotation", arrays, "angles", n_angles) if n_angles else np.empty(0, np.uint8)
         minus = np.unpackbits(packed, count=n_signs, bitorder="little").reshape(n_blocks, n_rounds, n_features)
         angles = angles.reshape(n_blocks, n_rounds - 1, n_features // 2)
         return RotationProjection(_layout(minus, angles), angles, scale, blocks)
@@ -173,7 +174,8 @@ class RotationProjection:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the signs as bits, 1 for minus, a byte an angle, and the lengths."""
         minus = np.packbits(self.layout[:, ::2] < 0, bitorder="little")
-        return {"minus": minus, "angles": self.angles.ravel(), "scale": self.scale}
+        angles = {"angles": self.angles.ravel()} if self.angles.size else {}  # a single column has none
+        return {"minus": minus, **angles, "scale": self.scale}
 
     def weights(self) -> NDArray[np.float32]:
         """Return W by projecting the unit vectors."""
