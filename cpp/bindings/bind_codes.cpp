@@ -207,27 +207,53 @@ void check_best(const CodeMatrix& codes, std::size_t n_queries, const Matrix<std
   check_shape(scores, n_queries, indices.shape(1), "scores must be (queries, k)");
 }
 
+using RowFloats = std::optional<Vector<const float>>;
+using RowMask = std::optional<Vector<const bool>>;
+
+RowTerms row_terms(const CodeMatrix& codes, const RowFloats& factors, const RowFloats& offsets, const RowMask& allowed,
+                   std::size_t k) {
+  RowTerms terms;
+  require(factors.has_value() == offsets.has_value(), "factors must come with offsets");
+  if (factors) {
+    require(factors->shape(0) == codes.n_rows && offsets->shape(0) == codes.n_rows,
+            "factors and offsets must have an entry a row");
+    check_aligned(*factors, "factors must be aligned to their items: pass a copy");
+    check_aligned(*offsets, "offsets must be aligned to their items: pass a copy");
+    terms.factors = factors->data();
+    terms.offsets = offsets->data();
+  }
+  if (allowed) {
+    require(allowed->shape(0) == codes.n_rows, "allowed must have an entry a row");
+    terms.allowed = reinterpret_cast<const std::uint8_t*>(allowed->data());
+    const auto count = std::count_if(terms.allowed, terms.allowed + codes.n_rows, [](auto byte) { return byte != 0; });
+    require(static_cast<std::size_t>(count) >= k, "at least k rows must be allowed");
+  }
+  return terms;
+}
+
 void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries, bool largest,
-           Matrix<std::int64_t> indices, Matrix<float> scores) {
+           Matrix<std::int64_t> indices, Matrix<float> scores, RowFloats factors, RowFloats offsets, RowMask allowed) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   require(bits == 1 || bits == 2 || bits == 4, "code_top_k takes bits 1, 2 or 4");
-  require(n_levels * bits <= 8 * kTopKBytes, "code_top_k takes rows of at most 512 bytes");
+  require(n_levels * bits <= 8 * kTopKBytes, "code_top_k takes rows of at most 1024 bytes");
   require(queries.shape(1) == n_levels * codes.width, "queries must have n_levels * book width columns");
   check_best(codes, queries.shape(0), indices, scores);
+  const RowTerms terms = row_terms(codes, factors, offsets, allowed, indices.shape(1));
   const Unlocked unlocked;
-  code_top_k(codes, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(), scores.data());
+  code_top_k(codes, terms, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(), scores.data());
 }
 
 void top_k_codes(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t n_levels, bool largest,
-                 Matrix<std::int64_t> indices, Matrix<float> scores) {
+                 Matrix<std::int64_t> indices, Matrix<float> scores, RowMask allowed) {
   const CodeMatrix codes = code_matrix(rows, n_levels, 1, book);
   const CodeMatrix queries = code_matrix(other, n_levels, 1, other_book);
   require(n_levels <= kTopKCounts, "code_top_k takes at most 65535 levels");
   require(codes.width == queries.width, "both codebooks must have the same width");
   require(row_contingency(codes, queries).is_symmetric(), "the product must depend on the number of equal bits alone");
   check_best(codes, queries.n_rows, indices, scores);
+  const RowTerms terms = row_terms(codes, {}, {}, allowed, indices.shape(1));
   const Unlocked unlocked;
-  code_top_k(codes, queries, indices.shape(1), largest, indices.data(), scores.data());
+  code_top_k(codes, terms, queries, indices.shape(1), largest, indices.data(), scores.data());
 }
 
 template <typename T>
@@ -262,9 +288,12 @@ void bind_codes(nb::module_& m) {
         "other_bits"_a, "other_book"_a.noconvert(), "turned"_a, "out"_a.noconvert());
   m.def("weights_suffice", &book_suffices, "n_columns"_a, "book"_a.noconvert());
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
-        "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
+        "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert(),
+        "factors"_a.noconvert().none() = nb::none(), "offsets"_a.noconvert().none() = nb::none(),
+        "allowed"_a.noconvert().none() = nb::none());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
-        "other_book"_a.noconvert(), "n_levels"_a, "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert());
+        "other_book"_a.noconvert(), "n_levels"_a, "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert(),
+        "allowed"_a.noconvert().none() = nb::none());
 }
 
 }  // namespace lowtide

@@ -239,22 +239,60 @@ LineRule checked_line_rule(const Floats& borders, unsigned bits) {
 // A row that is too short to be normalized counts as zero.
 float inverse_length(float norm) { return norm >= std::numeric_limits<float>::min() ? 1.0f / norm : 0.0f; }
 
+// Products of what levels are worth with what they stand for: both floats, so that a product is exact in double, and
+// sixteen sums in a fixed order.
+double worth_of(const unsigned char* levels, const float* v, const float* scale, float factor, const float* values,
+                std::size_t n) {
+  double sums[16] = {};
+  for (std::size_t j = 0; j < n; ++j) sums[j % 16] += double{values[levels[j]]} * double{v[j] * scale[j] * factor};
+  for (std::size_t half = 8; half >= 1; half /= 2)
+    for (std::size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  return sums[0];
+}
+
+// Where the products of levels with projections go, a row each, and the values of the levels.
+struct Products {
+  std::optional<Floats> values;
+  std::optional<Vector<double>> out;
+};
+
+void check_products(const Products& products, const Rows& rows, unsigned bits) {
+  require(products.values.has_value() == products.out.has_value(), "values must come with products");
+  if (!products.values) return;
+  require(products.values->shape(0) == std::size_t{1} << bits, "values must have 2^bits entries");
+  require(products.out->shape(0) == rows.n, "products must have an entry a row of X");
+  check_aligned(*products.values, "values must be aligned to their items: pass a copy");
+  check_aligned(*products.out, "products must be aligned to their items: pass a copy");
+}
+
 void threshold(const Input& X, const Layout& layout, const Floats& scale, const Floats& norms, const Floats& borders,
-               unsigned bits, const CodeRowsOut& out) {
+               unsigned bits, const CodeRowsOut& out, std::optional<Floats> values,
+               std::optional<Vector<double>> products_out) {
   const Rows rows = rows_of(X, layout, scale);
   const std::size_t n_levels = rows.n_frequencies;
   check_aligned(norms, "norms must be aligned to its items: pass a copy");
   require(norms.shape(0) == rows.n, "norms must have an entry a row of X");
   check_out(out, rows, n_levels, bits);
+  const Products products{values, products_out};
+  check_products(products, rows, bits);
   const LineRule rule = checked_line_rule(borders, bits);
   const Words packed = words_of(out);
+  if (products.out) std::fill_n(products.out->data(), rows.n, 0.0);
   const Unlocked unlocked;
   for_each_slice(rows, [&](const Slice& s) {
     const float *a = scale.data() + s.first, factor = inverse_length(norms.data()[s.row]);
     std::uint64_t* words = packed.at(s.row, s.first, bits);
-    if (bits == 1) return ops().threshold_bits(s.v, s.count, a, factor, words);
-    ops().threshold_levels(s.v, s.count, a, factor, rule, s.levels);
-    ops().pack(s.levels, s.count, bits, words);
+    if (bits == 1 && !products.out) return ops().threshold_bits(s.v, s.count, a, factor, words);
+    if (bits == 1) {
+      ops().threshold_bits(s.v, s.count, a, factor, words);
+      ops().unpack(words, s.count, 1, s.levels);
+    } else {
+      ops().threshold_levels(s.v, s.count, a, factor, rule, s.levels);
+      ops().pack(s.levels, s.count, bits, words);
+    }
+    // The slices of a row come one after the other.
+    if (products.out)
+      products.out->data()[s.row] += worth_of(s.levels, s.v, a, factor, products.values->data(), s.count);
   });
 }
 
@@ -278,6 +316,7 @@ void bind_encode(nb::module_& m) {
         "Rows to scores, the products of their levels with weights.");
   m.def("threshold", &threshold, "X"_a.noconvert(), "layout"_a.noconvert().none(), "scale"_a.noconvert(),
         "norms"_a.noconvert(), "borders"_a.noconvert(), "bits"_a, "out"_a.noconvert(),
+        "values"_a.noconvert().none() = nb::none(), "products"_a.noconvert().none() = nb::none(),
         "Rows, divided by their norms, to packed levels, by borders on the line.");
 }
 

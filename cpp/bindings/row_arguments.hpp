@@ -20,7 +20,7 @@ using Input = StridedMatrix<const float>;
 using Floats = Vector<const float>;
 using Bytes = Vector<const std::uint8_t>;
 using Places = Vector<const std::uint32_t>;
-// Blocks or panels alone; or blocks with factors of the columns, places of the outputs, or both; or nothing.
+// Blocks, panels or rotations alone; or blocks with factors of the columns, places of the outputs, or both; or nothing.
 using Blocks = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using PartedLayout = std::tuple<Blocks, std::optional<Floats>, std::optional<Places>>;
 using Layout = std::optional<std::variant<Blocks, PartedLayout>>;
@@ -61,6 +61,18 @@ inline void take_panels(Rows& rows, const Blocks& panels) {
           "panels must be ceil(p / 16), p the length of scale");
 }
 
+// Three axes as blocks and panels have them; these have 3 and n_features entries in the middle, or 16 at the end.
+inline bool is_rotations(const Blocks& layout, std::size_t n_features) {
+  return layout.shape(1) >= 5 && layout.shape(1) % 2 == 1 && layout.shape(2) == n_features;
+}
+
+inline void take_rotations(Rows& rows, const Blocks& layout) {
+  rows.rotations = layout.data();
+  rows.n_blocks = layout.shape(0);
+  rows.n_rounds = layout.shape(1) / 2 + 1;
+  require(rows.n_frequencies <= rows.n_blocks * rows.n_features, "scale must have at most n_blocks * d frequencies");
+}
+
 inline Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
   const std::size_t n = X.shape(0), n_features = X.shape(1), p = scale.shape(0);
   require(p >= 1, "scale must have at least one frequency");
@@ -79,6 +91,8 @@ inline Rows rows_of(const Input& X, const Layout& layout, const Floats& scale) {
   if (parted != nullptr) {
     const auto& [_, factors, places] = *parted;
     take_blocks(rows, array, factors ? &*factors : nullptr, places ? &*places : nullptr);
+  } else if (is_rotations(array, n_features)) {
+    take_rotations(rows, array);
   } else if (array.shape(2) == panel_width) {
     take_panels(rows, array);
   } else {

@@ -11,20 +11,30 @@ namespace lowtide {
 
 // Rows wider than this take other ways: the sums of the first pass must stay below 2^16 (floats, in steps of a table;
 // counts, in bits), and its bound grows with the width while the spread of scores grows with the root of it.
-constexpr std::size_t kTopKBytes = 512;
+constexpr std::size_t kTopKBytes = 1024;
 constexpr std::size_t kTopKCounts = 65535;
+
+// What belongs to each row beside its code; null where there is nothing. The score of row i is factors[i] times its
+// product plus offsets[i], in double, rounded once; rows whose `allowed` is 0 are passed over. Factors come with offsets,
+// (n_rows,) each, finite, factors at least 0; of allowed at least k are not 0.
+struct RowTerms {
+  const float* factors = nullptr;
+  const float* offsets = nullptr;
+  const std::uint8_t* allowed = nullptr;
+};
 
 // For each of n_queries rows of Q (n_queries, n_levels * width), finite and within the range of float: the k rows with
 // the largest (or smallest) score (float) sum_j D[i][j] Q[q][j], the sum in double, best first, equal scores by lower
 // index, into indices and scores (n_queries, k). bits 1, 2 or 4; n_levels * bits <= 8 kTopKBytes; 1 <= k <= n_rows.
 // The same bits at every instruction-set level and thread count.
-// Buffers: 64 queries at a time, 36 bytes * 8 a nibble of a row for each; 128 KB and 64 k 16 bytes a thread.
-void code_top_k(const CodeMatrix& codes, const double* Q, std::size_t n_queries, std::size_t k, bool largest,
-                std::int64_t* indices, float* scores);
+// Buffers: 64 queries at a time, 36 bytes * 8 a nibble of a row for each; 160 KB and 64 k 16 bytes a thread.
+void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const double* Q, std::size_t n_queries, std::size_t k,
+                bool largest, std::int64_t* indices, float* scores);
 
 // The same for queries that are packed 1-bit rows with equal n_levels <= kTopKCounts and width. Both codebooks together
 // must make the product depend on the number of differing bits alone (`is_symmetric`), scores are those of code_dot.
-void code_top_k(const CodeMatrix& codes, const CodeMatrix& queries, std::size_t k, bool largest, std::int64_t* indices,
-                float* scores);
+// There are no factors.
+void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const CodeMatrix& queries, std::size_t k, bool largest,
+                std::int64_t* indices, float* scores);
 
 }  // namespace lowtide

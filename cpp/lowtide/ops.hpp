@@ -35,6 +35,7 @@ struct Ops {
   UnpackFn unpack;
   HadamardFn hadamard;
   HadamardTransposeFn hadamard_transpose;
+  RotationFn rotation;
   EncodeLevelsFn encode_levels;
   EncodeBitsFn encode_bits;
   EncodeStochasticFn encode_stochastic;

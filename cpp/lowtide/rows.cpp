@@ -29,6 +29,8 @@ constexpr std::size_t values_a_share = 32768;
 
 // Frequencies of all slices but the last.
 std::size_t slice_length(const Rows& rows) {
+  // Rotations need not end at a whole word of levels: a row is one slice.
+  if (rows.rotations != nullptr) return rows.n_blocks * rows.n_features;
   if (rows.blocks == nullptr) return slice_target;
   return std::max(rows.dim, slice_target / rows.dim * rows.dim);
 }
@@ -46,7 +48,7 @@ class Walk {
         visit_(visit),
         length_(slice_length(rows)),
         tile_(tile_rows(rows)),
-        v_(make_buffer<float>(rows.blocks == nullptr ? 1 : length_)),
+        v_(make_buffer<float>(rows.blocks == nullptr && rows.rotations == nullptr ? 1 : length_)),
         padded_(make_buffer<float>(rows.blocks == nullptr ? 1 : tile_ * rows.dim)),
         gathered_(make_buffer<float>(rows.places == nullptr ? 1 : tile_ * rows.n_frequencies)),
         levels_(make_buffer<unsigned char>(length_ * max_width)) {}
@@ -95,9 +97,18 @@ class Walk {
     return v_.get();
   }
 
+  const float* rotated(std::size_t row) {
+    const std::size_t d = rows_.n_features;
+    for (std::size_t b = 0; b < rows_.n_blocks; ++b)
+      ops().rotation(source(row), rows_.rotations + b * (2 * rows_.n_rounds - 1) * d, d, rows_.n_rounds,
+                     v_.get() + b * d);
+    if (!std::isfinite(v_.get()[0])) throw std::overflow_error("the projection of a row overflows float32");
+    return v_.get();
+  }
+
   void slice(std::size_t row, std::size_t in_tile, std::size_t first) {
     const std::size_t count = std::min(length_, rows_.n_frequencies - first);
-    const float* v = source(row) + first;
+    const float* v = rows_.rotations == nullptr ? source(row) + first : rotated(row);
     if (rows_.blocks != nullptr) {
       const std::size_t n_blocks = (count + rows_.dim - 1) / rows_.dim;
       v = transformed(row, in_tile, first / rows_.dim, n_blocks, count - (n_blocks - 1) * rows_.dim, first == 0);

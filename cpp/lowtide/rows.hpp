@@ -10,8 +10,9 @@ namespace lowtide {
 
 // n rows of n_features floats, row i at x + i * row_stride (which may be negative). The projected values are, with
 // blocks, (n_blocks, 3, dim) as in ops/hadamard, its first n_frequencies outputs, and n_features <= dim; with panels,
-// (ceil(n_frequencies / 16), n_features, 16) as in ops/panel_product, the product; with neither, the row itself, and
-// n_features = n_frequencies.
+// (ceil(n_frequencies / 16), n_features, 16) as in ops/panel_product, the product; with rotations, (n_blocks,
+// 2 n_rounds - 1, n_features) as in ops/hadamard, the first n_frequencies of their outputs one after the other; with none
+// of them, the row itself, and n_features = n_frequencies.
 //
 // Blocks may come with factors, (n_features,), by which the entries of a row are multiplied first, each product rounded
 // to float32; and with places, (n_frequencies,), which rise and are below n_blocks * dim: then the values are the
@@ -28,6 +29,8 @@ struct Rows {
   const float* panels;
   const float* factors;
   const std::uint32_t* places;
+  const float* rotations = nullptr;
+  std::size_t n_rounds = 0;
 };
 
 // v holds the projected values of frequencies first .. first + count - 1 of one row; levels has room for `count`

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLargestSum = 65535;
 // Four rounded table entries may add up to two steps more than their exact sum does.
-constexpr double kStepsOfRun = 253.0;
+constexpr double kStepsOfRun = 253.0, kSpare = 2.0;
 // Runs wider than this many times the middle one are cut.
 constexpr double kWidest = 4.0;
 
@@ -32,8 +32,8 @@ std::vector<double> nibble_values(const CodeMatrix& codes) {
 constexpr std::size_t kRun = 2 * kScanFine;  // nibbles that share a byte sum
 
 // Step of the bytes from the ranges of the nibbles' tables, largest less least entry: the widest run of nibbles takes
-// all that a byte can hold, unless it is far wider than the others, which would then be left with few steps.
-double step_of(const std::vector<double>& ranges) {
+// all the steps of a run, unless it is far wider than the others, which would then be left with few steps.
+double step_of(const std::vector<double>& ranges, double steps_of_run) {
   std::vector<double> runs;
   for (std::size_t g = 0; g < ranges.size(); g += kRun) {
     double run = 0;
@@ -42,19 +42,19 @@ double step_of(const std::vector<double>& ranges) {
   }
   if (runs.empty()) return 1.0;
   std::sort(runs.begin(), runs.end());
-  const double step = std::min(runs.back(), kWidest * runs[runs.size() / 2]) / kStepsOfRun;
+  const double step = std::min(runs.back(), kWidest * runs[runs.size() / 2]) / steps_of_run;
   return step > std::numeric_limits<double>::min() ? step : 1.0;
 }
 
 // Cuts the widest ranges of each run until it fits a byte.
-void cut_ranges(std::vector<double>& ranges, double step) {
+void cut_ranges(std::vector<double>& ranges, double step, double steps_of_run) {
   for (std::size_t g = 0; g < ranges.size(); g += kRun) {
     const std::size_t end = std::min(g + kRun, ranges.size());
     std::vector<double> order(ranges.begin() + static_cast<std::ptrdiff_t>(g),
                               ranges.begin() + static_cast<std::ptrdiff_t>(end));
     std::sort(order.begin(), order.end());
     // Ranges in rising order are kept whole while an equal share of what is left can hold them.
-    double left = kStepsOfRun * step, share = left / static_cast<double>(order.size());
+    double left = steps_of_run * step, share = left / static_cast<double>(order.size());
     for (std::size_t i = 0; i < order.size() && order[i] <= share; ++i) {
       left -= order[i];
       share = i + 1 < order.size() ? left / static_cast<double>(order.size() - i - 1) : order[i];
@@ -115,8 +115,12 @@ void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vecto
     tops[g] = *largest;
     sizes += std::max(std::abs(*least), std::abs(*largest));
   }
-  const double step = step_of(ranges), per_step = 1 / step;
-  cut_ranges(ranges, step);
+  // The sums of all runs share 16 bits.
+  const double of_all =
+      std::floor(static_cast<double>(kLargestSum) / static_cast<double>((n_nibbles + kRun - 1) / kRun));
+  const double steps_of_run = std::min(kStepsOfRun, of_all - kSpare);
+  const double step = step_of(ranges, steps_of_run), per_step = 1 / step;
+  cut_ranges(ranges, step, steps_of_run);
   for (std::size_t g = 0; g < n_nibbles; ++g) {
     const double* table = tables + g * 16;
     const double base = tops[g] - ranges[g];
@@ -134,14 +138,14 @@ void FloatQueries::fill(const QueryGroup& group, std::size_t q, const std::vecto
   steps_[q] = {offset, step};
 }
 
-std::uint16_t FloatQueries::limit(std::size_t q, float worst) const {
-  const double steps = (static_cast<double>(worst) - steps_[q].offset) / steps_[q].step;
+std::uint16_t FloatQueries::limit(std::size_t q, double worst) const {
+  const double steps = (worst - steps_[q].offset) / steps_[q].step;
   if (!(steps > 1)) return 0;
   // One step to spare for the rounding of this line.
   return static_cast<std::uint16_t>(std::min(steps - 1, static_cast<double>(kLargestSum)));
 }
 
-float FloatQueries::score(std::size_t q, const std::uint64_t* row, std::uint16_t /*sum*/) const {
+double FloatQueries::product(std::size_t q, const std::uint64_t* row, std::uint16_t /*sum*/) const {
   // Four chains of additions in a fixed order: the sum depends on the row and the query alone.
   const double* table = tables_.get() + q * row_words_ * 256;
   double total[4] = {};
@@ -150,7 +154,7 @@ float FloatQueries::score(std::size_t q, const std::uint64_t* row, std::uint16_t
     for (int s = 0; s < 4; ++s, word >>= 16, table += 64)
       for (std::size_t i = 0; i < 4; ++i) total[i] += table[16 * i + (word >> (4 * i) & 15)];
   }
-  return static_cast<float>((total[0] + total[1]) + (total[2] + total[3]));
+  return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
 CodeQueries::CodeQueries(const CodeMatrix& codes, const CodeMatrix& queries, double sign)
@@ -180,7 +184,7 @@ void CodeQueries::fill(const CodeMatrix& queries, const QueryGroup& group, std::
   }
 }
 
-std::uint16_t CodeQueries::limit(std::size_t, float worst) const {
+std::uint16_t CodeQueries::limit(std::size_t, double worst) const {
   const auto first = std::upper_bound(scores_.begin(), scores_.end(), worst) - scores_.begin();
   return static_cast<std::uint16_t>(std::min<std::size_t>(static_cast<std::size_t>(first), kLargestSum));
 }

@@ -1,4 +1,5 @@
-// What the scan of code_top_k asks of queries: byte tables, a limit below which no row can be taken, an exact score.
+// What the scan of code_top_k asks of queries: byte tables, a limit below which no row can be taken, a
+// bound on the product of a sum, the exact product.
 //
 // Both kinds count so that larger is better; `sign` is -1 when the smallest scores are wanted.
 #pragma once
@@ -48,8 +49,9 @@ class FloatQueries {
   std::size_t n_bytes() const { return n_bytes_; }
   std::size_t run() const;
   const ByteTables& bytes() const { return bytes_; }
-  std::uint16_t limit(std::size_t q, float worst) const;
-  float score(std::size_t q, const std::uint64_t* row, std::uint16_t sum) const;
+  std::uint16_t limit(std::size_t q, double worst) const;
+  double bound(std::size_t q, std::uint16_t sum) const { return steps_[q].offset + steps_[q].step * sum; }
+  double product(std::size_t q, const std::uint64_t* row, std::uint16_t sum) const;
 
  private:
   struct Steps {
@@ -73,8 +75,9 @@ class CodeQueries {
   std::size_t n_bytes() const { return n_bytes_; }
   std::size_t run() const;
   const ByteTables& bytes() const { return bytes_; }
-  std::uint16_t limit(std::size_t q, float worst) const;
-  float score(std::size_t, const std::uint64_t*, std::uint16_t sum) const { return scores_[sum]; }
+  std::uint16_t limit(std::size_t q, double worst) const;
+  double bound(std::size_t, std::uint16_t sum) const { return scores_[sum]; }
+  double product(std::size_t, const std::uint64_t*, std::uint16_t sum) const { return scores_[sum]; }
 
  private:
   void fill(const CodeMatrix& queries, const QueryGroup& group, std::size_t q, bool count_equal);

@@ -14,6 +14,7 @@ void fill_scalar(Ops& table) {
   table.unpack = scalar::unpack;
   table.hadamard = scalar::hadamard;
   table.hadamard_transpose = scalar::hadamard_transpose;
+  table.rotation = scalar::rotation;
   table.encode_levels = scalar::encode_levels;
   table.encode_bits = scalar::encode_bits;
   table.encode_stochastic = scalar::encode_stochastic;
@@ -52,6 +53,7 @@ void fill_scalar(Ops& table) {
 void fill_avx2(Ops& table) {
   table.hadamard = avx2::hadamard;
   table.hadamard_transpose = avx2::hadamard_transpose;
+  table.rotation = avx2::rotation;
   table.encode_levels = avx2::encode_levels;
   table.encode_bits = avx2::encode_bits;
   table.encode_stochastic = avx2::encode_stochastic;
@@ -90,6 +92,7 @@ void fill_avx2(Ops& table) {
 void fill_avx512(Ops& table) {
   table.hadamard = avx512::hadamard;
   table.hadamard_transpose = avx512::hadamard_transpose;
+  table.rotation = avx512::rotation;
   table.encode_levels = avx512::encode_levels;
   table.encode_bits = avx512::encode_bits;
   table.encode_stochastic = avx512::encode_stochastic;
@@ -217,6 +220,7 @@ constexpr Entry entries[] = {
     ENTRY(unpack),
     ENTRY(hadamard),
     ENTRY(hadamard_transpose),
+    ENTRY(rotation),
     ENTRY(encode_levels),
     ENTRY(encode_bits),
     ENTRY(encode_stochastic),

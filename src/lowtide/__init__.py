@@ -21,6 +21,7 @@ _STAGES = {
         "AsymmetricFeatures",
         "AsymmetricNystroem",
         "LearnedFeatures",
+        "VectorCodes",
         "fourier_codes",
         "dithered_codes",
         "linear_codes",

@@ -99,3 +99,24 @@ def test_concatenate_refuses_rows_with_and_without_norms():
     for parts in ([C, plain], [C, C.times_norms()]):
         with pytest.raises(CodeLayoutError, match="all parts must have norms"):
             concatenate(parts)
+
+
+def test_corrections_follow_their_rows():
+    C = make(2, n=6, norms=None)
+    kept = C.with_rows(C.packed, np.arange(6), np.arange(6) / 4)
+    np.testing.assert_array_equal(kept[[4, 1]].corrections, [1.0, 0.25])
+    np.testing.assert_array_equal(concatenate([kept, kept[:1]]).corrections[-1:], [0.0])
+    assert kept.nbytes == C.nbytes + 48
+    assert kept != C.with_rows(C.packed, np.arange(6))
+    assert pickle.loads(pickle.dumps(kept)) == kept
+    assert Codes.template_from_state(kept.template_state()).corrections.shape == (0,)
+
+
+def test_corrections_come_with_norms_and_for_all_parts():
+    C = make(2, n=3, norms=None)
+    with pytest.raises(CodeLayoutError, match="come with norms"):
+        C.with_rows(C.packed, None, np.ones(3))
+    with pytest.raises(CodeLayoutError, match="corrections must be 3 finite"):
+        C.with_rows(C.packed, np.ones(3), [1.0, np.nan, 1.0])
+    with pytest.raises(CodeLayoutError, match="corrections likewise"):
+        concatenate([C.with_rows(C.packed, np.ones(3)), C.with_rows(C.packed, np.ones(3), np.ones(3))])

@@ -11,9 +11,9 @@ import lowtide as lt
 from lowtide.codes import Codes, pack_levels
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError, ParameterError
 
-# (rows, levels, bits, width): counted and looked up (1, 2 and 4 bits), by blocks (3 and 8 bits, 600 bytes a row).
+# (rows, levels, bits, width): counted and looked up (1, 2 and 4 bits), by blocks (3 and 8 bits, 1100 bytes a row).
 CASES = [(1, 1, 1, 1), (70, 65, 1, 1), (130, 70, 1, 2), (90, 63, 2, 1), (33, 7, 4, 2), (80, 65, 3, 1), (90, 31, 8, 2)]
-CASES += [(20, 4800, 1, 1), (90, 31, 5, 1)]
+CASES += [(20, 4800, 1, 1), (20, 8800, 1, 1), (90, 31, 5, 1)]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_end = pytest.mark.parametrize("largest", [True, False])
 
@@ -50,6 +50,75 @@ def test_top_k_of_codes_sorts_their_dot(case, largest):
     other = other.with_codebook(other.codebook * np.float32(-0.5))
     k = min(4, len(C))
     assert_best(C.top_k(other, k, largest=largest), C.dot(other, dtype=np.float64), k, largest)
+
+
+def drawn_terms(n):
+    """Return factors, some of them 0, and offsets of rows, both exact."""
+    rng = np.random.default_rng(n)
+    return rng.integers(0, 9, n) / 4, rng.integers(-40, 40, n) / 8
+
+
+@each_end
+@each_case
+def test_top_k_with_terms_of_rows_sorts_the_scores(case, largest):
+    C, Q = exact_codes(*case), exact_queries(5, case[1] * case[3])
+    factors, offsets = drawn_terms(len(C))
+    scores = factors[:, None] * (np.asarray(C, dtype=float) @ Q.T) + offsets[:, None]
+    for k in {1, min(7, len(C))}:
+        assert_best(C.top_k(Q, k, largest=largest, factors=factors, offsets=offsets), scores, k, largest)
+
+
+def test_top_k_of_many_rows_with_terms_of_any_size_sorts_the_scores():
+    # Lengths as distances have them: the best rows are neither the longest nor the shortest.
+    C, Q, rng = exact_codes(5000, 70, 1), exact_queries(9, 70), np.random.default_rng(0)
+    factors = rng.lognormal(0, 1, 5000).astype(np.float32)
+    offsets = -(factors.astype(np.float64) ** 2 * 5).astype(np.float32)
+    scores = factors[:, None].astype(float) * (np.asarray(C, dtype=float) @ Q.T) + offsets[:, None].astype(float)
+    assert_best(C.top_k(Q, 10, factors=factors, offsets=offsets), scores, 10)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("bits", [1, 2, 8])
+@pytest.mark.parametrize("coded", [True, False])
+def test_top_k_chooses_among_the_rows_that_are_allowed(coded, bits, share):
+    C, rng = exact_codes(300, 65, bits), np.random.default_rng(1)
+    query = exact_codes(4, 65, 1, seed=1) if coded else exact_queries(4, 65)
+    mask = rng.random(300) < share
+    mask[:64] = False
+    scores = C.dot(query, dtype=np.float64) if coded else np.asarray(C, dtype=float) @ query.T
+    chosen = np.flatnonzero(mask)
+    k = min(9, len(chosen))
+    for where in (mask, chosen, chosen[::-1].tolist()):
+        indices, found = C.top_k(query, 9, where=where)
+        assert indices.shape == found.shape == (4, k)
+        if k:
+            best = reference.best_rows(scores[chosen], k, True)
+            np.testing.assert_array_equal(indices, chosen[best[0]])
+            np.testing.assert_array_equal(found, best[1])
+
+
+def test_top_k_takes_norms_into_the_scan():
+    C = exact_codes(200, 65, 2)
+    C = C.with_rows(C.packed, np.arange(200) / 8).times_norms()
+    Q = exact_queries(3, 65)
+    assert_best(C.top_k(Q, 5), np.asarray(C, dtype=float) @ Q.T, 5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"where": np.ones(9, bool)}, "a mask with an entry a row"),
+        ({"where": [0, 10]}, "numbers of rows from 0 to 9"),
+        ({"where": [-1]}, "numbers of rows from 0 to 9"),
+        ({"where": np.ones((10, 1), bool)}, "a mask with an entry a row"),
+        ({"factors": -np.ones(10)}, "factors must be finite"),
+        ({"factors": np.ones(9)}, "factors must be finite"),
+        ({"offsets": np.full(10, np.nan)}, "offsets must be finite"),
+    ],
+)
+def test_top_k_refuses_terms_that_do_not_fit(wrong, message):
+    with pytest.raises(CodeLayoutError, match=message):
+        exact_codes(10, 65, 1).top_k(exact_queries(1, 65), 1, **wrong)
 
 
 def exact_trits(n, n_levels):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from reference import hadamard
+from reference import hadamard, rotation
 
 from lowtide import _core
 
@@ -148,6 +148,18 @@ def top_k(n, n_levels, n_queries, k):
     return found
 
 
+def rotated():
+    """Rows of several widths through rotations."""
+    found = []
+    for d in (1, 3, 16, 17, 384, 617, 1023):
+        rng = np.random.default_rng(d)
+        X, layout = rng.normal(size=(3, d)).astype(F), rotation.draw(rng, 2, 4, d)
+        out = np.empty((3, 2 * d), F)
+        _core.project(X, layout, np.ones(2 * d, F), out)
+        found.append(out.ravel())
+    return np.concatenate(found)
+
+
 def checksum_bytes():
     return np.random.default_rng(8).integers(0, 256, 100_003).astype(np.uint8)
 
@@ -202,7 +214,7 @@ def rules():
 
 def all_outputs():
     """Every op on every shape, as named arrays: what two levels must agree on bit by bit."""
-    found = {"crc32c": checksums()}
+    found = {"crc32c": checksums(), "rotation": rotated()}
     for shape in [(1, 3, 1, 1), (500, 200, 13, 9), (6000, 1000, 3, 20)]:
         for part, array in enumerate(top_k(*shape)):
             found[f"top_k/{shape}/{part}"] = array

@@ -9,7 +9,8 @@ ROWS = np.zeros((4, 8), np.uint8)
 BOOK = np.array([[-1.0], [1.0]], np.float32)
 
 
-WIDE = np.zeros((4, 520), np.uint8)
+NO_ROW = np.zeros(4, bool)
+WIDE = np.zeros((4, 1032), np.uint8)
 HUGE = np.zeros((1, 8192), np.uint8)
 
 
@@ -67,7 +68,11 @@ def f64_within_an_item(*shape):
         ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 5), f32(2, 5)), "k must be from 1"),
         ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 0), f32(2, 0)), "k must be from 1"),
         ("code_top_k", (ROWS, 8, 8, f32(256, 1), f64(2, 8), True, i64(2, 1), f32(2, 1)), "1, 2 or 4"),
-        ("code_top_k", (WIDE, 4097, 1, BOOK, f64(2, 4097), True, i64(2, 1), f32(2, 1)), "512 bytes"),
+        ("code_top_k", (WIDE, 8193, 1, BOOK, f64(2, 8193), True, i64(2, 1), f32(2, 1)), "1024 bytes"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 1), f32(2, 1), f32(4)), "come with offsets"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 1), f32(2, 1), f32(3), f32(3)), "an entry a row"),
+        ("code_top_k", (ROWS, 64, 1, BOOK, f64(2, 64), True, i64(2, 1), f32(2, 1), None, None, NO_ROW), "be allowed"),
+        ("code_top_k", (ROWS, BOOK, ROWS, BOOK, 64, True, i64(4, 1), f32(4, 1), NO_ROW), "be allowed"),
         ("code_top_k", (ROWS, BOOK, ROWS, f32(2, 2), 64, True, i64(4, 1), f32(4, 1)), "same width"),
         ("code_top_k", (ROWS, BOOK, ROWS, BOOK + 1, 64, True, i64(4, 1), f32(4, 1)), "equal bits alone"),
         ("code_top_k", (ROWS, BOOK, ROWS, BOOK, 64, True, i64(3, 1), f32(4, 1)), "indices must be"),

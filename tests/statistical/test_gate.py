@@ -10,7 +10,15 @@ from benchmarks.errors.configurations import Configuration
 from benchmarks.errors.draws import run
 from benchmarks.errors.rows import KINDS, Kind, Pairs, any_direction, equal_coordinates, to_length
 
-from lowtide import ActivationFeatures, AsymmetricFeatures, LearnedFeatures, RandomFeatures, Sketch, TernaryFeatures
+from lowtide import (
+    ActivationFeatures,
+    AsymmetricFeatures,
+    LearnedFeatures,
+    RandomFeatures,
+    Sketch,
+    TernaryFeatures,
+    VectorCodes,
+)
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, ShiftGaussian, SinhGaussian
 from lowtide.quantizers import LloydMax, Modulo, PeriodicMap, Phase, Stochastic
 
@@ -74,6 +82,8 @@ WINDOWS = TernaryFeatures(gamma=3.0, n_components=256, sparsity="auto")
 LEARNED = LearnedFeatures(GAUSSIAN, n_bytes=8, n_components=256)
 NEAR_SKETCH = at_correlations(0.98, 0.995, 0.9999)
 LENGTHS = at_correlations(0.9, 0.5, 0.0, lengths=(0.5, 1.0, 2.0))
+VECTORS = at_correlations(0.9, 0.5, 0.0, -0.6, lengths=(0.5, 1.0, 2.0, 1.0))
+NEAR_VECTORS = at_correlations(0.98, 0.995, 0.9999, lengths=(0.9, 1.0, 1.2))
 TYPICAL, NEAR = rows("typical", 30), rows("near", 30)
 ANY = rows("near", 30, lengths=(0.02, 0.5, 6.0))
 # Beyond the first zero, where more than one distance has the same kernel.
@@ -132,6 +142,14 @@ CASES = [
     ("a metric that is a matrix, Codes", TURNED, before(MATRIX, rows("typical", 12)), MIXED),
     ("near rows in full", ONE_BIT, NEAR, FULL),
     ("equal rows in full", ONE_BIT, rows("equal", 30), FULL),
+    ("rotated sketch, Codes", Sketch(30, bits=2), TYPICAL, MIXED),
+    ("cosines of vectors", VectorCodes(1), VECTORS, MIXED),
+    ("cosines of vectors, Codes", VectorCodes(2, center=False), VECTORS, ("full", "codes")),
+    ("cosines of near vectors, Codes", VectorCodes(1), NEAR_VECTORS, MIXED),
+    ("inner products of vectors, Codes", VectorCodes(1, metric="inner_product"), VECTORS, MIXED),
+    ("inner products of near vectors", VectorCodes(4, metric="inner_product"), NEAR_VECTORS, MIXED),
+    ("squared distances of vectors, Codes", VectorCodes(1, metric="l2"), VECTORS, MIXED),
+    ("squared distances of near vectors, Codes", VectorCodes(4, metric="l2"), NEAR_VECTORS, ("full", "codes")),
     ("one axis, one column", ONE_BIT, along_one_axis(1), FULL),
     ("one axis, 64 columns", ONE_BIT, along_one_axis(64), FULL),
     ("one axis, 64 columns, Codes", ONE_BIT, along_one_axis(64), MIXED),

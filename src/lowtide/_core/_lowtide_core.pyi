@@ -109,6 +109,8 @@ def threshold(
     borders: NDArray[np.float32],
     bits: int,
     out: NDArray[np.uint8],
+    values: NDArray[np.float32] | None = None,
+    products: NDArray[np.float64] | None = None,
 ) -> None: ...
 def norms(X: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
 def features(
@@ -259,6 +261,9 @@ def code_top_k(
     largest: bool,
     indices: NDArray[np.int64],
     scores: NDArray[np.float32],
+    factors: NDArray[np.float32] | None = None,
+    offsets: NDArray[np.float32] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> None: ...
 @overload
 def code_top_k(
@@ -270,6 +275,7 @@ def code_top_k(
     largest: bool,
     indices: NDArray[np.int64],
     scores: NDArray[np.float32],
+    allowed: NDArray[np.bool_] | None = None,
 ) -> None: ...
 
 # Memory of large results; MemoryError where the system refuses it.

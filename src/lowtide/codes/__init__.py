@@ -1,7 +1,7 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import check_padding, empty_result, empty_rows, is_by_rows, unpack_levels
-from lowtide.codes.codes import Codes, TransposedCodes
+from lowtide.codes.arithmetic import TransposedCodes, check_padding, empty_result, empty_rows, is_by_rows, unpack_levels
+from lowtide.codes.codes import Codes
 from lowtide.codes.layout import (
     Bits,
     pack_levels,
@@ -13,11 +13,12 @@ from lowtide.codes.layout import (
     unpack_trits,
 )
 from lowtide.codes.source import CodeSource, StoredRows, concatenate
+from lowtide.codes.top_k import row_mask
 
 # fmt: off
 __all__ = [  # noqa: RUF022
     "Codes", "TransposedCodes", "CodeSource", "StoredRows", "concatenate",
     "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
-    "stored_bits", "check_padding", "empty_result", "empty_rows", "is_by_rows",
+    "stored_bits", "check_padding", "empty_result", "empty_rows", "is_by_rows", "row_mask",
 ]
 # fmt: on

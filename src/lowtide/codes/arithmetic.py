@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,6 +14,9 @@ from lowtide import _core
 from lowtide.cancel import add_gram, matmul
 from lowtide.codes.layout import Bits, FieldPlaces, field_places, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError
+
+if TYPE_CHECKING:
+    from lowtide.codes.codes import Codes
 
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
 _BLOCK_VALUES = 1 << 22
@@ -406,31 +409,6 @@ def checked_floats(
     return checked
 
 
-def row_key(key: Any) -> Any:
-    """Return a key that takes rows and keeps two dimensions."""
-    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-        key = key[0]  # how scikit-learn takes rows of anything with a shape
-    if isinstance(key, slice):
-        return key
-    if isinstance(key, tuple):
-        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
-    index = np.asarray(key)
-    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
-        return index.astype(np.intp)
-    if index.ndim == 0 and index.dtype.kind in "iu":
-        return index.reshape(1)
-    if index.ndim != 1 or index.dtype.kind not in "iub":
-        raise CodeLayoutError(
-            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
-        )
-    return index
-
-
-def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
-    """Return whether two arrays are equal, or neither is there."""
-    return left is right or (left is not None and right is not None and np.array_equal(left, right))
-
-
 def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return float32 or float64 for a result, or say that nothing else is possible."""
     kind = np.dtype(dtype)
@@ -487,3 +465,57 @@ def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
         corner[...] = np.tril(corner) + np.tril(corner, -1).T
         lower[j : j + size, j + size :] = lower[j + size :, j : j + size].T
     return lower
+
+
+def row_key(key: Any) -> Any:
+    """Return a key that takes rows and keeps two dimensions."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]  # how scikit-learn takes rows of anything with a shape
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, tuple):
+        raise CodeLayoutError("Codes are indexed by rows only, got a tuple. Decode to take columns: np.asarray(C).")
+    index = np.asarray(key)
+    if index.ndim == 1 and index.size == 0 and index.dtype.kind != "b":
+        return index.astype(np.intp)
+    if index.ndim == 0 and index.dtype.kind in "iu":
+        return index.reshape(1)
+    if index.ndim != 1 or index.dtype.kind not in "iub":
+        raise CodeLayoutError(
+            f"Codes are indexed by a slice, an integer, integers or a mask, got {index.ndim}-D of {index.dtype}."
+        )
+    return index
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class TransposedCodes:
+    """View of `Codes` with rows and columns exchanged; made by `Codes.T`, it only multiplies: C.T @ R = D' R.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import Codes, pack_levels
+    >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0]]), bits=1)
+    >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
+    >>> C.T @ np.array([10.0, 1.0])
+    array([-9., 11.,  9.])
+    """
+
+    T: Codes  # the codes themselves
+    rows: Rows
+    __array_ufunc__ = None
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Decoded shape, (n_features, n)."""
+        return self.T.shape[::-1]
+
+    def __matmul__(self, R: Any) -> NDArray[Any]:
+        """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
+        operand = as_operand("Codes.T @ R", R, self.shape[1])
+        product = self.rows.rmatmul(operand if operand.ndim == 2 else operand[:, None])
+        return product if operand.ndim == 2 else product[:, 0]
+
+    def __repr__(self) -> str:
+        return f"{self.T!r}.T"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer, check_option
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import Rows, aligned_rows, rows_of, unpack_levels
+from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, rows_of, unpack_levels
 from lowtide.codes.exchange import arrow_array, describe, dlpack_capsule, foreign_rows, kept_bits, restore
-from lowtide.codes.layout import Bits, row_bits, row_bytes, spell_bits
-from lowtide.codes.top_k import top_k
-from lowtide.errors import CodeLayoutError, FingerprintMismatchError
+from lowtide.codes.layout import Bits, check_same_frequencies, row_bits, row_bytes, same_array, spell_bits
+from lowtide.codes.top_k import RowTerms, row_mask, top_k
+from lowtide.errors import CodeLayoutError
 from lowtide.spec import Part, State, take_parts
 
 # Of the parts "codes", "norms" and "template".
@@ -51,11 +50,13 @@ class Codes:
     norms : array (n,), optional
         A finite length of at least 0 a row, kept beside the packed bits in float32; D takes no notice of it until
         `times_norms`.
+    corrections : array (n,), optional
+        Finite products of decoded rows with what they stand for, kept beside norms in float32; D takes no notice.
 
     Attributes
     ----------
     shape : decoded shape, (n, n_levels * w)
-    nbytes : packed bytes, and those of the norms
+    nbytes : packed bytes, and those of norms and corrections
 
     Notes
     -----
@@ -85,7 +86,7 @@ class Codes:
            [-2.,  0.,  2.]], dtype=float32)
     """
 
-    __slots__ = ("_bits", "_codebook", "_fingerprint", "_norms", "_rows", "_side")
+    __slots__ = ("_bits", "_codebook", "_corrections", "_fingerprint", "_norms", "_rows", "_side")
     __array_ufunc__ = None  # W @ C comes to __rmatmul__ instead of decoding silently
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     ndim = 2
@@ -102,6 +103,7 @@ class Codes:
         side: bytes = bytes(16),
         scale: ArrayLike | None = None,
         norms: ArrayLike | None = None,
+        corrections: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
         arithmetic.check_padding(rows, row_bits(n_levels, bits))
@@ -111,21 +113,23 @@ class Codes:
         rows = rows.view()
         rows.flags.writeable = False
         self._bits, self._fingerprint, self._side = bits if isinstance(bits, tuple) else int(bits), fingerprint, side
-        self._norms = None if norms is None else _checked_norms(norms, len(rows))
+        self._norms, self._corrections = _checked_beside(norms, corrections, len(rows))
         self._codebook, self._rows = rows_of(rows, int(n_levels), self._bits, codebook, scale)
 
-    def with_rows(self, packed: NDArray[np.uint8], norms: ArrayLike | None = None) -> Codes:
+    def with_rows(
+        self, packed: NDArray[np.uint8], norms: ArrayLike | None = None, corrections: ArrayLike | None = None
+    ) -> Codes:
         """Return codes of other packed rows with the bits, codebook and identity of these, the template.
 
-        Norms are those of the new rows; padding bits are taken to be zero.
+        Norms and corrections are those of the new rows; padding bits are taken to be zero.
         """
         if self.is_times_norms and norms is None:
             raise CodeLayoutError("Codes: rows that are times their norms must have norms, got none. Give norms.")
         old = self._rows
         rows = aligned_rows(packed, old.rows.shape[1]).view()
         rows.flags.writeable = False
-        kept = None if norms is None else _checked_norms(norms, len(rows))
-        return self._with(old.with_rows(rows, kept if self.is_times_norms else None), kept)
+        beside = _checked_beside(norms, corrections, len(rows))
+        return self._with(old.with_rows(rows, beside[0] if self.is_times_norms else None), *beside)
 
     def with_packed(self, packed: Any, norms: ArrayLike | None = None) -> Codes:
         """Return codes of packed rows that come from another library, with the bits, codebook and identity of these.
@@ -161,12 +165,12 @@ class Codes:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.packed.__dlpack_device__()
 
-    def _with(self, rows: Rows, norms: NDArray[np.float32] | None) -> Codes:
-        """Return codes of other rows and norms, both checked, that have the identity of these."""
+    def _with(self, rows: Rows, norms: NDArray[np.float32] | None, corrections: NDArray[np.float32] | None) -> Codes:
+        """Return codes of other rows, norms and corrections, all checked, that have the identity of these."""
         new = object.__new__(Codes)
         new._bits, new._codebook = self._bits, self._codebook
         new._fingerprint, new._side = self._fingerprint, self._side
-        new._rows, new._norms = rows, norms
+        new._rows, new._norms, new._corrections = rows, norms, corrections
         return new
 
     @property
@@ -225,19 +229,25 @@ class Codes:
         return self._norms
 
     @property
+    def corrections(self) -> NDArray[np.float32] | None:
+        """Product of each decoded row with what it stands for, read-only, (n,), or None when none are kept."""
+        return self._corrections
+
+    @property
     def is_times_norms(self) -> bool:
         """Whether rows decode to their values times their norms."""
         return self._rows.row_scale is not None
 
     @property
     def nbytes(self) -> int:
-        """Packed bytes and those of the norms, codebook not counted."""
-        return self.packed.nbytes + (0 if self._norms is None else self._norms.nbytes)
+        """Packed bytes and those of norms and corrections, codebook not counted."""
+        beside = (self._norms, self._corrections)
+        return self.packed.nbytes + sum(0 if part is None else part.nbytes for part in beside)
 
     @property
     def T(self) -> TransposedCodes:  # noqa: N802
         """The transpose, for C.T @ R."""
-        return TransposedCodes(self)
+        return TransposedCodes(self, self._rows)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -245,7 +255,8 @@ class Codes:
     def __getitem__(self, key: Any) -> Codes:
         """Return the rows of a slice, integer, integer array or mask, still packed; an integer gives one row."""
         rows = arithmetic.row_key(key)
-        return self.with_rows(self.packed[rows], None if self._norms is None else self._norms[rows])
+        beside = (None if part is None else part[rows] for part in (self._norms, self._corrections))
+        return self.with_rows(self.packed[rows], *beside)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Decode."""
@@ -321,11 +332,20 @@ class Codes:
         check_same_frequencies("Codes.dot", self, other)
         return self._rows.dot(other._rows, arithmetic.float_dtype("Codes.dot", dtype))
 
-    def top_k(self, query: Any, k: int, *, largest: bool = True) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def top_k(
+        self,
+        query: Any,
+        k: int,
+        *,
+        largest: bool = True,
+        where: Any = None,
+        factors: ArrayLike | None = None,
+        offsets: ArrayLike | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
 
-        scores[q, j] = sum_f D[indices[q, j], f] query[q, f], best first, equal scores by lower index. Exact: what
-        sorting the columns of `C.dot(query)` or `C @ query.T` would give, without making them.
+        scores[q, j] = factors[i] sum_f D[i, f] query[q, f] + offsets[i], i = indices[q, j], best first, equal scores by
+        lower index. Exact: what sorting all of them would give, without making them.
 
         Parameters
         ----------
@@ -335,6 +355,10 @@ class Codes:
         k : int from 1 to the number of rows
         largest : bool, default=True
             False gives the smallest products, smallest first.
+        where : mask (n,) or array of row numbers, optional
+            Rows to choose from. Where they are fewer than k, so are the columns of the result.
+        factors, offsets : arrays (n,), optional
+            Of each row, finite, factors at least 0; None for ones and zeros.
 
         Returns
         -------
@@ -347,8 +371,9 @@ class Codes:
         No index is built or kept: packed rows are read once for every 64 queries, and the result does not depend on
         threads. One-bit codes against one-bit codes are counted; 64 or more of them against wider codes are summed in
         integers with a bound on the error. Other codes are decoded, some at a time; they and arrays go through byte
-        tables with such a bound, on 1, 2 or 4 bits and up to 512 bytes a row. What a bound cannot rule out is scored in
-        full. Anything else is multiplied by blocks. Never n times q numbers.
+        tables with such a bound, on 1, 2 or 4 bits and up to 1024 bytes a row. What a bound cannot rule out is scored
+        in full. Anything else is multiplied by blocks. Never n times q numbers. Rows that `where` leaves out are not
+        scored, 64 of them together not read, and where it leaves few they are copied first.
 
         Examples
         --------
@@ -358,20 +383,24 @@ class Codes:
         >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
         >>> C.top_k(np.array([[1.0, 10.0, 100.0]]), k=2)
         (array([[2, 0]]), array([[111., 109.]], dtype=float32))
-        >>> C.top_k(C[:1], k=3)
-        (array([[0, 2, 1]]), array([[ 3.,  1., -1.]], dtype=float32))
+        >>> C.top_k(C[:1], k=3, where=[0, 1])
+        (array([[0, 1]]), array([[ 3., -1.]], dtype=float32))
         """
         if isinstance(query, Codes):
             check_same_frequencies("Codes.top_k", self, query)
             query = query._rows
-        return top_k(self._rows, query, k, largest=largest)
+        n, need = self.n_rows, "must be finite numbers, one a row, for top_k"
+        allowed = None if where is None else row_mask(where, n)
+        factors = None if factors is None else arithmetic.checked_floats(f"factors {need}", factors, (n,), least=0)
+        offsets = None if offsets is None else arithmetic.checked_floats(f"offsets {need}", offsets, (n,))
+        return top_k(self._rows, query, k, RowTerms(factors, offsets, allowed), largest=largest)
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.
 
         Norms are kept beside them; rows are not times their norms, whatever they were.
         """
-        new = self._with(self._rows, self._norms)
+        new = self._with(self._rows, self._norms, self._corrections)
         new._codebook, new._rows = rows_of(self.packed, self.n_levels, self._bits, codebook, self.scale)
         return new
 
@@ -379,7 +408,7 @@ class Codes:
         """Return the same bytes, shared, with D's rows multiplied by their norms in all arithmetic."""
         if self._norms is None:
             raise CodeLayoutError("Codes: norms must be kept for rows to be multiplied by them, got none.")
-        return self._with(self._rows.with_rows(self.packed, self._norms), self._norms)
+        return self._with(self._rows.with_rows(self.packed, self._norms), self._norms, self._corrections)
 
     def levels(self) -> NDArray[np.uint8]:
         """Return the unpacked levels, uint8 (n, n_levels)."""
@@ -399,10 +428,11 @@ class Codes:
             (self._bits, self.n_levels) == (other._bits, other.n_levels)
             and (self._fingerprint, self._side) == (other._fingerprint, other._side)
             and np.array_equal(self._codebook, other._codebook)
-            and arithmetic.same_array(self.scale, other.scale)
+            and same_array(self.scale, other.scale)
             and np.array_equal(self.packed, other.packed)
             and self.is_times_norms == other.is_times_norms
-            and arithmetic.same_array(self._norms, other._norms)
+            and same_array(self._norms, other._norms)
+            and same_array(self._corrections, other._corrections)
         )
 
     def to_state(self) -> State:
@@ -410,7 +440,8 @@ class Codes:
         spec, arrays = describe(self)
         state = {"codes": Part(_VERSION, spec, {**arrays, "packed": self.packed})}
         if self._norms is not None:
-            state["norms"] = Part(_VERSION, {"times_norms": self.is_times_norms}, {"norms": self._norms})
+            beside = {} if self._corrections is None else {"corrections": self._corrections}
+            state["norms"] = Part(_VERSION, {"times_norms": self.is_times_norms}, {"norms": self._norms, **beside})
         return state
 
     @classmethod
@@ -420,13 +451,15 @@ class Codes:
         codes, norms = state["codes"], state.get("norms")
         packed = codes.arrays["packed"]
         if norms is None:
-            return restore(cls, codes, packed, None, False)
-        return restore(cls, codes, packed, norms.arrays["norms"], norms.spec["times_norms"])
+            return restore(cls, codes, packed, {}, False)
+        return restore(cls, codes, packed, norms.arrays, norms.spec["times_norms"])
 
     def template_state(self) -> State:
         """Return what a file keeps of these codes without their rows: a part "template"."""
         spec, arrays = describe(self)
         spec["times_norms"] = None if self._norms is None else self.is_times_norms
+        if self._corrections is not None:
+            spec["corrections"] = True
         return {"template": Part(_VERSION, spec, arrays)}
 
     @classmethod
@@ -436,8 +469,8 @@ class Codes:
         take_parts("Codes", {"template": part}, required={"template": _VERSION})
         packed = np.empty((0, row_bytes(part.spec["n_levels"], kept_bits(part.spec))), dtype=np.uint8)
         times_norms = part.spec["times_norms"]
-        norms = None if times_norms is None else np.empty(0, dtype=np.float32)
-        return restore(cls, part, packed, norms, times_norms or False)
+        names = [] if times_norms is None else ["norms", *(["corrections"] if part.spec.get("corrections") else [])]
+        return restore(cls, part, packed, {name: np.empty(0, np.float32) for name in names}, times_norms or False)
 
     def __reduce__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         return Codes.from_state, (self.to_state(),)
@@ -448,53 +481,14 @@ class Codes:
         return f"Codes({n} x {n_features}, {size}, fingerprint={self._fingerprint[:4].hex()}...)"
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
-class TransposedCodes:
-    """View of `Codes` with rows and columns exchanged; made by `Codes.T`, it only multiplies: C.T @ R = D' R.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lowtide.codes import Codes, pack_levels
-    >>> packed = pack_levels(np.array([[0, 1, 1], [1, 1, 0]]), bits=1)
-    >>> C = Codes(packed, bits=1, n_levels=3, codebook=[-1.0, 1.0], fingerprint=bytes(16))
-    >>> C.T @ np.array([10.0, 1.0])
-    array([-9., 11.,  9.])
-    """
-
-    T: Codes  # the codes themselves
-    __array_ufunc__ = None
-    ndim = 2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Decoded shape, (n_features, n)."""
-        return self.T.shape[::-1]
-
-    def __matmul__(self, R: Any) -> NDArray[Any]:
-        """Return D' R, R (n,) or (n, c) float32 or float64; rows are added in a fixed order whatever the threads."""
-        operand = arithmetic.as_operand("Codes.T @ R", R, self.shape[1])
-        product = self.T._rows.rmatmul(operand if operand.ndim == 2 else operand[:, None])
-        return product if operand.ndim == 2 else product[:, 0]
-
-    def __repr__(self) -> str:
-        return f"{self.T!r}.T"
-
-
-def _checked_norms(norms: ArrayLike, n: int) -> NDArray[np.float32]:
-    """Return read-only float32 norms, one a row; shared when they are float32 already."""
-    return arithmetic.checked_floats(f"norms must be {n} finite numbers of at least 0, one a row", norms, (n,), least=0)
-
-
-def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
-    """Raise unless both were made with the same frequencies and have equally many decoded columns."""
-    if left.fingerprint != right.fingerprint:
-        raise FingerprintMismatchError(
-            f"{owner}: codes must come from one encoder, or from encoders of the same frequencies, got fingerprints "
-            f"{left.fingerprint.hex()} and {right.fingerprint.hex()}. Encode both with the same fitted encoder."
-        )
-    if left.shape[1] != right.shape[1]:
-        raise CodeLayoutError(
-            f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
-            f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
-        )
+def _checked_beside(norms: ArrayLike | None, corrections: ArrayLike | None, n: int) -> tuple[Any, Any]:
+    """Return read-only float32 norms and corrections, one a row or None; shared when they are float32 already."""
+    if norms is None:
+        if corrections is not None:
+            raise CodeLayoutError("Codes: corrections must come with norms, got none. Give both.")
+        return None, None
+    need = f"norms must be {n} finite numbers of at least 0, one a row"
+    norms = arithmetic.checked_floats(need, norms, (n,), least=0)
+    if corrections is not None:
+        corrections = arithmetic.checked_floats(f"corrections must be {n} finite numbers, one a row", corrections, (n,))
+    return norms, corrections

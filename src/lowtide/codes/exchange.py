@@ -29,12 +29,16 @@ def describe(codes: Codes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return spec, {"codebook": codes.codebook} | ({} if codes.scale is None else {"scale": codes.scale})
 
 
-def restore(kind: type[Codes], part: Part, packed: NDArray[Any], norms: NDArray[Any] | None, times_norms: Any) -> Codes:
-    """Return codes of what `describe` gave, of packed rows and of norms."""
+def restore(
+    kind: type[Codes], part: Part, packed: NDArray[Any], beside: dict[str, NDArray[Any]], times_norms: Any
+) -> Codes:
+    """Return codes of what `describe` gave, of packed rows, and of norms and corrections where there are any."""
     spec, arrays = part.spec, part.arrays
     if spec["scaled"] is not ("scale" in arrays):
         raise CodeLayoutError(f"Codes: factors of columns must be as the spec says, got {sorted(arrays)}.")
-    if (norms is not None and norms.dtype != np.float32) or not isinstance(times_norms, bool):
+    if not set(beside) <= {"norms", "corrections"}:
+        raise CodeLayoutError(f"Codes: rows must have norms and corrections beside them, got {sorted(beside)}.")
+    if any(array.dtype != np.float32 for array in beside.values()) or not isinstance(times_norms, bool):
         raise CodeLayoutError(f"Codes: norms must be float32, times_norms true or false, got {times_norms!r}.")
     codes = kind(
         packed,
@@ -44,7 +48,7 @@ def restore(kind: type[Codes], part: Part, packed: NDArray[Any], norms: NDArray[
         fingerprint=bytes.fromhex(spec["fingerprint"]),
         side=bytes.fromhex(spec["side"]),
         scale=arrays.get("scale"),
-        norms=norms,
+        **beside,
     )
     return codes.times_norms() if times_norms else codes
 

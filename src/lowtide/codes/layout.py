@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide.errors import CodeLayoutError
+from lowtide.errors import CodeLayoutError, FingerprintMismatchError
+
+if TYPE_CHECKING:
+    from lowtide.codes.codes import Codes
 
 # Of every level, or of each level of a row.
 Bits = int | tuple[int, ...]
@@ -261,3 +264,22 @@ def unpack_trits(packed: Any, *, n_levels: int) -> NDArray[np.uint8]:
     if digits[:, n_levels:].any():
         raise CodeLayoutError(f"unpack_trits: trits past the {n_levels} of a row must be 0, got others.")
     return np.ascontiguousarray(digits[:, :n_levels])
+
+
+def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
+    """Raise unless both were made with the same frequencies and have equally many decoded columns."""
+    if left.fingerprint != right.fingerprint:
+        raise FingerprintMismatchError(
+            f"{owner}: codes must come from one encoder, or from encoders of the same frequencies, got fingerprints "
+            f"{left.fingerprint.hex()} and {right.fingerprint.hex()}. Encode both with the same fitted encoder."
+        )
+    if left.shape[1] != right.shape[1]:
+        raise CodeLayoutError(
+            f"{owner}: codes must have equal widths, got {left.n_levels} levels, {left.shape[1]} columns and "
+            f"{right.n_levels} levels, {right.shape[1]} columns. Use codebooks with as many values a level."
+        )
+
+
+def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
+    """Return whether two arrays are equal, or neither is there."""
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer
-from lowtide.codes.arithmetic import same_array
-from lowtide.codes.codes import Codes, check_same_frequencies
+from lowtide.codes.codes import Codes
+from lowtide.codes.layout import check_same_frequencies, same_array
 from lowtide.errors import CodeLayoutError
 
 
@@ -188,10 +188,11 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
                 "concatenate: all parts must have one codebook, got different ones. "
                 "Bring them to one first: part.with_codebook(book)."
             )
-    kept = [part.norms for part in parts if part.norms is not None]
-    if len(kept) not in (0, len(parts)) or len({part.is_times_norms for part in parts}) > 1:
+    if len({(part.norms is None, part.corrections is None, part.is_times_norms) for part in parts}) > 1:
         raise CodeLayoutError(
-            "concatenate: all parts must have norms and be times them, or none of them, got both. "
-            "Encode all with one store_norms."
+            "concatenate: all parts must have norms and be times them, or none of them, and corrections likewise, got "
+            "both. Encode all with one encoder."
         )
-    return first.with_rows(np.concatenate([part.packed for part in parts]), np.concatenate(kept) if kept else None)
+    lists: tuple[list[Any], ...] = ([part.norms for part in parts], [part.corrections for part in parts])
+    beside = [None if kept[0] is None else np.concatenate(kept) for kept in lists]
+    return first.with_rows(np.concatenate([part.packed for part in parts]), *beside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from lowtide.errors import CodeLayoutError
 
 _TOP_K = "Codes.top_k"
 # Limits of the compiled scans: bytes of a row for tables, levels for counts.
-_TABLE_BYTES = 512
+_TABLE_BYTES = 1024
 _COUNTED_LEVELS = 65535
 # Scores that the way by blocks holds at a time are at most their product: 4 MB of float64.
 _TOP_QUERIES = 64
@@ -22,12 +23,53 @@ _TOP_ROWS = 1 << 13
 # One-bit queries that are summed with rows together, and the sums held at a time: 4 MB of float32.
 _TOP_BITS = 1 << 10
 _TOP_SUMS = 1 << 20
+# Rows that are fewer than this part of all are copied before they are scanned.
+_FEW_OF_ALL = 4
 # Values of pairs that are decoded at a time: a part that stays in cache.
 _PAIR_VALUES = 1 << 18
 
 
-def top_k(codes: Rows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return (indices, scores), each (q, k), of the rows with the best products; query is Rows or an array."""
+@dataclass(frozen=True)
+class RowTerms:
+    """What belongs to each row beside its code: score = factor times product + offset, of the rows that are allowed."""
+
+    factors: NDArray[np.float32] | None = None
+    offsets: NDArray[np.float32] | None = None
+    allowed: NDArray[np.bool_] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether scores are products."""
+        return self.factors is None and self.offsets is None
+
+    def take(self, rows: Any) -> RowTerms:
+        """Return the terms of some rows, all of them allowed."""
+        factors, offsets = (None if part is None else part[rows] for part in (self.factors, self.offsets))
+        return RowTerms(factors, offsets)
+
+    def scored(self, products: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of products (n, q)."""
+        if self.factors is not None:
+            products = products * self.factors[:, None]
+        return products if self.offsets is None else products + self.offsets[:, None]
+
+    def for_op(self, row_scale: NDArray[np.float32] | None, n: int) -> tuple[Any, Any, Any]:
+        """Return factors, with those that rows have by themselves, offsets and the mask, as the op takes them."""
+        if self.is_plain and row_scale is None:
+            return None, None, self.allowed
+        factors = np.ones(n, np.float32) if row_scale is None else row_scale
+        factors = factors if self.factors is None else factors * self.factors
+        offsets = np.zeros(n, np.float32) if self.offsets is None else self.offsets
+        return np.ascontiguousarray(factors), np.ascontiguousarray(offsets), self.allowed
+
+
+def top_k(
+    codes: Rows, query: Any, k: int, terms: RowTerms, *, largest: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return (indices, scores), each (q, k), of the rows with the best scores; query is Rows or an array.
+
+    Of fewer than k rows that are allowed there are as many columns.
+    """
     n = len(codes.rows)
     if n == 0:
         raise CodeLayoutError(f"{_TOP_K}: the codes must have rows to choose from, got none. Encode some first.")
@@ -35,31 +77,52 @@ def top_k(codes: Rows, query: Any, k: int, *, largest: bool) -> tuple[NDArray[np
     coded = isinstance(query, Rows)
     query = query if coded else _as_queries(query, codes.shape[1])
     n_queries = len(query.rows if coded else query)
+    if terms.allowed is not None:
+        count = int(np.count_nonzero(terms.allowed))
+        if count < min(n, max(1, n // _FEW_OF_ALL)) or not _has_op(codes):
+            chosen = np.flatnonzero(terms.allowed)
+            if count == 0:
+                return np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32)
+            found, scores = top_k(codes.take(chosen), query, min(k, count), terms.take(chosen), largest=largest)
+            return chosen[found], scores
+        k = min(k, count)
     indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
-    if isinstance(codes, PackedRows) and isinstance(query, PackedRows):
+    if isinstance(codes, PackedRows) and isinstance(query, PackedRows) and terms.is_plain:
         if _is_counted(codes, query):
             places = (codes.rows, codes.book, query.rows, query.book, codes.n_levels)
-            _core.code_top_k(*places, bool(largest), indices, scores)
+            _core.code_top_k(*places, bool(largest), indices, scores, terms.allowed)
             return indices, scores
-        if codes.bits > 1 and _is_bounded(codes, query):
+        if codes.bits > 1 and terms.allowed is None and _is_bounded(codes, query):
             for first in range(0, n_queries, _TOP_BITS):
                 part = slice(first, first + _TOP_BITS)
                 _fill_by_sums(codes, query.take(part), largest, indices[part], scores[part])
             return indices, scores
     for some, Q in query.blocks(np.float64) if coded else ((slice(None), query),):
-        _fill(codes, Q, largest, indices[some], scores[some])
+        _fill(codes, Q, terms, largest, indices[some], scores[some])
     return indices, scores
 
 
+def _has_op(codes: Rows) -> bool:
+    """Whether rows are scanned by the op: packed in 1, 2 or 4 bits, and not too wide."""
+    is_narrow = codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES
+    return is_narrow and isinstance(codes, PackedRows)
+
+
 def _fill(
-    codes: Rows, Q: NDArray[np.float64], largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
+    codes: Rows,
+    Q: NDArray[np.float64],
+    terms: RowTerms,
+    largest: bool,
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
 ) -> None:
     """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
-    has_op = codes.row_scale is None and codes.bits in (1, 2, 4) and codes.n_levels * codes.bits <= 8 * _TABLE_BYTES
-    if has_op and isinstance(codes, PackedRows):
+    if _has_op(codes) and isinstance(codes, PackedRows):
         # Factors of columns are as well on the queries.
         Q = Q if codes.scale is None else Q * codes.scale
-        _core.code_top_k(codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest), indices, scores)
+        beside = terms.for_op(codes.row_scale, len(codes.rows))
+        places = (codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest))
+        _core.code_top_k(*places, indices, scores, *beside)
         return
     sign = np.float32(1 if largest else -1)
     for first in range(0, len(Q), _TOP_QUERIES):
@@ -68,11 +131,28 @@ def _fill(
         for begin in range(0, len(codes.rows), _TOP_ROWS):
             rows = slice(begin, begin + _TOP_ROWS)
             with np.errstate(over="ignore"):  # a sum past float32's range is infinite
-                products = codes.take(rows).matmul(some).astype(np.float32)
+                products = terms.take(rows).scored(codes.take(rows).matmul(some)).astype(np.float32)
             products *= sign
             best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
         for q, (found, values) in enumerate(best):
             indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
+
+
+def row_mask(where: Any, n: int) -> NDArray[np.bool_]:
+    """Return which rows are allowed, of a mask or of row numbers."""
+    given = np.asarray(where)
+    if given.dtype == bool and given.shape == (n,):
+        return np.ascontiguousarray(given)
+    if given.dtype.kind in "iu" and given.ndim == 1 and (given.size == 0 or (given.min() >= 0 and given.max() < n)):
+        mask = np.zeros(n, dtype=bool)
+        mask[given] = True
+        return mask
+    if given.size == 0 and given.ndim == 1:
+        return np.zeros(n, dtype=bool)
+    raise CodeLayoutError(
+        f"{_TOP_K}: where must be a mask with an entry a row, {n}, or numbers of rows from 0 to {n - 1}, got "
+        f"{given.dtype} of shape {given.shape}. For the numbers of rows in a mask: np.flatnonzero(mask)."
+    )
 
 
 def _is_bounded(codes: PackedRows, query: PackedRows) -> bool:

@@ -13,6 +13,7 @@ from lowtide.encoders.codebooks import (
 from lowtide.encoders.encoder import DrawnEncoder, Encoder, check_identity, drawn_from_state
 from lowtide.encoders.learned import DrawnLearned, LearnedFeatures
 from lowtide.encoders.measures import RowMeasures
+from lowtide.encoders.nearest import Found
 from lowtide.encoders.nystroem import AsymmetricNystroem
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.reading import FourierReading
@@ -20,6 +21,7 @@ from lowtide.encoders.rows import dense_rows, is_plain, row_keys, row_keys_of, s
 from lowtide.encoders.sketch import DrawnSketch, Sketch
 from lowtide.encoders.ternary import DrawnTernary, TernaryFeatures
 from lowtide.encoders.trits import Spread, Thresholds, Trits
+from lowtide.encoders.vectors import DrawnVectorCodes, VectorCodes
 
 __all__ = [
     "ENCODERS",
@@ -34,7 +36,9 @@ __all__ = [
     "DrawnLearned",
     "DrawnSketch",
     "DrawnTernary",
+    "DrawnVectorCodes",
     "Encoder",
+    "Found",
     "FourierReading",
     "LearnedFeatures",
     "RandomFeatures",
@@ -44,6 +48,7 @@ __all__ = [
     "TernaryFeatures",
     "Thresholds",
     "Trits",
+    "VectorCodes",
     "check_identity",
     "dense_rows",
     "dithered_codes",
@@ -65,6 +70,7 @@ _ENCODERS: tuple[type[Encoder], ...] = (
     ActivationFeatures,
     AsymmetricFeatures,
     LearnedFeatures,
+    VectorCodes,
 )
 # What a file may name as an encoder.
 ENCODERS: dict[str, type[Encoder]] = {cls.__name__: cls for cls in _ENCODERS}

@@ -367,12 +367,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.__dict__.pop("drawn_", None)
         return rows
 
-    def start_fit(self, X: Any) -> tuple[Any, int, int]:
-        """Return validated rows to fit on, the number of components, and the seed of everything that is drawn."""
+    def start_fit(self, X: Any, all_columns: bool = False) -> tuple[Any, int, int]:
+        """Return validated rows to fit on, the number of components or columns, and the seed of all that is drawn."""
         rows = self.check_rows(X, reset=True)
         check_within_float32(rows)
         warn_when_float32_loses_the_signal(rows)
-        n_components = check_integer(type(self).__name__, "n_components", self.n_components, 1)
+        wanted = rows.shape[1] if all_columns else self.n_components
+        n_components = check_integer(type(self).__name__, "n_components", wanted, 1)
         return rows, n_components, int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def with_drawn(self, drawn: DrawnEncoder, **params: Any) -> Self:

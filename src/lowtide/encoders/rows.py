@@ -178,7 +178,7 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
     norms = np.empty(X.shape[0], dtype=np.float32)
     if steps.mirrored is None:
         for rows, block in float32_blocks(X, n_columns=max(k, X.shape[1])):
-            _norms(block, norms[rows])
+            block_norms(block, norms[rows])
             unit = np.divide(block, _divisors(norms[rows]), dtype=np.float32)
             turns = np.empty((len(block), k), dtype=np.float32)
             _run(_core.project, unit, projection, turns)
@@ -187,9 +187,30 @@ def sketch_rows(X: Any, projection: DrawnProjection, steps: LineSteps) -> tuple[
     # Projections come in turns, so the borders do.
     borders = (steps.mirrored / (2 * math.pi)).astype(np.float32)
     for rows, block in float32_blocks(X):
-        _norms(block, norms[rows])
+        block_norms(block, norms[rows])
         _run(_core.threshold, block, projection, norms[rows], borders, bits, out[rows])
     return out, norms
+
+
+def corrected_rows(
+    X: Any, projection: DrawnProjection, steps: LineSteps, prepare: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float64]]:
+    """Return what `sketch_rows` does of prepared rows, and sums of a level's value times the projection in turns.
+
+    The steps must mirror each other.
+    """
+    bits, k, n = stored_bits(steps.bits), projection.n_frequencies, X.shape[0]
+    packed = np.empty((n, row_bytes(k, steps.bits)), dtype=np.uint8)
+    norms, products = np.empty(n, dtype=np.float32), np.empty(n)
+    borders = (np.asarray(steps.mirrored, dtype=np.float64) / (2 * math.pi)).astype(np.float32)
+    values = np.zeros(1 << bits, dtype=np.float32)
+    values[: steps.n_levels] = steps.values
+    for rows, block in float32_blocks(X, n_columns=X.shape[1]):
+        prepared = prepare(block)
+        block_norms(prepared, norms[rows])
+        beside = (borders, bits, packed[rows], values, products[rows])
+        _run(_core.threshold, prepared, projection, norms[rows], *beside)
+    return packed, norms, products
 
 
 def scaled_levels(X: Any, projection: DrawnProjection, steps: LineSteps, unit: float) -> NDArray[np.uint8]:
@@ -228,7 +249,7 @@ def _unit_blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Yield (rows, float32 block) of rows divided by their norms; rows without length are zeros."""
     for rows, block in float32_blocks(X, n_columns=X.shape[1]):
         norms = np.empty(len(block), dtype=np.float32)
-        _norms(block, norms)
+        block_norms(block, norms)
         yield rows, np.divide(block, _divisors(norms), dtype=np.float32)
 
 
@@ -237,7 +258,7 @@ def _divisors(norms: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where(norms < np.finfo(np.float32).tiny, np.float32(np.inf), norms)[:, None]
 
 
-def _norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def block_norms(block: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Write the lengths of rows; refuse those that float32 cannot hold."""
     _core.norms(block, out)
     if not np.isfinite(out).all():

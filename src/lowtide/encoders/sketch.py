@@ -53,6 +53,9 @@ from lowtide.spec import Registry
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
+# Of the Hadamard layout: from this power of two on it takes rows as wide as a block as they are.
+_SMALLEST_BLOCK = 64
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnSketch(DrawnEncoder):
@@ -208,15 +211,17 @@ class Sketch(Encoder):
 
     Parameters
     ----------
-    n_components : int, default=1024
-        Projections stored, k. Linear features out are k, Fourier features 2 k.
+    n_components : int or None, default=1024
+        Projections stored, k; None for as many as X has columns. Linear features out are k, Fourier features 2 k.
     bits : int, default=4
         1 to 8, of quantizers that are given by name; "sign" has one. Three are acceptable and four as good as full
         precision for most bandwidths; `lowtide.theory.sketch_bits_needed` says it for one.
     quantizer : {"lloyd_max", "uniform", "sign"} or LineQuantizer, default="lloyd_max"
         The steps that make a level of a projection; `quantizers.GivenSteps` takes your own. An object's own bits win.
         Mean, error and unbiased values follow from the steps, whichever they are.
-    projection : {"hadamard", "orthogonal", "iid"} or Projection, default="hadamard"
+    projection : {"auto", "hadamard", "rotation", "orthogonal", "iid"} or Projection, default="auto"
+        "auto" is "rotation" where k is the number of columns and no power of two from 64 on, else "hadamard", which
+        would pad such rows and leave some of its outputs out.
     gamma : float or None, default=None
         None: `transform` and `encode` give the linear features. A number: the Fourier features of that gamma, so that
         `features__gamma` can be searched. Scikit-learn's: exp(-gamma |x-y|^2); the One-Sketch paper's is 1/bandwidth,
@@ -241,8 +246,8 @@ class Sketch(Encoder):
 
     Notes
     -----
-    Encoding a row costs O(k log d) additions with "hadamard" and O(k d) multiplications otherwise; a code takes
-    ceil(k b / 8) bytes rounded up to 8. A row of zeros encodes as zeros before quantizing. `transform` is
+    Encoding a row costs O(k log d) additions with "hadamard" or "rotation" and O(k d) multiplications otherwise; a code
+    takes ceil(k b / 8) bytes rounded up to 8. A row of zeros encodes as zeros before quantizing. `transform` is
     W'x / (|x| sqrt k), and codes decode to (mu_i - E Q) / (E[z Q(z)] sqrt k), z normal, which for Lloyd-Max is
     mu_i / ((1 - D) sqrt k), D its distortion: E[decode(encode(x)) . transform(y)] is the cosine of x and y.
 
@@ -266,11 +271,11 @@ class Sketch(Encoder):
     True
     """
 
-    n_components: int = 1024
+    n_components: int | None = 1024  # type: ignore[assignment]
     _: KW_ONLY
     bits: int = 4
     quantizer: str | LineQuantizer = "lloyd_max"
-    projection: str | Projection = "hadamard"
+    projection: str | Projection = "auto"
     gamma: float | None = None
     store_norms: bool = False
     random_state: int | np.random.RandomState | None = None
@@ -285,7 +290,7 @@ class Sketch(Encoder):
         X : array, CSR matrix or data frame (n_samples, n_features)
         y : ignored
         """
-        rows, n_components, seed = self.start_fit(X)
+        rows, n_components, seed = self.start_fit(X, all_columns=self.n_components is None)
         quantizer = self.quantizer
         if not isinstance(quantizer, LineQuantizer):
             bits = check_integer("Sketch", "bits", self.bits, 1, 8, "For float features: RandomFeatures(bits=None).")
@@ -295,7 +300,7 @@ class Sketch(Encoder):
         if gamma is not None:
             warn_of_bias(quantizer.steps(), gamma, stacklevel=2)
         (child,) = np.random.SeedSequence(seed).spawn(1)
-        layout = PROJECTIONS.resolve(self.projection)
+        layout = PROJECTIONS.resolve(_layout_name(self.projection, rows.shape[1], n_components))
         rng = np.random.Generator(np.random.PCG64(child))
         projection = layout.draw(Gaussian(), rows.shape[1], n_components, rng)
         self.drawn_ = DrawnSketch(layout, projection, quantizer, gamma, bool(self.store_norms), rows.shape[1])
@@ -467,3 +472,11 @@ class Sketch(Encoder):
         if isinstance(codes, Codes):
             self.drawn_.check_codes(codes)
         return codes
+
+
+def _layout_name(projection: Any, n_features: int, n_components: int) -> Any:
+    """Return the layout that "auto" stands for, or the one that was given."""
+    if not isinstance(projection, str) or projection != "auto":
+        return projection
+    is_block = n_features >= _SMALLEST_BLOCK and n_features & (n_features - 1) == 0
+    return "rotation" if n_components == n_features and not is_block else "hadamard"

@@ -14,7 +14,9 @@ from lowtide.errors import CodeLayoutError, FileFormatError
 from lowtide.persist.container import Outline, PathLike, scan
 from lowtide.persist.files import built
 
-_PACKED, _NORMS = "codes/packed", "norms/norms"
+_PACKED = "codes/packed"
+# A number a row beside the packed bits, in the order in which codes take them.
+_BESIDE = ("norms/norms", "norms/corrections")
 # Rows that are taken by number are read together where they lie within as many bytes.
 _TAKEN_BYTES = 1 << 18
 
@@ -34,16 +36,17 @@ class CodesFile(StoredRows):
 
     def __init__(self, path: Path, outline: Outline) -> None:
         self.path, self._outline = path, outline
-        self._has_norms = _NORMS in outline.places
+        self._beside = [name for name in _BESIDE if name in outline.places]
         places = {name: place.shape for name, place in outline.places.items()}
         self._n_rows = places[_PACKED][0] if len(places.get(_PACKED, ())) == 2 else -1
         if outline.header.get("kind") != "Codes" or self._n_rows < 0:
             got = f"a {outline.header.get('kind')}"
             raise FileFormatError(f"{str(path)!r} must hold Codes, got {got[:80]}. Name another file.")
-        if self._has_norms and places[_NORMS] != (self._n_rows,):
-            raise FileFormatError(f"{str(path)!r} must have a norm a row, {self._n_rows}, got {places[_NORMS]}.")
+        for name in self._beside:
+            if places[name] != (self._n_rows,):
+                raise FileFormatError(f"{str(path)!r} must have a norm a row, {self._n_rows}, got {places[name]}.")
         # What goes for all rows is small, and is what a file of no rows would have.
-        arrays = {name: outline.rows(name, 0, 0 if name in (_PACKED, _NORMS) else places[name][0]) for name in places}
+        arrays = {name: outline.rows(name, 0, 0 if name in (_PACKED, *_BESIDE) else places[name][0]) for name in places}
         self.use_template(built(repr(str(path)), outline.header, arrays, Codes))
         self._used_bits = row_bits(self.n_levels, self.bits)
 
@@ -60,10 +63,10 @@ class CodesFile(StoredRows):
         begin, end : int
         """
         packed = self._outline.rows(_PACKED, begin, end)
-        norms = self._outline.rows(_NORMS, begin, end) if self._has_norms else None
+        beside = [self._outline.rows(name, begin, end) for name in self._beside]
         try:
             check_padding(packed, self._used_bits)
-            return self.template.with_rows(packed, norms)
+            return self.template.with_rows(packed, *beside)
         except CodeLayoutError as error:  # written with a right checksum, but not by us
             raise FileFormatError(f"{str(self.path)!r}, rows {begin} to {end - 1} must be codes: {error}") from error
 
@@ -76,7 +79,7 @@ class CodesFile(StoredRows):
         """
         size = max(1, _TAKEN_BYTES // int(self.template.packed.shape[1]))
         packed = np.empty((len(index), self.template.packed.shape[1]), dtype=np.uint8)
-        norms = np.empty(len(index), dtype=np.float32) if self._has_norms else None
+        beside = np.empty((len(self._beside), len(index)), dtype=np.float32)
         order = np.argsort(index // size, kind="stable")
         borders = np.flatnonzero(np.diff(index[order] // size, prepend=-1))
         for places in np.split(order, borders[1:]) if len(order) else ():
@@ -84,9 +87,9 @@ class CodesFile(StoredRows):
             first = int(wanted.min())
             block = self.rows_between(first, int(wanted.max()) + 1)
             packed[places] = block.packed[wanted - first]
-            if norms is not None and block.norms is not None:
-                norms[places] = block.norms[wanted - first]
-        return self.template.with_rows(packed, norms)
+            for row, kept in zip(beside, (block.norms, block.corrections)):
+                row[places] = np.asarray(kept)[wanted - first]
+        return self.template.with_rows(packed, *beside)
 
     def __reduce__(self) -> tuple[Callable[..., CodesFile], tuple[Any, ...]]:
         return open_codes, (str(self.path),)

@@ -302,6 +302,14 @@ def kept_array(owner: str, arrays: dict[str, NDArray[Any]], name: str, shape: tu
     return np.array(array, order="C")
 
 
+def kept_bytes(owner: str, arrays: dict[str, NDArray[Any]], name: str, n_bytes: int) -> NDArray[np.uint8]:
+    """Return a kept array of bytes; its size is compared before anything is made of it."""
+    array = arrays[name]
+    if array.dtype != np.uint8 or array.shape != (n_bytes,):
+        raise fail(owner, f"{name} must be {n_bytes} bytes", f"{array.dtype} {array.shape}")
+    return np.array(array)
+
+
 def check_values(owner: str, values: NDArray[Any], n_frequencies: int) -> None:
     """Refuse what is no float32 matrix with a column a frequency."""
     if values.dtype != np.float32 or values.ndim != 2 or values.shape[1] != n_frequencies:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
-from lowtide._checks import fail
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import (
     Blocks,
@@ -21,6 +20,7 @@ from lowtide.projections.base import (
     block_sizes,
     check_values,
     kept_array,
+    kept_bytes,
     kept_places,
 )
 
@@ -81,7 +81,7 @@ class Hadamard(Projection):
         angles = for_angles.integers(0, 256, (n_blocks, dimension // 2), dtype=np.uint8)
         lengths = kernel.length_quantile(for_lengths.random(n_frequencies), dimension)
         # The op gives orthogonal rows of length dimension^(3/2) / 2.
-        scale = _portable(lengths * 2 * dimension**-1.5 / (2 * math.pi))
+        scale = portable(lengths * 2 * dimension**-1.5 / (2 * math.pi))
         return HadamardProjection(n_features, _layout(minus, angles), angles, scale, blocks)
 
     def from_arrays(self, n_features: int, n_frequencies: int, arrays: dict[str, NDArray[Any]]) -> HadamardProjection:
@@ -91,8 +91,8 @@ class Hadamard(Projection):
         places = kept_places("Hadamard", arrays, n_frequencies)
         blocks = self.blocks_of(n_features, n_frequencies, places)
         n_blocks, dimension = len(blocks.sizes), blocks.dimension
-        packed = _kept_bytes(arrays, "signs", n_blocks * 2 * dimension // 8)
-        angles = _kept_bytes(arrays, "angles", n_blocks * dimension // 2).reshape(n_blocks, dimension // 2)
+        packed = kept_bytes("Hadamard", arrays, "signs", n_blocks * 2 * dimension // 8)
+        angles = kept_bytes("Hadamard", arrays, "angles", n_blocks * dimension // 2).reshape(n_blocks, dimension // 2)
         minus = np.unpackbits(packed, bitorder="little").reshape(n_blocks, 2, dimension)
         return HadamardProjection(n_features, _layout(minus, angles), angles, scale, blocks, places)
 
@@ -223,26 +223,18 @@ def _layout(minus: NDArray[np.uint8], angles: NDArray[np.uint8]) -> NDArray[np.f
     n_blocks, _, dimension = minus.shape
     layout = np.empty((n_blocks, 3, dimension), dtype=np.float32)
     layout[:, ::2] = 1 - 2 * minus.astype(np.float32)
-    layout[:, 1] = _rotations()[angles].reshape(n_blocks, dimension)
+    layout[:, 1] = rotations()[angles].reshape(n_blocks, dimension)
     return layout
 
 
-def _rotations() -> NDArray[np.float32]:
+def rotations() -> NDArray[np.float32]:
     """Return cosine and sine of the 256 angles, (256, 2)."""
     quarter = np.stack([_COSINES, _COSINES[::-1]], axis=1)
     turned = np.stack([-quarter[:, 1], quarter[:, 0]], axis=1)
     return np.concatenate([quarter, turned, -quarter, -turned])
 
 
-def _kept_bytes(arrays: dict[str, NDArray[Any]], name: str, n_bytes: int) -> NDArray[np.uint8]:
-    """Return a kept array of bytes; its size is compared before anything is made of it."""
-    array = arrays[name]
-    if array.dtype != np.uint8 or array.shape != (n_bytes,):
-        raise fail("Hadamard", f"{name} must be {n_bytes} bytes", f"{array.dtype} {array.shape}")
-    return np.array(array)
-
-
-def _portable(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def portable(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """Round to 16 significant bits: quantile functions differ in their last digits between machines."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.rint(mantissa * 65536) / 65536, exponent).astype(np.float32)

@@ -14,8 +14,8 @@ from lowtide._checks import fail
 from lowtide.errors import FileFormatError
 from lowtide.store.layout import CODES, DTYPES, GROUP
 
-# The lengths of the rows, where codes have them.
-NORMS = "norms"
+# What codes have beside the packed bits, where they have it: the lengths of rows and their corrections.
+NORMS, CORRECTIONS = BESIDE = ("norms", "corrections")
 MOST_CATEGORIES = 1 << 20
 _OWNER = "CodeStore"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -51,7 +51,7 @@ def _is_name(name: object) -> bool:
 
 def check_name(name: object) -> None:
     """Refuse a name that a column may not have."""
-    if not _is_name(name) or name == NORMS:
+    if not _is_name(name) or name in BESIDE:
         must = "a column's name must be a letter, then letters, digits and underscores, and not one of the store's own"
         raise fail(_OWNER, must, name)
 

@@ -27,7 +27,7 @@ from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.persist import check_metadata
 from lowtide.spec import Part, State, take_parts
-from lowtide.store.columns import NORMS, Column
+from lowtide.store.columns import BESIDE, Column
 from lowtide.store.layout import CODES, GROUP, LARGEST_CHUNK, MANIFEST, StoredArray, zarr_document
 
 FORMAT = 2
@@ -63,8 +63,8 @@ class Manifest:
 
     @property
     def own_columns(self) -> dict[str, Column]:
-        """The columns that the store's owner gave: all but the lengths of the rows."""
-        return {name: column for name, column in self.columns.items() if name != NORMS}
+        """The columns that the store's owner gave: all but what codes have beside them."""
+        return {name: column for name, column in self.columns.items() if name not in BESIDE}
 
     @property
     def shard_rows(self) -> int:
@@ -142,7 +142,8 @@ def _manifest(state: State) -> Manifest:
         checksums={name: tuple(int(_digits(crc, 8), 16) for crc in sums) for name, sums in _items(rows["checksums"])},
         metadata=check_metadata(state["metadata"].spec),
     )
-    if (manifest.template.norms is None) is (NORMS in columns):
+    template = manifest.template
+    if [template.norms is not None, template.corrections is not None] != [name in columns for name in BESIDE]:
         raise ValueError("lengths of rows that the codes have not, or codes without their lengths")
     if manifest.arrays[CODES].chunk_bytes > LARGEST_CHUNK:
         raise ValueError(f"chunks of {manifest.chunk_rows} rows of {manifest.template.packed.shape[1]} bytes")

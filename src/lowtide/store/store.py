@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, StoredRows, concatenate
-from lowtide.encoders import Encoder
+from lowtide.encoders import Encoder, VectorCodes
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refusing
-from lowtide.store.columns import NORMS, decode_column, encode_columns
+from lowtide.store.columns import BESIDE, decode_column, encode_columns
 from lowtide.store.layout import CODES
 from lowtide.store.manifest import Manifest
 from lowtide.store.reading import ArrayReader, damage_of, load_encoder, read_manifest, readers_of
@@ -263,8 +263,8 @@ class CodeStore(StoredTable):
             new, stored = encode_columns(given, known if manifest.n_rows or known else None, n_new)
             if n_new == 0:
                 return
-            norms = {NORMS: manifest.columns[NORMS]} if NORMS in manifest.columns else {}
-            manifest = replace(manifest, columns={**norms, **new})
+            beside = {name: column for name, column in manifest.columns.items() if name in BESIDE}
+            manifest = replace(manifest, columns={**beside, **new})
             self._use(append_rows(self.path, manifest, n_new, codes_of, stored))
 
     def _coded(self, X: Any) -> tuple[int, Callable[[int, int], Codes]]:
@@ -340,8 +340,8 @@ class CodeStore(StoredTable):
         ----------
         begin, end : int
         """
-        norms = self._readers[NORMS].rows(begin, end) if NORMS in self._readers else None
-        return self.template.with_rows(self._readers[CODES].rows(begin, end), norms)
+        beside = [self._readers[name].rows(begin, end) for name in BESIDE if name in self._readers]
+        return self.template.with_rows(self._readers[CODES].rows(begin, end), *beside)
 
     def rows_at(self, index: NDArray[np.intp]) -> Codes:
         """Return rows by number, in any order, each of which must be there.
@@ -350,8 +350,29 @@ class CodeStore(StoredTable):
         ----------
         index : array of int (k,)
         """
-        norms = self._readers[NORMS].take(index) if NORMS in self._readers else None
-        return self.template.with_rows(self._readers[CODES].take(index), norms)
+        beside = [self._readers[name].take(index) for name in BESIDE if name in self._readers]
+        return self.template.with_rows(self._readers[CODES].take(index), *beside)
+
+    def top_k(self, X: Any, k: int = 10, **options: Any) -> Any:
+        """Return the k best rows of the store for each query, without reading it into memory.
+
+        Parameters
+        ----------
+        X : array (q, n_features)
+        k : int, default=10
+        **options
+            As in `VectorCodes.top_k`; `ids` may also be the name of a column.
+
+        Returns
+        -------
+        Found
+        """
+        if not isinstance(self.encoder, VectorCodes):
+            remedy = "Make the store with one, or search codes of it: store[:].top_k(...)."
+            raise fail("CodeStore", "a store must have VectorCodes to be searched", self.encoder, remedy)
+        if isinstance(options.get("ids"), str):
+            options["ids"] = self.column(options["ids"])
+        return self.encoder.top_k(self, X, k, **options)
 
     def verify(self) -> None:
         """Read everything that is committed now and compare it with its checksums.

@@ -35,7 +35,7 @@ from lowtide.persist import (
     sync_folder,
     write_whole,
 )
-from lowtide.store.columns import NORMS, Column, check_name, encode_columns
+from lowtide.store.columns import BESIDE, CORRECTIONS, NORMS, Column, check_name, encode_columns
 from lowtide.store.layout import (
     CODES,
     DTYPES,
@@ -123,7 +123,7 @@ def write_shard(
     root: Path, manifest: Manifest, shard: int, codes: Codes, columns: Mapping[str, NDArray[Any]]
 ) -> ShardRecord:
     """Write new rows of a shard of every array, after those it has, each a file that is whole or not there."""
-    values: dict[str, Any] = {**columns, CODES: codes.packed, NORMS: codes.norms}
+    values: dict[str, Any] = {**columns, CODES: codes.packed, NORMS: codes.norms, CORRECTIONS: codes.corrections}
     checksums = {}
     for name, array in manifest.arrays.items():
         old = array.rows_in(shard, manifest.n_rows)
@@ -322,7 +322,8 @@ def create_store(
     if rows * template.packed.shape[1] > LARGEST_CHUNK:
         must = f"chunk_rows must make chunks of at most {LARGEST_CHUNK} bytes"
         raise fail(_OWNER, must, f"{rows} rows of {template.packed.shape[1]}", "Use fewer.")
-    kept = {} if template.norms is None else {NORMS: Column("float32")}
+    present = zip(BESIDE, (template.norms, template.corrections))
+    kept = {name: Column("float32") for name, part in present if part is not None}
     for name, dtype in columns.items():
         check_name(name)
         kept[name] = Column(check_option(_OWNER, f"the type of {name}", dtype, tuple(DTYPES)))

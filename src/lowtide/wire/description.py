@@ -18,7 +18,7 @@ from lowtide.encoders import (
     drawn_from_state,
 )
 from lowtide.errors import FingerprintMismatchError, WireFormatError
-from lowtide.projections import DenseProjection, Hadamard
+from lowtide.projections import DenseProjection, Hadamard, Rotation
 from lowtide.spec import Part
 from lowtide.wire.messages import wire_row_bytes
 
@@ -46,7 +46,7 @@ def summarize_encoder(encoder: Encoder | DrawnEncoder) -> dict[str, Any]:
         "n_components": drawn.n_outputs,
         "projection": None if layout is None else type(layout).__name__,
         # Sums in one fixed order: a row has the same bits on every machine.
-        "bit_equal": (isinstance(layout, Hadamard) and not is_matrix)
+        "bit_equal": (isinstance(layout, (Hadamard, Rotation)) and not is_matrix)
         or (isinstance(drawn, DrawnLearned) and drawn.is_linear),
     }
     template = drawn.template

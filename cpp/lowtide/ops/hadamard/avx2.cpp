@@ -6,6 +6,7 @@
 // then the latency of the stages, since 16 registers hold only one chunk. No tail: D is a multiple of 64.
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/hadamard/passes.hpp"
+#include "lowtide/ops/hadamard/rotation.hpp"
 #include "lowtide/ops/lanes_avx2.hpp"
 
 namespace lowtide::avx2 {
@@ -62,6 +63,10 @@ void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::siz
     else
       p::chunked_transpose<V, 8, 8>(v + dim * b, drawn, dim, out);
   }
+}
+
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v) {
+  p::rotation<V, 8>(x, drawn, d, n_rounds, v);
 }
 
 }  // namespace lowtide::avx2

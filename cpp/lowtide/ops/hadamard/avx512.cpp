@@ -7,6 +7,7 @@
 // and a rotation swaps neighbors. No tail: D is a multiple of 64.
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/hadamard/passes.hpp"
+#include "lowtide/ops/hadamard/rotation.hpp"
 #include "lowtide/ops/lanes_avx512.hpp"
 
 namespace lowtide::avx512 {
@@ -79,6 +80,10 @@ void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::siz
     else
       p::chunked_transpose<V, 16, 16>(v + dim * b, drawn, dim, out);
   }
+}
+
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v) {
+  p::rotation<V, 16>(x, drawn, d, n_rounds, v);
 }
 
 }  // namespace lowtide::avx512

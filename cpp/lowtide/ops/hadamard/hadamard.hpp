@@ -31,6 +31,16 @@
 // each product rounded on its own; strides D/2, ..., 2; and out[i] + S1[i] v[i], the blocks one after the other. Every
 // level gives the same bits. blocks as above. v: (n_blocks * D,) floats aligned to 64 bytes, work space at the end. out:
 // (D,) floats, not overlapping v.
+//
+// rotation: a square orthogonal transform of any d >= 1, v = T_k ... R_2 T_2 R_1 T_1 x. T_r multiplies every entry by a
+// factor of its own and transforms a block of P entries, P the largest power of two that is at most d: the leading block
+// in rounds 1, 3, ..., the trailing one in rounds 2, 4, ... With factors of size P^(-1/2) within the block and 1 outside,
+// of any signs, it is orthogonal. R_r turns the pairs (i, i + h), h = floor(d / 2), i < h. The order is: factors; strides
+// P/2, ..., 2, 1; and the rotation, for every i < h
+//     (v[i], v[i + h])  by  (v[i] c[i] - v[i + h] s[i], v[i] s[i] + v[i + h] c[i]),
+// each product rounded on its own. Every level gives the same bits.
+// x: (d,) floats. drawn: (2 n_rounds - 1, d), of each round its factors, and between two rounds c, then s, h of each.
+// v: (d,) floats, not overlapping x. Tail: entries past the last whole register one by one.
 #pragma once
 
 #include <cstddef>
@@ -39,22 +49,26 @@ namespace lowtide {
 
 using HadamardFn = void (*)(const float* x, const float* next, const float* blocks, std::size_t dim,
                             std::size_t n_blocks, std::size_t n_last, float* v);
+using RotationFn = void (*)(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v);
 using HadamardTransposeFn = void (*)(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
 
 namespace scalar {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v);
 }  // namespace scalar
 namespace avx2 {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v);
 }  // namespace avx2
 namespace avx512 {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v);
 }  // namespace avx512
 namespace neon {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,

@@ -65,4 +65,23 @@ void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::siz
   for (std::size_t b = 0; b < n_blocks; ++b) block_transpose(v + dim * b, blocks + 3 * dim * b, dim, out);
 }
 
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v) {
+  const std::size_t half = d / 2;
+  std::size_t size = 1;
+  while (2 * size <= d) size *= 2;
+  for (std::size_t i = 0; i < d; ++i) v[i] = x[i];
+  for (std::size_t round = 0; round < n_rounds; ++round, drawn += 2 * d) {
+    flip(v, drawn, d);
+    float* block_start = round % 2 == 0 ? v : v + d - size;
+    for (std::size_t h = size / 2; h >= 1; h /= 2) stage(block_start, size, h);
+    if (round + 1 == n_rounds) break;
+    const float *cosines = drawn + d, *sines = cosines + half;
+    for (std::size_t i = 0; i < half; ++i) {
+      const float a = v[i], b = v[i + half], c = cosines[i], s = sines[i];
+      v[i] = a * c - b * s;
+      v[i + half] = a * s + b * c;
+    }
+  }
+}
+
 }  // namespace lowtide::scalar

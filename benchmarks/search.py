@@ -1,0 +1,295 @@
+"""`python -m benchmarks.search`: recall beside speed of vector search on few bits, against other libraries.
+
+Every row is a method at a size, all bytes a row counted: its recall of the exact best 10 and 100, queries a second of
+one call with all queries, processor time a query, and seconds to build. RaBitQ gets rotated vectors, as its authors
+mean it. Data are text embeddings (cosine) and images reduced by PCA to 256 columns (squared distance), from the folder
+that LOWTIDE_DATA names.
+With --plot the curves are drawn. The exit code is 1 where `VectorCodes` of 1, 2 or 4 bits finds fewer of the best ten
+than RaBitQ of as many bits by more than two standard errors over queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lowtide as lt
+from benchmarks.datasets import load
+from lowtide import _core
+
+__all__ = ["Row", "behind", "main", "methods", "rows_of"]
+
+Array = NDArray[np.float32]
+# Finds the numbers of the best k rows, (q, k), of queries.
+Search = Callable[[Array, int], NDArray[Any]]
+_SETS = ("text", "mnist", "fashion")
+_COLUMNS = 256
+_BITS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method gave on one data set; `hits` are how many of the best ten each query found."""
+
+    data: str
+    method: str
+    bits: float
+    row_bytes: float
+    recall_10: float
+    recall_100: float
+    queries_a_second: float
+    processor_us: float
+    build_seconds: float
+    hits: tuple[int, ...]
+
+
+def vectors_of(name: str, n_queries: int) -> tuple[Array, Array, str]:
+    """Return rows to search, queries, and the metric."""
+    if name == "text":
+        rows, queries, _, _ = load("embeddings_debian").split()
+        return rows.astype(np.float32), queries[:n_queries].astype(np.float32), "cosine"
+    rows, queries, _, _ = load({"mnist": "mnist", "fashion": "fashion_mnist"}[name]).split()
+    rows, queries = (part.astype(np.float32) / np.float32(255) for part in (rows, queries[:n_queries]))
+    mean = rows.mean(axis=0)
+    axes = np.linalg.eigh(np.cov((rows - mean).T))[1][:, ::-1][:, :_COLUMNS].astype(np.float32)
+    return (rows - mean) @ axes, (queries - mean) @ axes, "l2"
+
+
+def exact(rows: Array, queries: Array, metric: str, k: int) -> NDArray[Any]:
+    """Return the numbers of the best k rows of each query."""
+    scores = queries.astype(np.float64) @ rows.astype(np.float64).T
+    if metric == "l2":
+        scores -= np.sum(rows.astype(np.float64) ** 2, axis=1) / 2
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+def own(bits: int) -> Callable[[Array, str], tuple[Search, float]]:
+    """Return what makes our codes of so many bits searchable."""
+
+    def build(rows: Array, metric: str) -> tuple[Search, float]:
+        vectors = lt.VectorCodes(bits, metric=metric, random_state=0).fit(rows)
+        codes = vectors.encode(rows)
+        return lambda Q, k: vectors.top_k(codes, Q, k).indices, codes.nbytes / len(rows)
+
+    return build
+
+
+def rescored(bits: int) -> Callable[[Array, str], tuple[Search, float]]:
+    """Return the same, with the best four times k scored again by codes of eight bits."""
+
+    def build(rows: Array, metric: str) -> tuple[Search, float]:
+        few, many = (lt.VectorCodes(b, metric=metric, random_state=0).fit(rows) for b in (bits, 8))
+        codes, finer = few.encode(rows), many.encode(rows)
+        size = (codes.nbytes + finer.nbytes) / len(rows)
+        return lambda Q, k: few.top_k(codes, Q, k, rescore=4, finer=finer).indices, size
+
+    return build
+
+
+def of_faiss(make: Callable[[Any, int, int], Any]) -> Callable[[Array, str], tuple[Search, float]]:
+    """Return what builds a faiss index: make(faiss, d, metric)."""
+
+    def build(rows: Array, metric: str) -> tuple[Search, float]:
+        import faiss
+
+        faiss.omp_set_num_threads(_core.thread_count())
+        kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
+        index = make(faiss, rows.shape[1], kind)
+        index.train(rows)
+        index.add(rows)
+        inner = faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
+        return lambda Q, k: index.search(Q, k)[1], float(inner.sa_code_size())
+
+    return build
+
+
+def _rotated(make: Callable[[Any, int, int], Any]) -> Callable[[Any, int, int], Any]:
+    return lambda faiss, d, kind: faiss.IndexPreTransform(faiss.RandomRotationMatrix(d, d), make(faiss, d, kind))
+
+
+def _scalar(name: str) -> Callable[[Any, int, int], Any]:
+    return lambda faiss, d, kind: faiss.IndexScalarQuantizer(d, getattr(faiss.ScalarQuantizer, name), kind)
+
+
+def _product(n_columns: int, optimized: bool) -> Callable[[Any, int, int], Any]:
+    def make(faiss: Any, d: int, kind: int) -> Any:
+        index = faiss.IndexPQ(d, d // n_columns, 8, kind)
+        return faiss.IndexPreTransform(faiss.OPQMatrix(d, d // n_columns), index) if optimized else index
+
+    return make
+
+
+def of_signs(rows: Array, _metric: str) -> tuple[Search, float]:
+    """Return the search of rotated signs by the number of those that differ."""
+    import faiss
+
+    faiss.omp_set_num_threads(_core.thread_count())
+    d = rows.shape[1]
+    turn, center = faiss.RandomRotationMatrix(d, d), rows.mean(axis=0)
+    turn.init(1)
+
+    def signs(part: Array) -> NDArray[np.uint8]:
+        return np.packbits(turn.apply(part - center) > 0, axis=1)
+
+    index = faiss.IndexBinaryFlat(8 * -(-d // 8))
+    index.add(signs(rows))
+    return lambda Q, k: index.search(signs(Q), k)[1], float(index.code_size)
+
+
+def of_usearch(dtype: str) -> Callable[[Array, str], tuple[Search, float]]:
+    """Return usearch's exact search of bytes, or of signs."""
+
+    def build(rows: Array, metric: str) -> tuple[Search, float]:
+        from usearch.index import MetricKind, search
+
+        mean = rows.mean(axis=0)
+        largest = float(np.abs(rows).max())
+
+        def coded(part: Array) -> NDArray[Any]:
+            if dtype == "b1":
+                return np.packbits(part - mean > 0, axis=1)
+            return np.clip(np.rint(part * (127 / largest)), -127, 127).astype(np.int8)
+
+        stored, kind = coded(rows), MetricKind.L2sq if metric == "l2" else MetricKind.Cos
+        kind = MetricKind.Hamming if dtype == "b1" else kind
+
+        def find(Q: Array, k: int) -> NDArray[Any]:
+            return np.asarray(search(stored, coded(Q), k, kind, exact=True, threads=_core.thread_count()).keys)
+
+        return find, stored.nbytes / len(rows)
+
+    return build
+
+
+def methods() -> Iterator[tuple[str, float, Callable[[Array, str], tuple[Search, float]]]]:
+    """Yield name, bits a column, and what builds the search."""
+    for bits in _BITS:
+        yield "lowtide VectorCodes", bits, own(bits)
+    for bits in (1, 2):
+        yield "lowtide VectorCodes, rescored by 8 bits", bits, rescored(bits)
+    for bits in _BITS:
+        yield "faiss RaBitQ", bits, of_faiss(_rotated(lambda f, d, m, b=bits: f.IndexRaBitQ(d, m, b)))
+    for bits in (1, 2, 4):
+        make = _rotated(lambda f, d, m, b=bits: f.IndexRaBitQFastScan(d, m, 32, b))
+        yield "faiss RaBitQFastScan", bits, of_faiss(make)
+    for bits, name in ((4, "QT_4bit"), (6, "QT_6bit"), (8, "QT_8bit")):
+        yield "faiss scalar quantizer", bits, of_faiss(_scalar(name))
+    for columns in (8, 4, 2):
+        yield "faiss PQ", 8 / columns, of_faiss(_product(columns, False))
+        yield "faiss OPQ", 8 / columns, of_faiss(_product(columns, True))
+    yield "faiss IndexBinaryFlat", 1, of_signs
+    yield "usearch i8", 8, of_usearch("i8")
+    yield "usearch b1", 1, of_usearch("b1")
+
+
+def rows_of(name: str, n_queries: int, wanted: str) -> Iterator[Row]:
+    """Yield a row a method on one data set; one that is not installed, or cannot do it, is told on stderr."""
+    rows, queries, metric = vectors_of(name, n_queries)
+    rows, queries = np.ascontiguousarray(rows), np.ascontiguousarray(queries)
+    true = exact(rows, queries, metric, 100)
+    for method, bits, build in methods():
+        if wanted not in method:
+            continue
+        try:
+            start = time.perf_counter()
+            search, size = build(rows, metric)
+            built = time.perf_counter() - start
+            search(queries[:64], 10)
+            times, processor = [], []
+            for _ in range(3):
+                start, used = time.perf_counter(), time.process_time()
+                found = search(queries, 10)
+                times.append(time.perf_counter() - start)
+                processor.append(time.process_time() - used)
+            more = search(queries, 100)
+        except (ImportError, AttributeError, TypeError, RuntimeError) as error:
+            print(f"{name}, {method}, {bits:g} bits: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+            continue
+        hits = tuple(len(np.intersect1d(a, b)) for a, b in zip(found, true[:, :10]))
+        of_more = float(np.mean([len(np.intersect1d(a, b)) / 100 for a, b in zip(more, true)]))
+        speed = len(queries) / min(times)
+        used = 1e6 * min(processor) / len(queries)
+        yield Row(name, method, bits, size, float(np.mean(hits)) / 10, of_more, speed, used, built, hits)
+
+
+def behind(found: list[Row]) -> list[str]:
+    """Return where `VectorCodes` finds fewer of the best ten than RaBitQ, by more than two standard errors."""
+    told = []
+    by_place = {(row.data, row.method, row.bits): np.array(row.hits) / 10 for row in found}
+    for (data, method, bits), hits in by_place.items():
+        other = by_place.get((data, "lowtide VectorCodes", bits))
+        if method != "faiss RaBitQ" or bits > 4 or other is None:
+            continue
+        difference = other - hits
+        if difference.mean() < -2 * difference.std() / np.sqrt(len(hits)):
+            told.append(f"{data}, {bits:g} bits: {difference.mean():+.4f}")
+    return told
+
+
+def table(found: list[Row]) -> str:
+    """Return the rows as Markdown."""
+    names = ("data", "method", "bits", "bytes", "recall@10", "recall@100", "queries/s", "processor us", "build s")
+    lines = [f"| {' | '.join(names)} |", "| --- " * len(names) + "|"]
+    for row in found:
+        lines.append(
+            f"| {row.data} | {row.method} | {row.bits:g} | {row.row_bytes:.0f} | {row.recall_10:.4f} | "
+            f"{row.recall_100:.4f} | {row.queries_a_second:.0f} | {row.processor_us:.0f} | {row.build_seconds:.1f} |"
+        )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def plot(found: list[Row], path: Path) -> None:
+    """Draw recall over bytes, and queries a second over recall, a column a data set."""
+    from matplotlib import pyplot as plt
+
+    names = list(dict.fromkeys(row.data for row in found))
+    figure, axes = plt.subplots(2, len(names), figsize=(5 * len(names), 8), layout="constrained", squeeze=False)
+    for column, name in enumerate(names):
+        own_rows = [row for row in found if row.data == name]
+        for method in dict.fromkeys(row.method for row in own_rows):
+            line = [row for row in own_rows if row.method == method]
+            style = "o-" if method.startswith("lowtide") else "s--"
+            recall = [row.recall_10 for row in line]
+            axes[0, column].plot([row.row_bytes for row in line], recall, style, label=method, ms=4)
+            axes[1, column].plot(recall, [row.queries_a_second for row in line], style, ms=4)
+        axes[0, column].set(title=name, xlabel="bytes a row", ylabel="recall@10", xscale="log")
+        axes[1, column].set(xlabel="recall@10", ylabel="queries a second", yscale="log")
+    axes[0, 0].legend(fontsize=7)
+    figure.savefig(path)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print the table, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
+    parser.add_argument("data", nargs="*", default=list(_SETS), help=f"of {', '.join(_SETS)}; by default all")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--method", default="", help="only methods with this in their name")
+    parser.add_argument("--plot", type=Path, help="where curves are drawn")
+    parser.add_argument("--json", type=Path, help="where the rows are written")
+    chosen = parser.parse_args(arguments)
+    found: list[Row] = []
+    for name in chosen.data:
+        for row in rows_of(name, chosen.queries, chosen.method):
+            found.append(row)
+            print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
+    print(table(found))
+    if chosen.plot is not None:
+        plot(found, chosen.plot)
+    if chosen.json is not None:
+        chosen.json.write_text(json.dumps([asdict(row) for row in found]))
+    told = behind(found)
+    print("\n".join(["behind RaBitQ:", *told]) if told else "nowhere behind RaBitQ", file=sys.stderr)
+    return 1 if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
