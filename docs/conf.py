@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import lowtide
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import pictures  # noqa: E402
 
 project = "lowtide"
 author = "lowtide developers"
 project_copyright = author
 version = release = lowtide.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 nitpicky = False
 # Single backticks in docstrings are names and formulas.
 default_role = "literal"
@@ -49,9 +55,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": [], "notation": []}
+html_sidebars = {"index": [], "glossary": []}
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = HERE.parent / "examples"
 if sorted(EXAMPLES.glob("plot_*.py")):
     extensions.append("sphinx_gallery.gen_gallery")
     # About the folder that the project was cloned to; links are relative to it.
@@ -83,13 +89,19 @@ def _escaped(text: str) -> str:
     return _BAR_OR_TRAILING_UNDERSCORE.sub(lambda match: "\\" + match[0], text)
 
 
-def skip_inherited_from_sklearn(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out what scikit-learn's base classes add: it has its own documentation."""
+def skip_strangers(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what base classes of other packages add: they have their own documentation."""
     home = getattr(getattr(obj, "fget", obj), "__module__", None) or ""
-    return True if home.startswith("sklearn.") else None
+    return True if home and home.partition(".")[0] != "lowtide" else None
+
+
+def draw_pictures(app: Any) -> None:
+    """Draw what the chapter on the ideas shows."""
+    pictures.draw(HERE / "guide" / "pictures")
 
 
 def setup(app: Any) -> None:
-    """Escape after numpydoc has turned sections into markup."""
-    app.connect("autodoc-skip-member", skip_inherited_from_sklearn)
+    """Draw before pages are read, and escape after numpydoc has turned sections into markup."""
+    app.connect("builder-inited", draw_pictures)
+    app.connect("autodoc-skip-member", skip_strangers)
     app.connect("autodoc-process-docstring", escape_formulas, priority=1000)
