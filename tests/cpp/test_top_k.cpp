@@ -154,7 +154,7 @@ LOWTIDE_TEST(byte_tables_bound_every_score) {
         for (std::size_t g = 0; g < 2 * queries.n_bytes(); ++g)
           sum += queries.bytes().of(
               group)[(g * group.count + q - group.first) * 16 + (byte_of(rows, words, i, g / 2) >> (4 * (g % 2)) & 15)];
-        const float score = queries.score(q, rows.data() + i * words, 0);
+        const auto score = static_cast<float>(queries.product(q, rows.data() + i * words, 0));
         CHECK(sum >= queries.limit(q, std::nextafter(score, -1e30f)), std::to_string(q));
       }
 }
