@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 import lowtide
 from lowtide.cli.terminal import NEW_FILE, check_writable
+from lowtide.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide import _core
 from lowtide.cancel import add_gram, matmul
-from lowtide.codes.layout import Bits, FieldPlaces, field_places, row_bytes, stored_bits
+from lowtide.codes.layout import Bits, FieldPlaces, field_places, stored_bits
 from lowtide.errors import CodeLayoutError
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ _FEW_BIT_ROWS = 64
 _CACHED_WEIGHTS = 1 << 16
 # Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
 _SMALL_RESULT = _core.large_result // 8
-# Bytes from which packed rows begin at a line of the cache.
-_LARGE_ROWS = 1 << 12
 
 
 class Rows(ABC):
@@ -337,66 +335,6 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
     return pages.view(kind).reshape(shape)
 
 
-def empty_rows(n: int, width: int) -> NDArray[np.uint8]:
-    """Return packed rows of any content, uint8 (n, width); from 4 KB on they begin at a multiple of 64 bytes.
-
-    That is a line of the cache, and what JAX wants of memory that it shares. A few rows are not to wait for it.
-
-    Examples
-    --------
-    >>> from lowtide.codes import empty_rows
-    >>> empty_rows(100, 64).ctypes.data % 64
-    0
-    """
-    size = n * width
-    if size < _LARGE_ROWS:
-        return np.empty((n, width), dtype=np.uint8)
-    memory = np.empty(size + 63, dtype=np.uint8)
-    begin = -memory.ctypes.data % 64
-    return memory[begin : begin + size].reshape(n, width)
-
-
-def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
-    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
-    rows = np.asarray(packed)
-    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
-        raise CodeLayoutError(
-            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
-            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
-        )
-    rows = np.ascontiguousarray(rows)
-    # Told by words of 8 bytes: to ask for the address itself takes a microsecond.
-    return rows if rows.view(np.uint64).flags.aligned else rows.copy()
-
-
-def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
-    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lowtide.codes import pack_levels
-    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
-    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
-    array([[3, 0, 2]], dtype=uint8)
-    """
-    rows = aligned_rows(packed, row_bytes(n_levels, bits))
-    if isinstance(bits, tuple):
-        return field_places(bits).levels(rows).astype(np.uint8)
-    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
-    _core.unpack(rows, stored_bits(bits), out)
-    return out
-
-
-def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
-    """Raise when a bit past the last level is set: counting would take it for a feature."""
-    used = used_bits % 64
-    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
-        raise CodeLayoutError(
-            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
-        )
-
-
 def checked_floats(
     must: str, values: ArrayLike, *shapes: tuple[int, ...], kind: Any = np.float32, least: float = -np.inf
 ) -> NDArray[Any]:
@@ -407,6 +345,19 @@ def checked_floats(
         raise CodeLayoutError(f"Codes: {must}, got shape {checked.shape}.")
     checked.flags.writeable = False
     return checked
+
+
+def checked_beside(norms: ArrayLike | None, corrections: ArrayLike | None, n: int) -> tuple[Any, Any]:
+    """Return read-only float32 norms and corrections, one a row or None; shared when they are float32 already."""
+    if norms is None:
+        if corrections is not None:
+            raise CodeLayoutError("Codes: corrections must come with norms, got none. Give both.")
+        return None, None
+    need = f"norms must be {n} finite numbers of at least 0, one a row"
+    norms = checked_floats(need, norms, (n,), least=0)
+    if corrections is not None:
+        corrections = checked_floats(f"corrections must be {n} finite numbers, one a row", corrections, (n,))
+    return norms, corrections
 
 
 def float_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:

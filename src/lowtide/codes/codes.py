@@ -10,9 +10,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer, check_option
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, rows_of, unpack_levels
+from lowtide.codes.arithmetic import Rows, TransposedCodes, rows_of
 from lowtide.codes.exchange import arrow_array, describe, dlpack_capsule, foreign_rows, kept_bits, restore
-from lowtide.codes.layout import Bits, check_same_frequencies, row_bits, row_bytes, same_array, spell_bits
+from lowtide.codes.layout import (
+    Bits,
+    aligned_rows,
+    check_padding,
+    check_same_frequencies,
+    row_bits,
+    row_bytes,
+    same_array,
+    spell_bits,
+    unpack_levels,
+)
 from lowtide.codes.top_k import RowTerms, row_mask, top_k
 from lowtide.errors import CodeLayoutError
 from lowtide.spec import Part, State, take_parts
@@ -106,14 +116,14 @@ class Codes:
         corrections: ArrayLike | None = None,
     ) -> None:
         rows = aligned_rows(packed, row_bytes(n_levels, bits))
-        arithmetic.check_padding(rows, row_bits(n_levels, bits))
+        check_padding(rows, row_bits(n_levels, bits))
         for name, mark in (("fingerprint", fingerprint), ("side", side)):
             if not isinstance(mark, bytes) or len(mark) != 16:
                 raise CodeLayoutError(f"Codes: {name} must be 16 bytes, got {mark!r}.")
         rows = rows.view()
         rows.flags.writeable = False
         self._bits, self._fingerprint, self._side = bits if isinstance(bits, tuple) else int(bits), fingerprint, side
-        self._norms, self._corrections = _checked_beside(norms, corrections, len(rows))
+        self._norms, self._corrections = arithmetic.checked_beside(norms, corrections, len(rows))
         self._codebook, self._rows = rows_of(rows, int(n_levels), self._bits, codebook, scale)
 
     def with_rows(
@@ -128,7 +138,7 @@ class Codes:
         old = self._rows
         rows = aligned_rows(packed, old.rows.shape[1]).view()
         rows.flags.writeable = False
-        beside = _checked_beside(norms, corrections, len(rows))
+        beside = arithmetic.checked_beside(norms, corrections, len(rows))
         return self._with(old.with_rows(rows, beside[0] if self.is_times_norms else None), *beside)
 
     def with_packed(self, packed: Any, norms: ArrayLike | None = None) -> Codes:
@@ -140,7 +150,7 @@ class Codes:
         if isinstance(packed, Codes):
             raise CodeLayoutError("Codes.with_packed: packed must be rows of bytes, got Codes. Use them as they are.")
         rows = aligned_rows(foreign_rows(packed, self.packed.shape[1]), self.packed.shape[1])
-        arithmetic.check_padding(rows, row_bits(self.n_levels, self._bits))
+        check_padding(rows, row_bits(self.n_levels, self._bits))
         return self.with_rows(rows, norms)
 
     def to_arrow(self, form: str = "binary") -> Any:
@@ -479,16 +489,3 @@ class Codes:
         n, n_features = self.shape
         size = f"bits={spell_bits(self._bits)}, {self.nbytes} bytes"
         return f"Codes({n} x {n_features}, {size}, fingerprint={self._fingerprint[:4].hex()}...)"
-
-
-def _checked_beside(norms: ArrayLike | None, corrections: ArrayLike | None, n: int) -> tuple[Any, Any]:
-    """Return read-only float32 norms and corrections, one a row or None; shared when they are float32 already."""
-    if norms is None:
-        if corrections is not None:
-            raise CodeLayoutError("Codes: corrections must come with norms, got none. Give both.")
-        return None, None
-    need = f"norms must be {n} finite numbers of at least 0, one a row"
-    norms = arithmetic.checked_floats(need, norms, (n,), least=0)
-    if corrections is not None:
-        corrections = arithmetic.checked_floats(f"corrections must be {n} finite numbers, one a row", corrections, (n,))
-    return norms, corrections

@@ -252,10 +252,7 @@ def write_whole(path: PathLike, pieces: Iterable[Bytes], *, can_stop: bool = Tru
 def write_together(files: Mapping[PathLike, Iterable[Bytes]], *, can_stop: bool = True) -> None:
     """Write several files as `write_whole` does one: all are whole and durable before the first gets its name.
 
-    Parameters
-    ----------
-    files : dict of iterables of bytes, by path
-    can_stop : bool, default=True
+    `files` are iterables of bytes by path.
     """
     remedy = "Choose a folder that exists, that you may write to and that has room."
     waiting: list[tuple[Path, Path]] = []

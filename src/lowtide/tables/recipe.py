@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -42,11 +42,7 @@ Floats = NDArray[np.float64]
 
 _VERSION = 2
 _UFUNCS = {"subtract": np.subtract, "divide": np.divide, "multiply": np.multiply, "add": np.add}
-_READERS: dict[type, Callable[[NDArray[Any], str], Floats]] = {
-    Number: read_numbers,
-    Truth: read_truth,
-    Missing: read_missing,
-}
+_READERS: dict[type, Any] = {Number: read_numbers, Truth: read_truth, Missing: read_missing}
 _HOLDS = {"number": "a finite number", "truth": "true or false", "date": "a date", "category": "a known category"}
 _LARGEST = float(np.finfo(np.float32).max)  # features are made of float32
 _ROWS_AT_ONCE = 8192
@@ -403,19 +399,18 @@ class Recipe:
             feature = spread[index]
             rows = np.flatnonzero(feature >= 0)
             # Some at a time: the first write to a page takes long, and other threads are to get Python's lock.
-            for begin in range(0, len(rows), _ROWS_AT_ONCE):
-                some = rows[begin : begin + _ROWS_AT_ONCE]
+            for some in np.array_split(rows, range(_ROWS_AT_ONCE, len(rows), _ROWS_AT_ONCE)):
                 out[some, feature[some]] = 1.0
         days = [known.read(columns[known.column], self.columns[known.column]) for known in self.dates]
         read: dict[Origin, Floats] = {}
         for j, source in enumerate(self.sources):
-            if isinstance(source, DatePart):
-                out[:, j] = part_of_days(source.part, days[source.dates])
-                continue
             if isinstance(source, (Number, Truth, Missing)):
                 if source not in read:
                     read[source] = _READERS[type(source)](columns[source.column], self.columns[source.column])
                 out[:, j] = read[source]
+            elif isinstance(source, DatePart):
+                out[:, j] = part_of_days(source.part, days[source.dates])
+            if not isinstance(source, (Indicator, Ordinal)):
                 continue
             index, absent = found[source.categories]
             if isinstance(source, Ordinal):
