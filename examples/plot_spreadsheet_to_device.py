@@ -2,9 +2,9 @@
 From a spreadsheet to a server, a report and a device
 =====================================================
 
-House sales as an office would export them: semicolons, decimal commas, dates, blank cells, a column of numbers that only
-count. The commands of ``lowtide`` fit a model, say how good it is, serve it, write a report and write it as C. Do all of
-them answer alike?
+House sales as an office would export them: semicolons, decimal commas, dates, blank cells, numbers that only count.
+The commands of ``lowtide`` fit a model, say how good it is, serve it, write a report and write it as C. Do all of them
+answer alike?
 """
 
 import shutil
@@ -54,9 +54,9 @@ rows = table[450:].drop(columns=["sale", "price"]).assign(sold=lambda t: t["sold
 rows = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows.to_dict("records")]
 learner = lt.load(model)
 known = learner.predict(rows)
-with running(Service(Catalog.load([Named.parse(model)]), Settings(port=0), KeyRing({}))) as address:
-    with lt.Client(address) as client:
-        print(f"server: {np.mean(client.predict(rows) == known):.0%} as in Python")
+service = Service(Catalog.load([Named.parse(model)]), Settings(port=0), KeyRing({}))
+with running(service) as address, lt.Client(address) as client:
+    print(f"server: {np.mean(client.predict(rows) == known):.0%} as in Python")
 
 # %%
 # A report about this table, and C that takes the raw columns. With a compiler the C is asked too.

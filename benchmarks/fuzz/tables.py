@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.fuzz.changes import changed_array, changed_bytes
 from benchmarks.fuzz.running import WrongError
 from lowtide.errors import LowtideError
-from lowtide.tables import Block, number_matrix, open_table
+from lowtide.tables import Block, choose_columns, learn_recipe, open_table, survey
 
 __all__ = ["Tables"]
 
@@ -91,7 +91,7 @@ class Tables:
         return "npy" if data[:1] == b"\x93" else "bytes", data
 
     def judge(self, kind: str, data: bytes) -> None:
-        """Read a table as it is and, where all its columns are numbers, as a matrix of finite ones."""
+        """Read a table as it is, survey it, and make features of it by the recipe that was learned: all are finite."""
         place = self._places[kind == "npy"]
         place.write_bytes(data)
         refusals = []
@@ -100,8 +100,14 @@ class Tables:
                 source = open_table(place, header=header)
                 for block in source.blocks():
                     _judge(block)
+                choice = choose_columns(source)
+                sample = survey(source, choice).sample
+                recipe, _ = learn_recipe(sample, choice)
             except LowtideError as error:
                 refusals.append(error)
+                continue
+            if not np.isfinite(sample.matrix(recipe)).all():
+                raise WrongError("a table was read as features that are not finite")
         if refusals:
             raise refusals[0]
 
@@ -111,11 +117,3 @@ def _judge(block: Block) -> None:
         raise WrongError("a table was read whose columns are not as long as each other")
     block.texts(block.names[0])
     block.where(block.n_rows - 1) if block.n_rows else None
-    for name in block.names:
-        try:
-            matrix = number_matrix(block, [name], "reuse")
-        except LowtideError:
-            continue
-        if matrix.shape != (block.n_rows, 1) or not np.isfinite(matrix).all():
-            raise WrongError(f"column {name!r} was read as numbers that are not finite")
-    number_matrix(block, block.names, "choose", may_miss=block.names)

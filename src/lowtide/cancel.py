@@ -17,7 +17,7 @@ from scipy.linalg import blas
 from lowtide import _core
 from lowtide._checks import check_positive, fail
 
-__all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "poll"]
+__all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "mirrored", "poll"]
 
 # Multiplications between two polls: 10 ms of one core, 0.1 s of a slow one.
 _PIECE = 1 << 28
@@ -259,3 +259,13 @@ def add_gram(total: NDArray[Any], block: NDArray[Any], sign: float = 1.0) -> Non
         part = block[:, i : i + step].T @ block[:, : i + step]
         strip = total[i : i + step, : i + step]
         np.add(strip, part, out=strip) if sign > 0 else np.subtract(strip, part, out=strip)
+
+
+def mirrored(lower: NDArray[Any]) -> NDArray[Any]:
+    """Copy the lower triangle of a square array over its upper one, tile by tile, in place."""
+    size = 512
+    for j in range(0, lower.shape[0], size):
+        corner = lower[j : j + size, j : j + size]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        lower[j : j + size, j + size :] = lower[j + size :, j : j + size].T
+    return lower

@@ -28,6 +28,7 @@ int main(void)
 
 
 def sketch(d, k, bits, **options):
+    options.setdefault("projection", "hadamard")  # a rotation stays in Python
     return lt.Sketch(n_components=k, bits=bits, random_state=k, **options).fit(np.eye(2, d))
 
 

@@ -1,4 +1,4 @@
-// Rows to projected values and back: hadamard, hadamard_transpose, panel_product, norm.
+// Rows to projected values and back: hadamard, hadamard_transpose, rotation, panel_product, norm.
 #include "cases.hpp"
 #include "inputs.hpp"
 
@@ -19,6 +19,15 @@ void add_hadamard_transpose(Cases& cases, const char* name, std::size_t dim, std
                      const auto v = numbers<float>(dim * n_blocks, 6), s = signs(3 * dim * n_blocks, 7);
                      const auto out = zeros<float>(dim);
                      return [=, &ops] { ops.hadamard_transpose(v.get(), s.get(), dim, n_blocks, out.get()); };
+                   }});
+}
+
+// Factors and turns of any size: what they are takes no time.
+void add_rotation(Cases& cases, const char* name, std::size_t dim, std::size_t n_rounds) {
+  cases.push_back({name, dim, "value", [=](const Ops& ops) {
+                     const auto x = numbers<float>(dim, 8), drawn = numbers<float>((2 * n_rounds - 1) * dim, 9);
+                     const auto v = zeros<float>(dim);
+                     return [=, &ops] { ops.rotation(x.get(), drawn.get(), dim, n_rounds, v.get()); };
                    }});
 }
 
@@ -58,6 +67,8 @@ void add_projections(Cases& cases) {
   add_hadamard_transpose(cases, "hadamard_transpose 64 x 64", 64, 64);
   add_hadamard_transpose(cases, "hadamard_transpose 1024 x 4", 1024, 4);
   add_hadamard_transpose(cases, "hadamard_transpose 4096", 4096, 1);
+  add_rotation(cases, "rotation 384", 384, 4);
+  add_rotation(cases, "rotation 1025", 1025, 4);
   add_panel_product(cases, "panel_product rows", false);
   add_panel_product(cases, "panel_product columns", true);
   cases.push_back({"norm", 4096, "entry", [](const Ops& ops) {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide import _core
-from lowtide.cancel import add_gram, matmul
+from lowtide.cancel import add_gram, matmul, mirrored
 from lowtide.codes.layout import Bits, FieldPlaces, field_places, stored_bits
 from lowtide.errors import CodeLayoutError
 
@@ -30,6 +30,8 @@ _FEW_BIT_ROWS = 64
 _CACHED_WEIGHTS = 1 << 16
 # Entries of at most 8 bytes: a single row is not to wait for its size to be worked out.
 _SMALL_RESULT = _core.large_result // 8
+# Bytes from which packed rows begin at a line of the cache.
+_LARGE_ROWS = 1 << 12
 
 
 class Rows(ABC):
@@ -99,7 +101,7 @@ class Rows(ABC):
         for rows, block in self.blocks(kind):
             for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
                 add_gram(total, part, sign)
-        return _mirrored(total)
+        return mirrored(total)
 
     def dot(self, other: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return D O' with other rows of as many decoded columns."""
@@ -335,12 +337,44 @@ def empty_result(shape: tuple[int, int], dtype: DTypeLike = np.float32) -> NDArr
     return pages.view(kind).reshape(shape)
 
 
+def empty_rows(n: int, width: int) -> NDArray[np.uint8]:
+    """Return packed rows of any content, uint8 (n, width); from 4 KB on they begin at a multiple of 64 bytes.
+
+    That is a line of the cache, and what JAX wants of memory that it shares. A few rows are not to wait for it.
+
+    Examples
+    --------
+    >>> from lowtide.codes import empty_rows
+    >>> empty_rows(100, 64).ctypes.data % 64
+    0
+    """
+    size = n * width
+    if size < _LARGE_ROWS:
+        return np.empty((n, width), dtype=np.uint8)
+    memory = np.empty(size + 63, dtype=np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].reshape(n, width)
+
+
+def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
+    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
+    rows = np.asarray(packed)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
+        raise CodeLayoutError(
+            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
+            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
+        )
+    rows = np.ascontiguousarray(rows)
+    # Told by words of 8 bytes: to ask for the address itself takes a microsecond.
+    return rows if rows.view(np.uint64).flags.aligned else rows.copy()
+
+
 def checked_floats(
     must: str, values: ArrayLike, *shapes: tuple[int, ...], kind: Any = np.float32, least: float = -np.inf
 ) -> NDArray[Any]:
     """Return finite numbers of one of some shapes, at least the least, read-only; shared when of their kind already."""
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        checked = np.asarray(values, dtype=kind).view()
+        checked = np.require(values, kind, "A").view()  # misaligned numbers are copied
     if checked.shape not in shapes or not np.all((np.abs(checked) < np.inf) & (checked >= least)):
         raise CodeLayoutError(f"Codes: {must}, got shape {checked.shape}.")
     checked.flags.writeable = False
@@ -406,16 +440,6 @@ def _signed_parts(block: NDArray[Any], weight: NDArray[np.float64] | None) -> It
             yield sign, block
         elif chosen.any():
             yield sign, block[chosen] * root[chosen, None]
-
-
-def _mirrored(lower: NDArray[Any]) -> NDArray[Any]:
-    """Copy the lower triangle of a square array over its upper one, tile by tile, in place."""
-    size = 512
-    for j in range(0, lower.shape[0], size):
-        corner = lower[j : j + size, j : j + size]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
-        lower[j : j + size, j + size :] = lower[j + size :, j : j + size].T
-    return lower
 
 
 def row_key(key: Any) -> Any:

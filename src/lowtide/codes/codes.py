@@ -10,18 +10,24 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer, check_option
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import Rows, TransposedCodes, rows_of
-from lowtide.codes.exchange import arrow_array, describe, dlpack_capsule, foreign_rows, kept_bits, restore
+from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, rows_of
+from lowtide.codes.exchange import (
+    arrow_array,
+    describe,
+    dlpack_capsule,
+    foreign_rows,
+    kept_bits,
+    restore,
+    unpack_levels,
+)
 from lowtide.codes.layout import (
     Bits,
-    aligned_rows,
     check_padding,
     check_same_frequencies,
     row_bits,
     row_bytes,
     same_array,
     spell_bits,
-    unpack_levels,
 )
 from lowtide.codes.top_k import RowTerms, row_mask, top_k
 from lowtide.errors import CodeLayoutError

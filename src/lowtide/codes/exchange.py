@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lowtide import _core
 from lowtide._checks import host_array
-from lowtide.codes.layout import Bits
+from lowtide.codes.arithmetic import aligned_rows
+from lowtide.codes.layout import Bits, field_places, row_bytes, stored_bits
 from lowtide.errors import CodeLayoutError, MissingExtraError
 from lowtide.spec import Part
 
@@ -57,6 +59,25 @@ def kept_bits(spec: dict[str, Any]) -> Bits:
     """Return the bits of a spec from JSON, which has lists for tuples."""
     bits: Any = spec["bits"]
     return tuple(bits) if isinstance(bits, list) else bits
+
+
+def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
+    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lowtide.codes import pack_levels
+    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
+    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
+    array([[3, 0, 2]], dtype=uint8)
+    """
+    rows = aligned_rows(packed, row_bytes(n_levels, bits))
+    if isinstance(bits, tuple):
+        return field_places(bits).levels(rows).astype(np.uint8)
+    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
+    _core.unpack(rows, stored_bits(bits), out)
+    return out
 
 
 def dlpack_capsule(rows: NDArray[np.uint8], max_version: tuple[int, int] | None, **asked: Any) -> Any:

@@ -21,8 +21,6 @@ Bits = int | tuple[int, ...]
 
 # Bits that are packed at a time, a byte each.
 _BYTES = 1 << 18
-# Bytes from which packed rows begin at a line of the cache.
-_LARGE_ROWS = 1 << 12
 # Five base-3 digits of a byte, lowest first: row b holds those of b.
 _PLACES = 3 ** np.arange(5)
 _DIGITS = (np.arange(243)[:, None] // _PLACES % 3).astype(np.uint8)
@@ -285,57 +283,6 @@ def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
 def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
     """Return whether two arrays are equal, or neither is there."""
     return left is right or (left is not None and right is not None and np.array_equal(left, right))
-
-
-def empty_rows(n: int, width: int) -> NDArray[np.uint8]:
-    """Return packed rows of any content, uint8 (n, width); from 4 KB on they begin at a multiple of 64 bytes.
-
-    That is a line of the cache, and what JAX wants of memory that it shares. A few rows are not to wait for it.
-
-    Examples
-    --------
-    >>> from lowtide.codes import empty_rows
-    >>> empty_rows(100, 64).ctypes.data % 64
-    0
-    """
-    size = n * width
-    if size < _LARGE_ROWS:
-        return np.empty((n, width), dtype=np.uint8)
-    memory = np.empty(size + 63, dtype=np.uint8)
-    begin = -memory.ctypes.data % 64
-    return memory[begin : begin + size].reshape(n, width)
-
-
-def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
-    """Return packed as the ops take it, contiguous and at a multiple of 8 bytes; copied only when it is not."""
-    rows = np.asarray(packed)
-    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
-        raise CodeLayoutError(
-            f"Packed codes must be a uint8 array of shape (n, {width}), got {rows.dtype} of shape {rows.shape}. "
-            "A row takes 8 * ceil(n_levels * stored_bits(bits) / 64) bytes; use pack_levels."
-        )
-    rows = np.ascontiguousarray(rows)
-    # Told by words of 8 bytes: to ask for the address itself takes a microsecond.
-    return rows if rows.view(np.uint64).flags.aligned else rows.copy()
-
-
-def unpack_levels(packed: Any, bits: Bits, n_levels: int) -> NDArray[np.uint8]:
-    """Return the levels (n, n_levels), uint8, of packed rows: the inverse of `pack_levels`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lowtide.codes import pack_levels
-    >>> levels = np.array([[3, 0, 2]], dtype=np.uint8)
-    >>> unpack_levels(pack_levels(levels, bits=2), bits=2, n_levels=3)
-    array([[3, 0, 2]], dtype=uint8)
-    """
-    rows = aligned_rows(packed, row_bytes(n_levels, bits))
-    if isinstance(bits, tuple):
-        return field_places(bits).levels(rows).astype(np.uint8)
-    out = np.empty((rows.shape[0], n_levels), dtype=np.uint8)
-    _core.unpack(rows, stored_bits(bits), out)
-    return out
 
 
 def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:

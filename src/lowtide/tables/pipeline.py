@@ -238,6 +238,7 @@ def recipe_of(steps: Any, names: Iterable[str] | int | None = None) -> Recipe:
     Examples
     --------
     >>> import pandas as pd
+    >>> from sklearn.compose import ColumnTransformer
     >>> table = pd.DataFrame({"area": [20.0, 40.0, 60.0], "city": ["Oslo", "Bern", "Oslo"], "id": [7, 8, 9]})
     >>> steps = ColumnTransformer([("a", MinMaxScaler(), ["area"]), ("c", OneHotEncoder(), ["city"])]).fit(table)
     >>> recipe = recipe_of(steps)
