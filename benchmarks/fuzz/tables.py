@@ -115,5 +115,4 @@ class Tables:
 def _judge(block: Block) -> None:
     if any(len(column) != block.n_rows for column in block.columns):
         raise WrongError("a table was read whose columns are not as long as each other")
-    block.texts(block.names[0])
     block.where(block.n_rows - 1) if block.n_rows else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from threading import Condition, Thread
@@ -17,7 +17,7 @@ from scipy.linalg import blas
 from lowtide import _core
 from lowtide._checks import check_positive, fail
 
-__all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "mirrored", "poll"]
+__all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "mirrored", "poll", "signed_parts"]
 
 # Multiplications between two polls: 10 ms of one core, 0.1 s of a slow one.
 _PIECE = 1 << 28
@@ -269,3 +269,17 @@ def mirrored(lower: NDArray[Any]) -> NDArray[Any]:
         corner[...] = np.tril(corner) + np.tril(corner, -1).T
         lower[j : j + size, j + size :] = lower[j + size :, j : j + size].T
     return lower
+
+
+def signed_parts(block: NDArray[Any], weight: NDArray[np.float64] | None) -> Iterator[tuple[float, NDArray[Any]]]:
+    """Yield (sign, rows scaled by sqrt|weight|): a rank-k update takes one sign only."""
+    if weight is None:
+        yield 1.0, block
+        return
+    root = np.sqrt(np.abs(weight)).astype(block.dtype)
+    for sign, chosen in ((1.0, weight > 0), (-1.0, weight < 0)):
+        if chosen.all():
+            block *= root[:, None]
+            yield sign, block
+        elif chosen.any():
+            yield sign, block[chosen] * root[chosen, None]

@@ -1,11 +1,10 @@
 """Packed levels with a codebook, and arithmetic on them that never needs the float features."""
 
-from lowtide.codes.arithmetic import TransposedCodes, empty_result, empty_rows, is_by_rows
+from lowtide.codes.arithmetic import TransposedCodes, check_padding, empty_result, empty_rows, is_by_rows
 from lowtide.codes.codes import Codes
 from lowtide.codes.exchange import unpack_levels
 from lowtide.codes.layout import (
     Bits,
-    check_padding,
     pack_levels,
     pack_trits,
     row_bits,

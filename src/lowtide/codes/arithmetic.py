@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide import _core
-from lowtide.cancel import add_gram, matmul, mirrored
+from lowtide.cancel import add_gram, matmul, mirrored, signed_parts
 from lowtide.codes.layout import Bits, FieldPlaces, field_places, stored_bits
 from lowtide.errors import CodeLayoutError
 
@@ -99,7 +99,7 @@ class Rows(ABC):
         """Return D' diag(weight) D."""
         total = np.zeros((self.shape[1],) * 2, dtype=kind)
         for rows, block in self.blocks(kind):
-            for sign, part in _signed_parts(block, None if weight is None else weight[rows]):
+            for sign, part in signed_parts(block, None if weight is None else weight[rows]):
                 add_gram(total, part, sign)
         return mirrored(total)
 
@@ -369,6 +369,15 @@ def aligned_rows(packed: Any, width: int) -> NDArray[np.uint8]:
     return rows if rows.view(np.uint64).flags.aligned else rows.copy()
 
 
+def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
+    """Raise when a bit past the last level is set: counting would take it for a feature."""
+    used = used_bits % 64
+    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
+        raise CodeLayoutError(
+            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
+        )
+
+
 def checked_floats(
     must: str, values: ArrayLike, *shapes: tuple[int, ...], kind: Any = np.float32, least: float = -np.inf
 ) -> NDArray[Any]:
@@ -426,20 +435,6 @@ def scaled(values: NDArray[Any], rows: NDArray[Any] | None, columns: NDArray[Any
     if columns is not None:
         values *= columns
     return values
-
-
-def _signed_parts(block: NDArray[Any], weight: NDArray[np.float64] | None) -> Iterator[tuple[float, NDArray[Any]]]:
-    """Yield (sign, rows scaled by sqrt|weight|): a rank-k update takes one sign only."""
-    if weight is None:
-        yield 1.0, block
-        return
-    root = np.sqrt(np.abs(weight)).astype(block.dtype)
-    for sign, chosen in ((1.0, weight > 0), (-1.0, weight < 0)):
-        if chosen.all():
-            block *= root[:, None]
-            yield sign, block
-        elif chosen.any():
-            yield sign, block[chosen] * root[chosen, None]
 
 
 def row_key(key: Any) -> Any:

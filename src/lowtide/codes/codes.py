@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lowtide._checks import check_integer, check_option
 from lowtide.codes import arithmetic
-from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, rows_of
+from lowtide.codes.arithmetic import Rows, TransposedCodes, aligned_rows, check_padding, rows_of
 from lowtide.codes.exchange import (
     arrow_array,
     describe,
@@ -22,7 +22,6 @@ from lowtide.codes.exchange import (
 )
 from lowtide.codes.layout import (
     Bits,
-    check_padding,
     check_same_frequencies,
     row_bits,
     row_bytes,

@@ -283,12 +283,3 @@ def check_same_frequencies(owner: str, left: Codes, right: Codes) -> None:
 def same_array(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
     """Return whether two arrays are equal, or neither is there."""
     return left is right or (left is not None and right is not None and np.array_equal(left, right))
-
-
-def check_padding(rows: NDArray[np.uint8], used_bits: int) -> None:
-    """Raise when a bit past the last level is set: counting would take it for a feature."""
-    used = used_bits % 64
-    if used and (rows.view("<u8")[:, -1] >> np.uint64(used)).any():
-        raise CodeLayoutError(
-            f"Codes: bits past the {used_bits} used ones of a row must be zero, got others. Pack with pack_levels."
-        )
