@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import itertools
 import json
@@ -12,11 +13,12 @@ import socket
 import subprocess
 import sys
 import threading
+from types import FrameType
 
 import numpy as np
 import pytest
 from given import given_classifier
-from serve.serving import CODES, ask, connect, everything, serving, until
+from serve.serving import CODES, JSON, ask, connect, everything, serving, until
 from starlette.staticfiles import StaticFiles
 
 import lowtide as lt
@@ -393,3 +395,20 @@ def test_page_loads_nothing_from_elsewhere(digits, monkeypatch, tmp_path):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert ask(address, "/", b"", method="POST").status == 405
         assert ask(address, "/app.js").is_refusal
+
+
+def test_a_refused_body_is_not_kept_by_a_circle_of_frames(address):
+    body = b'{"rows":[' + b"[]," * 100_000  # read in a thread, whose future holds the error
+    assert ask(address, "/v1/predict", body, JSON).is_refusal
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        assert ask(address, "/v1/predict", body, JSON).is_refusal
+        gc.collect()
+        held = [frame for frame in gc.garbage if isinstance(frame, FrameType) and "body" in frame.f_locals]
+        assert not held
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

@@ -101,7 +101,9 @@ class Gate:
                 scope["app"] = self  # Starlette's routes raise what they would otherwise answer in plain text
                 await self._router(scope, receive, call.send)
         except Exception as error:
-            await call.answer(self._refusal(error, call).reply())
+            refusal = self._refusal(error, call)
+            _forget_frames(error)
+            await call.answer(refusal.reply())
         finally:
             scope.pop("lowtide", None)  # else the two would hold each other until garbage is looked for
             call.lease.close()
@@ -123,6 +125,17 @@ class Gate:
             return Refusal(409 if isinstance(error, FingerprintMismatchError) else 422, str(error))
         self._service.log.failure("request failed", method=call.scope["method"], path=call.scope["path"])
         return Refusal(500, "the server failed to answer; its log says why.")
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Cut an error that was answered off the frames it came through.
+
+    One of them waits for a future that holds the error, and another has the body: a circle of megabytes that would stay
+    until garbage is looked for, and then stop the server while all of them are given back.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 @dataclass(frozen=True)
