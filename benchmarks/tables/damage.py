@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 import pandas as pd
 
+import lowtide as lt
 from benchmarks.load.serving import server
 from benchmarks.tables.raw import RawTable, points, run, split
 
@@ -186,9 +187,9 @@ def _served(model: Path, asked: Path, variant: Variant, table: RawTable, predict
     opened = gzip.open if variant.ending.endswith(".gz") else open
     with opened(asked, "rt", newline="", encoding=variant.encoding) as stream:
         header, row = list(csv.reader(stream, delimiter=variant.separator))[:2]
+    recipe = lt.load(model).decision_.recipe
+    kinds = dict(zip(recipe.columns, recipe.kinds))
     with server(str(model), "--no-log") as (address, _):
-        listed = json.load(urlopen(f"{address}/v1/models"))
-        kinds = _kinds(listed)
         cells = {name: _cell(cell, kinds[name], variant) for name, cell in zip(header, row) if name in kinds}
         body = json.dumps({"rows": [cells]}).encode()
         request = Request(f"{address}/v1/predict", body, {"content-type": "application/json"})
@@ -199,13 +200,6 @@ def _served(model: Path, asked: Path, variant: Variant, table: RawTable, predict
             return [f"serve: {detail}"]
     same = str(answer) == str(predicted[0]) if table.is_classes else np.isclose(float(answer), predicted[0], rtol=1e-6)
     return [] if same else [f"serve says {answer}, predict {predicted[0]}"]
-
-
-def _kinds(listed: dict) -> dict[str, str]:
-    """Return what each column of a served model holds."""
-    model = next(iter(listed["models"].values())) if isinstance(listed["models"], dict) else listed["models"][0]
-    recipe = model["recipe"]
-    return dict(zip(recipe["columns"], recipe["kinds"]))
 
 
 def _cell(cell: str, kind: str, variant: Variant) -> str | float | None:
