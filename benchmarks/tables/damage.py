@@ -172,7 +172,9 @@ def _try(table: RawTable, variant: Variant, train: Cells, test: Cells, folder: P
             faults.append(f"{name}: {said.strip().splitlines()[-1]}")
         else:
             print(f"    {name} says: {' '.join(said.split())[-300:]}")
-            faults.append(f"{name} refuses")
+            # A sentence that a person can act on is as right as a result.
+            lacks = [word for word in (learned.name, "column", "line") if word not in said]
+            faults += [f"{name} refuses without {', '.join(lacks)}"] if lacks else []
     score = None
     if out.is_file():
         truth = pd.Series([row[train[0].index(table.target)] for row in test[1:]])

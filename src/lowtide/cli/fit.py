@@ -284,9 +284,19 @@ def _summary(content: dict[str, Any], learner: Any, table: FittedTable, score: s
             ("table", ", ".join(parts)),
             ("task", task),
             ("features", models.encoder_summary(learner.features_)),
+            *_larger_code(learner.with_recipe(table.recipe).decision_),
             ("fit", f"{content['loss']} loss, {name} = {term.amount(value)}{chosen}; {rows} in {seconds:.1f} s"),
             ("score", score or unseen),
             ("model", f"{content['model']}, {term.bytes_in_words(content['bytes'])}"),
         ]
     )
     return "\n\n".join(filter(None, [table.columns_in_words(), sheet, models.choice_table(learner)]))
+
+
+def _larger_code(decision: Any) -> list[tuple[str, str]]:
+    """Return a line where a code is larger than the row that it stands for, with what would help."""
+    code, row = decision.code_bytes, decision.row_bytes
+    if code is None or code <= row:
+        return []
+    smaller = f"--budget {row}B makes smaller codes" if row >= 8 else "--components makes smaller codes"
+    return [("bytes", f"a code of {code} is larger than its row of {row}: store and send rows, or {smaller}")]

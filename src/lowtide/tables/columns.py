@@ -237,6 +237,8 @@ class Surprises:
         """Count those of a block whose columns are called as the recipe calls them."""
         for some in self._recipe.categories:
             name, known = self._recipe.columns[some.column], frozenset(some.values)
+            if known == {""}:
+                continue  # only whether there is a text counts, whatever it is
             odd = [c for c in some.cells(_category_cells(some, block, name)) if c not in known]
             texts = [text_of(cell) for cell in odd]
             self._missing[name] += texts.count("")
