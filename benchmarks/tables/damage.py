@@ -94,8 +94,20 @@ def _empty_columns(cells: Cells, target: str, rng: np.random.Generator) -> Cells
 
 
 def _many_rows(cells: Cells, target: str, rng: np.random.Generator) -> Cells:
+    """So many rows of their kind: one cell of five is another row's, and what tells rows apart goes on to do so.
+
+    Rows that only come again would be known by heart, and those left out of a fit would be among those learned from.
+    """
     header, *rows = cells
-    return [header, *(rows[i] for i in rng.integers(0, len(rows), _LARGE))]
+    drawn, others = rng.integers(0, len(rows), (2, _LARGE))
+    columns = []
+    for name, column in zip(header, map(np.array, zip(*rows))):
+        taken = np.where((rng.random(_LARGE) < 0.2) & (name != target), column[others], column[drawn])
+        if len(set(column.tolist())) == len(column):
+            is_number = all(_NUMBER.fullmatch(cell) for cell in column)
+            taken = [str(i) if is_number else f"{cell} {i}" for i, cell in enumerate(taken.tolist())]
+        columns.append(list(taken))
+    return [header, *map(list, zip(*columns))]
 
 
 VARIANTS = (
