@@ -67,7 +67,7 @@ def report(
     """Measure MODEL on DATA, a table as 'lowtide fit' takes it, and write a page that can be shown to others.
 
     The model is fitted anew on three quarters of the rows and judged by the last quarter, so it does not matter whether
-    it has seen them. Some twenty-five fits: a quarter of a minute for a thousand rows, about a minute for 20,000. The
+    it has seen them. Some twenty-five fits: about a minute of processor time for 20,000 rows. The
     page is one file without scripts or links, and names columns and classes, but shows no row.
     """
     from lowtide import reports

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from lowtide._checks import fail
-from lowtide.cancel import add_gram, matmul
+from lowtide.cancel import add_gram, matmul, mirrored
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.encoders import check_identity, row_keys, row_keys_of
 
@@ -228,7 +228,7 @@ class FullDesign(Design):
             if weight is not None:
                 block *= np.sqrt(weight[part])[:, None].astype(dtype)
             add_gram(total.T, block)
-        return _mirrored(total)
+        return mirrored(total.T).T  # in place: a second matrix would double the memory of a fit
 
     def dense(self) -> Array:
         """Return the features of all rows."""
@@ -257,16 +257,6 @@ class FullDesign(Design):
     def keys(self) -> Array:
         """Return a hash of each row's numbers, rounded to float32 as encoders round them."""
         return row_keys_of(self.rows)
-
-
-def _mirrored(upper: Array) -> Array:
-    """Copy the upper triangle over the lower one, in place: a second matrix would double the memory of a fit."""
-    size = 512
-    for j in range(0, len(upper), size):
-        corner = upper[j : j + size, j : j + size]
-        corner[...] = np.triu(corner) + np.triu(corner, 1).T
-        upper[j : j + size, :j] = upper[:j, j : j + size].T
-    return upper
 
 
 def encoded_design(

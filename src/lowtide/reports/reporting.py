@@ -258,7 +258,7 @@ def report(
 
     Notes
     -----
-    Some twenty-five fits: a quarter of a minute for a thousand rows, about a minute for 20,000. Sizes and baselines are
+    Some twenty-five fits: about a minute of processor time for 20,000 rows. Sizes and baselines are
     compared on 1,500 rows at the most. The page is the same text for the same input on the same machine, but for the
     date. It names columns and classes and shows sums, and no row; of a regressor it shows some true values.
 
