@@ -125,8 +125,9 @@ class DualSystem:
     def _image(self, found: Array) -> Array:
         """Return S^1/2 K S^1/2 found, in float64."""
         if self.kernel.dtype == np.float64:
+            # From the left, which is the same for a symmetric matrix: BLAS then reads it once, in its own order.
             with suitable_threads(len(found)):
-                return matmul(self.kernel, found)
+                return matmul(np.ascontiguousarray(found.T), self.kernel).T
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 

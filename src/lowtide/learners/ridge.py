@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowtide._checks import check_memory
-from lowtide.learners.cholesky import Factor, pieces, symmetric_copy
+from lowtide.learners.cholesky import Factor, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
 
@@ -210,8 +210,9 @@ class NormalEquations:
             row_mean, target_mean = self.row_sum / self.weight, self.target_sum / self.weight
             ger = blas.sger if self.dtype == np.float32 else blas.dger
             left, right = row_mean.astype(self.dtype), self.row_sum.astype(self.dtype)
-            for part in pieces(gram):
-                ger(-1.0, left, right[part], a=gram[:, part], overwrite_a=1)
+            with suitable_threads(len(gram)):
+                for part in pieces(gram):
+                    ger(-1.0, left, right[part], a=gram[:, part], overwrite_a=1)
         return CenteredSystem(gram, self.cross - np.outer(row_mean, self.target_sum), row_mean, target_mean)
 
 
