@@ -125,6 +125,7 @@ void fill_avx512(Ops& table) {
 void fill_neon(Ops& table) {
   table.hadamard = neon::hadamard;
   table.hadamard_transpose = neon::hadamard_transpose;
+  table.rotation = neon::rotation;
   table.encode_levels = neon::encode_levels;
   table.encode_bits = neon::encode_bits;
   table.encode_stochastic = neon::encode_stochastic;

@@ -57,9 +57,6 @@ struct Lanes {
   LOWTIDE_INLINE static Reg min(const Reg& a, const Reg& b) {
     return each([](auto x, auto y) { return vminq_f32(x, y); }, a, b);
   }
-  LOWTIDE_INLINE static Reg max(const Reg& a, const Reg& b) {
-    return each([](auto x, auto y) { return vmaxq_f32(x, y); }, a, b);
-  }
   LOWTIDE_INLINE static Reg abs(const Reg& a) {
     return each([](auto x) { return vabsq_f32(x); }, a);
   }
@@ -125,8 +122,14 @@ struct Lanes {
   LOWTIDE_INLINE static Int truncated(const Reg& a) {
     return each([](auto x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }, a);
   }
-  LOWTIDE_INLINE static Reg floats(const Int& a) {
-    return each([](auto x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }, a);
+  // Integers below 2^24, over 2^24.
+  LOWTIDE_INLINE static Reg fractions(const Int& a) {
+    return each([](auto x) { return vcvtq_n_f32_u32(x, 24); }, a);
+  }
+  // The floor, or where that is below 0 or above top, these: the conversion itself gives 0 for what is below.
+  LOWTIDE_INLINE static Int floor_within(const Reg& a, float top) {
+    const uint32x4_t most = vdupq_n_u32(static_cast<std::uint32_t>(top));
+    return each([=](auto x) { return vminq_u32(vcvtmq_u32_f32(x), most); }, a);
   }
 
   // One load a lane: there is no other way.

@@ -24,7 +24,7 @@ struct Single {
   static Reg load(const float* q) { return _mm256_loadu_ps(q); }
   static void store(float* q, Reg a) { _mm256_storeu_ps(q, a); }
   static Reg add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
-  static Reg scaled(Reg a, float b) { return _mm256_mul_ps(a, _mm256_set1_ps(b)); }
+  static Reg add_scaled(Reg sum, Reg a, float b) { return add(sum, _mm256_mul_ps(a, _mm256_set1_ps(b))); }
   // Adds the first n lanes to memory, or all if there are fewer.
   static void add_to(float* q, std::size_t n, Reg a) {
     if (n >= width) return store(q, add(load(q), a));
@@ -63,7 +63,7 @@ struct Double {
   static Reg load(const double* q) { return _mm256_loadu_pd(q); }
   static void store(double* q, Reg a) { _mm256_storeu_pd(q, a); }
   static Reg add(Reg a, Reg b) { return _mm256_add_pd(a, b); }
-  static Reg scaled(Reg a, double b) { return _mm256_mul_pd(a, _mm256_set1_pd(b)); }
+  static Reg add_scaled(Reg sum, Reg a, double b) { return add(sum, _mm256_mul_pd(a, _mm256_set1_pd(b))); }
   static void add_to(double* q, std::size_t n, Reg a) {
     if (n >= width) return store(q, add(load(q), a));
     const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask64 + width - n));

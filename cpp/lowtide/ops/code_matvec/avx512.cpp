@@ -29,7 +29,7 @@ struct Single {
   static Reg load(const float* q) { return _mm512_loadu_ps(q); }
   static void store(float* q, Reg a) { _mm512_storeu_ps(q, a); }
   static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
-  static Reg scaled(Reg a, float b) { return _mm512_mul_ps(a, _mm512_set1_ps(b)); }
+  static Reg add_scaled(Reg sum, Reg a, float b) { return add(sum, _mm512_mul_ps(a, _mm512_set1_ps(b))); }
   // Adds the first n lanes to memory, or all if there are fewer.
   static void add_to(float* q, std::size_t n, Reg a) {
     const auto mask = static_cast<__mmask16>(n >= width ? 0xFFFF : (1u << n) - 1);
@@ -60,7 +60,7 @@ struct Double {
   static Reg load(const double* q) { return _mm512_loadu_pd(q); }
   static void store(double* q, Reg a) { _mm512_storeu_pd(q, a); }
   static Reg add(Reg a, Reg b) { return _mm512_add_pd(a, b); }
-  static Reg scaled(Reg a, double b) { return _mm512_mul_pd(a, _mm512_set1_pd(b)); }
+  static Reg add_scaled(Reg sum, Reg a, double b) { return add(sum, _mm512_mul_pd(a, _mm512_set1_pd(b))); }
   static void add_to(double* q, std::size_t n, Reg a) {
     const auto mask = static_cast<__mmask8>(n >= width ? 0xFF : (1u << n) - 1);
     _mm512_mask_storeu_pd(q, mask, add(_mm512_maskz_loadu_pd(mask, q), a));

@@ -15,8 +15,9 @@ namespace lowtide::product_lanes {
 
 #define LOWTIDE_INLINE [[gnu::always_inline]]
 
-// Half of a first cache of 32 kB is for tables; the rest for the sums and words that pass by.
-constexpr std::size_t kTableBytes = 16384;
+// What of a first cache of 32 kB is for tables; the rest is for the sums and words that pass by. Tables that are
+// permuted are read in order, and may be more.
+constexpr std::size_t kTableBytes = 20480, kPermutedBytes = 24576;
 // Values of a nibble: four levels with two each at most.
 constexpr std::size_t kMaxValues = 8;
 // Rows whose sums are held at a time: the tables, which do not fit a second cache as a whole, are read once for them.
@@ -63,11 +64,11 @@ struct Columns {
       for (std::size_t q = 0; q < used; ++q)
         for (std::size_t k = 0; k < n_columns; ++k) weights[q * width + k] = W[(first + q) * stride + k];
       for (std::size_t v = 0; v < 16; ++v)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int k = 0; k < Registers; ++k) {
           typename V::Reg sum = V::zero();
           for (std::size_t q = 0; q < used; ++q)
-            sum = V::add(sum, V::scaled(V::load(weights + q * width + k * V::width), values[q * 16 + v]));
+            sum = V::add_scaled(sum, V::load(weights + q * width + k * V::width), values[q * 16 + v]);
           V::store(tables + (g * 16 + v) * width + k * V::width, sum);
         }
     }
@@ -90,7 +91,7 @@ struct Columns {
     if constexpr (S < run) {
       const char* table = reinterpret_cast<const char*>(tables + S * 16 * width);
       const auto* entry = reinterpret_cast<const Value*>(table + entry_of<S>(word));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int k = 0; k < Registers; ++k) {
         const typename V::Reg found = V::load(entry + k * V::width);
         total[k] = S == 0 ? found : V::add(total[k], found);
@@ -108,7 +109,7 @@ struct Columns {
       typename V::Reg total[Registers];
       add_nibbles<0>(words[i] >> shift, tables, total);
       Value* place = sums + i * width;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int k = 0; k < Registers; ++k)
         V::store(place + k * V::width, V::add(V::load(place + k * V::width), total[k]));
       if (ahead < ahead_end) __builtin_prefetch(ahead);
@@ -187,7 +188,7 @@ struct Rows {
   // Row groups in flight: enough independent additions to hide their latency, few enough for the registers.
   static constexpr int groups = S::groups(NColumns);
   static constexpr std::size_t width = NColumns, group_rows = groups * S::width;
-  static constexpr std::size_t fit = kTableBytes * 3 / 2 / (16 * 16 * width * sizeof(Value));
+  static constexpr std::size_t fit = kPermutedBytes / (16 * 16 * width * sizeof(Value));
   static constexpr std::size_t chunk = fit < 1 ? 1 : fit > 8 ? 8 : fit;
 
   // Adds one chunk of words to the sums [group][column][lane].

@@ -20,7 +20,7 @@ struct Single {
   static Reg load(const float* q) { return vld1q_f32(q); }
   static void store(float* q, Reg a) { vst1q_f32(q, a); }
   static Reg add(Reg a, Reg b) { return vaddq_f32(a, b); }
-  static Reg scaled(Reg a, float b) { return vmulq_n_f32(a, b); }
+  static Reg add_scaled(Reg sum, Reg a, float b) { return vfmaq_n_f32(sum, a, b); }
   // Adds the first n lanes to memory, or all if there are fewer.
   static void add_to(float* q, std::size_t n, Reg a) {
     if (n >= width) return store(q, add(load(q), a));
@@ -37,7 +37,7 @@ struct Double {
   static Reg load(const double* q) { return vld1q_f64(q); }
   static void store(double* q, Reg a) { vst1q_f64(q, a); }
   static Reg add(Reg a, Reg b) { return vaddq_f64(a, b); }
-  static Reg scaled(Reg a, double b) { return vmulq_n_f64(a, b); }
+  static Reg add_scaled(Reg sum, Reg a, double b) { return vfmaq_n_f64(sum, a, b); }
   static void add_to(double* q, std::size_t n, Reg a) {
     if (n >= width) return store(q, add(load(q), a));
     *q += a[0];

@@ -74,6 +74,7 @@ namespace neon {
 void hadamard(const float* x, const float* next, const float* blocks, std::size_t dim, std::size_t n_blocks,
               std::size_t n_last, float* v);
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out);
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v);
 }  // namespace neon
 
 }  // namespace lowtide

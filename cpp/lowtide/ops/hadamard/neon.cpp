@@ -6,6 +6,7 @@
 
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/hadamard/passes.hpp"
+#include "lowtide/ops/hadamard/rotation.hpp"
 
 namespace lowtide::neon {
 namespace {
@@ -51,6 +52,10 @@ void hadamard(const float* x, const float* next, const float* blocks, std::size_
 void hadamard_transpose(float* v, const float* blocks, std::size_t dim, std::size_t n_blocks, float* out) {
   for (std::size_t b = 0; b < n_blocks; ++b)
     p::chunked_transpose<V, 16, 16>(v + dim * b, blocks + 3 * dim * b, dim, out);
+}
+
+void rotation(const float* x, const float* drawn, std::size_t d, std::size_t n_rounds, float* v) {
+  p::rotation<V, 16>(x, drawn, d, n_rounds, v);
 }
 
 }  // namespace lowtide::neon

@@ -21,7 +21,7 @@ LOWTIDE_INLINE typename V::Reg random_fraction(std::uint64_t seed, typename V::I
                         high = V::all_ints(static_cast<std::uint32_t>(seed >> 32));
   const typename V::Int key = mix<V>(V::add_ints(mix<V>(V::xor_ints(component, low)), high));
   const typename V::Int hash = mix<V>(V::xor_ints(key, V::bits_of(f)));
-  return V::mul(V::floats(V::template shift_right<8>(hash)), V::all(0x1p-24f));
+  return V::fractions(V::template shift_right<8>(hash));
 }
 
 template <class V>
@@ -30,7 +30,7 @@ LOWTIDE_INLINE typename V::Int level(typename V::Reg u, typename V::Int componen
   const typename V::Reg f = phases::fraction<V>(u);
   const typename V::Reg above = V::add(phases::cosine_of_turns<V>(f), V::all(1.0f));
   const typename V::Reg place = V::add(V::mul(above, V::all(0.5f * top)), random_fraction<V>(rule.seed, component, f));
-  return V::truncated(V::min(V::max(V::floor(place), V::all(0.0f)), V::all(top)));
+  return V::floor_within(place, top);
 }
 
 template <class V>
