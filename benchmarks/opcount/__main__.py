@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.opcount.comparison import compare
-from benchmarks.opcount.page import against_scalar
+from benchmarks.opcount.page import against_one_by_one
 from benchmarks.opcount.program import MissingToolError, build, build_arm, measure, measure_arm
 from benchmarks.opcount.record import ARM_RECORD, RECORD, Measured, Record
 from benchmarks.roofline.page import put_into_page
@@ -24,7 +24,7 @@ def report(measured: Measured, counts: Path, record: bool, page: Path | None = N
     """Print what was measured beside the record, or write it as the new one, and the page; return the exit code."""
     print(", ".join(f"{name} {value}" for name, value in measured.toolchain.items()) + "\n")
     if page:
-        put_into_page(page, against_scalar(measured))
+        put_into_page(page, against_one_by_one(measured))
     if record:
         Record.of(measured).write(counts)
         print(f"Recorded {len(measured.counts)} counts in {counts}.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.opcount.callgrind import Count, count_of, creator, parse
-from benchmarks.opcount.record import ARM_LEVELS, Measured
+from benchmarks.opcount.record import ARM_LEVELS, ONE_BY_ONE, Measured
 
 __all__ = ["MissingToolError", "build", "build_arm", "measure", "measure_arm", "pair", "toolchain"]
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "opcount"
 VALGRIND = ("valgrind", "--tool=callgrind", "--collect-atstart=no", "--combine-dumps=yes", "--quiet")
 ARM_BUILD = ROOT / "build" / "opcount-arm"
+ARM_BUILD_ONE_BY_ONE = ROOT / "build" / "opcount-arm-one-by-one"
 ARM_TOOLCHAIN = ROOT / "cmake" / "aarch64-linux-gnu.cmake"
 PLUGIN = ROOT / "benchmarks" / "opcount" / "cpp" / "qemu_counter.c"
 QEMU = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
@@ -41,14 +43,19 @@ def build(jobs: int) -> Path:
     return compiled(BUILD, OPTIONS, jobs)
 
 
-def build_arm(jobs: int) -> Path:
-    """Configure and cross-compile in build/opcount-arm, the emulator's plugin beside it, and return the program."""
+def build_arm(jobs: int) -> tuple[Path, Path]:
+    """Cross-compile the program in build/opcount-arm, and again with scalar forms that use no vectors; return both.
+
+    The emulator's plugin is compiled beside the first.
+    """
     require("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
     require("qemu-aarch64", "qemu-user")
     require("cc", "gcc")
-    program = compiled(ARM_BUILD, (*OPTIONS, f"-DCMAKE_TOOLCHAIN_FILE={ARM_TOOLCHAIN}"), jobs)
+    options = (*OPTIONS, f"-DCMAKE_TOOLCHAIN_FILE={ARM_TOOLCHAIN}")
+    program = compiled(ARM_BUILD, options, jobs)
+    one_by_one = compiled(ARM_BUILD_ONE_BY_ONE, (*options, "-DLOWTIDE_ONE_BY_ONE=ON"), jobs)
     subprocess.run(("cc", "-O2", "-shared", "-fPIC", "-o", program.with_name("counter.so"), PLUGIN), check=True)
-    return program
+    return program, one_by_one
 
 
 def compiled(folder: Path, options: tuple[str, ...], jobs: int) -> Path:
@@ -94,13 +101,21 @@ def pair(printed: str, written: str) -> list[Count]:
     return [count_of(label, number) for label, number in zip(labels, numbers)]
 
 
-def measure_arm(program: Path) -> Measured:
-    """Run the program once under qemu, with all that it can emulate, and return what its plugin counted."""
+def counted_by(plugin: Path, program: Path) -> tuple[str, list[Count]]:
+    """Run a program once under qemu, with all that it can emulate; return what it printed and what the plugin counted."""
     with TemporaryDirectory() as folder:
         out = Path(folder) / "counts"
-        command = (*QEMU, "-plugin", f"{program.with_name('counter.so')},out={out}", program)
+        command = (*QEMU, "-plugin", f"{plugin},out={out}", program)
         run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        written = out.read_text(encoding="utf-8")
+        return run.stdout, pair(run.stdout, out.read_text(encoding="utf-8"))
+
+
+def measure_arm(programs: tuple[Path, Path]) -> Measured:
+    """Run both programs of `build_arm` and return their counts: of the second the scalar forms only."""
+    program, one_by_one = programs
+    plugin = program.with_name("counter.so")
+    printed, counts = counted_by(plugin, program)
+    plain = [replace(c, level=ONE_BY_ONE) for c in counted_by(plugin, one_by_one)[1] if c.level == "scalar"]
     version = subprocess.run((QEMU[0], "--version"), check=True, stdout=subprocess.PIPE, text=True).stdout
     counter = " ".join(version.split()[:3])
-    return Measured(toolchain(run.stdout, counter), pair(run.stdout, written), ARM_LEVELS)
+    return Measured(toolchain(printed, counter), [*plain, *counts], ARM_LEVELS)

@@ -13,8 +13,8 @@ from benchmarks.opcount import __main__ as command
 from benchmarks.opcount import program
 from benchmarks.opcount.callgrind import Count, creator, parse
 from benchmarks.opcount.comparison import OTHER_TOOLCHAIN, TOLERANCE, compare
-from benchmarks.opcount.page import against_scalar
-from benchmarks.opcount.record import ARM_LEVELS, ARM_RECORD, LEVELS, RECORD, Measured, Record
+from benchmarks.opcount.page import against_one_by_one
+from benchmarks.opcount.record import ARM_LEVELS, ARM_RECORD, LEVELS, ONE_BY_ONE, RECORD, Measured, Record
 
 SAMPLE = Path(__file__).with_name("callgrind_sample.out").read_text(encoding="utf-8")
 OPS = Path(__file__).resolve().parents[2] / "cpp" / "lowtide" / "ops.hpp"
@@ -204,12 +204,25 @@ def test_counts_that_do_not_fit_their_names_are_refused(printed: str, written: s
         program.pair(printed, written)
 
 
-def test_the_page_compares_every_level_with_plain_code():
-    counts = [count(1000, "norm", "scalar"), count(250, "norm", "neon"), count(90, "crc", "scalar")]
-    text = against_scalar(Measured(TOOLS, [*counts, count(30, "crc", "neon"), count(10, "crc", "i8mm")], ARM_LEVELS))
-    assert "| norm | entry | 10 | 2.5 |  |  | 4.0 |" in text
-    assert "| crc | entry | 0.9 | 0.3 |  | 0.1 | 9.0 |" in text
+def test_the_page_compares_every_level_with_scalar_code_without_vectors():
+    counts = [count(1000, "norm", ONE_BY_ONE), count(300, "norm", "scalar"), count(250, "norm", "neon")]
+    more = [count(90, "crc", ONE_BY_ONE), count(80, "crc", "scalar"), count(30, "crc", "neon"), count(10, "crc", "i8mm")]
+    text = against_one_by_one(Measured(TOOLS, [*counts, *more], ARM_LEVELS))
+    assert "| norm | entry | 10 | 3 | 2.5 |  |  | 4.0 |" in text
+    assert "| crc | entry | 0.9 | 0.8 | 0.3 |  | 0.1 | 9.0 |" in text
     assert "2 of 2 cases take at least 4 times fewer" in text
+    assert "The others" not in text
+
+
+def test_the_page_says_why_a_case_saves_less_or_refuses_it():
+    def page(case: str) -> str:
+        counts = [count(300, case, ONE_BY_ONE), count(200, case, "scalar"), count(100, case, "neon")]
+        return against_one_by_one(Measured(TOOLS, counts, ARM_LEVELS))
+
+    assert "0 of 1 cases" in page("row_tile 2 bits")
+    assert "- `row_tile 2 bits` (3.0) copies words" in page("row_tile 2 bits")
+    with pytest.raises(ValueError, match=re.escape("got none for norm (3.0)")):
+        page("norm")
 
 
 def test_a_page_without_counts_for_arm_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
