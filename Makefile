@@ -35,7 +35,7 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 FORCE:
-.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa arm clang mingw sanitize fuzz bench roofline opcount errors studies docs interchange wheel versions changelog release format clean
+.PHONY: FORCE help dev demo test lint types layers cpp-test python-test isa arm arm-python clang mingw sanitize fuzz bench roofline opcount errors studies docs interchange wheel versions changelog release format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,8 +152,15 @@ arm: $(STAMP_BUILD)  ## the C++ tests cross-compiled for 64-bit ARM, under emula
 	  report=$$(LOWTIDE_ISA=$$level $$qemu build/arm/lowtide_tests 2>&1) || status=1; \
 	  echo "C++ tests at $$level on an emulated $$cpu: $$report"; exit $${status:-0}'
 
+# Not those of test_cancel.py, which give ops a few milliseconds: emulation takes longer for one.
+arm-python: $(STAMP_BUILD)  ## the Python tests of the core in an emulated Python of 64-bit ARM, which is set up first; half an hour
+	@for tool in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg; do command -v $$tool > /dev/null || { \
+	  echo "make arm-python needs $$tool. On Debian: apt install g++-aarch64-linux-gnu qemu-user" >&2; exit 1; }; done
+	@JOBS=$(JOBS) cmake/aarch64-python.sh $(CURDIR)/build/arm-python $(CURDIR)/$(BIN)/python
+	@build/arm-python/python -m pytest -p no:cacheprovider --ignore tests/core/test_cancel.py tests/core
+
 clang: $(STAMP_BUILD)  ## the C++ tests compiled by clang, plain and with its sanitizers, once per instruction-set level
-	@command -v clang++ > /dev/null || { echo "make clang needs clang++. On Debian: apt install clang" >&2; exit 1; }
+	@command -v clang++ > /dev/null || { echo "make clang needs clang++. On Debian: apt install clang libclang-rt-dev" >&2; exit 1; }
 	@for kind in "" address,undefined; do \
 	  folder=build/clang$${kind:+-}$${kind%%,*}; \
 	  cmake -S . -B $$folder -G Ninja $(CPP_TESTS) -DCMAKE_CXX_COMPILER=clang++ -DLOWTIDE_SANITIZE=$$kind > /dev/null || exit 1; \

@@ -4,23 +4,15 @@
 namespace lowtide::avx512 {
 namespace {
 
-struct Level {
-  static constexpr std::size_t bits = 1, words = 8;
-  static constexpr TransposeFn transpose = code_transpose;
+struct Level : gram_columns::OfBits<Level, 8> {
+  static constexpr const TransposeOp& transpose = code_transpose;
   static constexpr const DotOp& dot = code_dot;
-  static void put(const std::uint64_t* column, std::uint64_t* to) {
-    for (std::size_t w = 0; w < words; ++w) to[w] = column[w];
-  }
 };
 
 using Columns = gram_columns::Columns<Level>;
 
-void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* counts) {
-  Columns::tile(operand, n_rows, s, t, reinterpret_cast<std::int32_t*>(counts));
-}
-
 }  // namespace
 
-const GramOp code_gram = {Columns::operand_bytes, Columns::prepare, tile};
+const GramOp code_gram = {Columns::operand_bytes, Columns::prepare, Columns::counts};
 
 }  // namespace lowtide::avx512

@@ -1,9 +1,9 @@
 // The operand of a gram as panels of code_dot or trit_dot, a row a level: its bits, or trits, of all rows. Written once
 // for all instruction sets that count the ones of a vector; Level has what differs and lives in an unnamed namespace of
 // the including file, so every instance is that file's own:
-//   bits, words      of a level, and of a vector
+//   bits, words      of a level, and of a vector: from OfBits or OfTrits
+//   put(columns, to) one line of a row of the panel from its columns of bits, `words` words each: from the same
 //   transpose, dot   the ops of the instruction set
-//   put(columns, to) one line of a row of the panel from its columns of bits, `words` words each
 // Operand: [tile][run][panel], runs of dot.run_words. 64 rows a word are transposed at a time, in L1.
 #pragma once
 
@@ -14,6 +14,27 @@
 namespace lowtide::gram_columns {
 
 static_assert(kGramTile == kDotRows);
+
+// What Level needs of bits, and of trits, Words words of rows a vector; Level derives from it.
+template <class Level, std::size_t Words>
+struct OfBits {
+  static constexpr std::size_t bits = 1, words = Words;
+  static void put(const std::uint64_t* column, std::uint64_t* to) {
+    for (std::size_t w = 0; w < words; ++w) to[w] = column[w];
+  }
+};
+
+template <class Level, std::size_t Words>
+struct OfTrits {
+  static constexpr std::size_t bits = 2, words = Words;
+  // [pluses][minuses] to [nonzero][minus].
+  static void put(const std::uint64_t* column, std::uint64_t* to) {
+    for (std::size_t w = 0; w < words; ++w) {
+      to[w] = column[w] ^ column[words + w];
+      to[words + w] = column[words + w];
+    }
+  }
+};
 
 template <class Level>
 struct Columns {
@@ -36,7 +57,7 @@ struct Columns {
         alignas(64) std::uint64_t columns[kGramTile * kLine];
         const std::size_t first = t * kTileWords;
         const std::size_t last = first + kTileWords < row_words ? first + kTileWords : row_words;
-        Level::transpose(rows + begin * row_words, count, row_words, first, last, 1, columns, Level::words);
+        Level::transpose.columns(rows + begin * row_words, count, row_words, first, last, 1, columns, Level::words);
         for (std::size_t i = (last - first) * kLineRows; i < kGramTile * kLine; ++i) columns[i] = 0;
         const Run run = run_of(n_lines, line);
         std::uint64_t* panel =
@@ -45,6 +66,11 @@ struct Columns {
           Level::put(columns + j * kLine, panel + Layout::row_of(run.count, j) + (line - run.first) * Layout::kStep);
       }
     }
+  }
+
+  static void counts(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t,
+                     std::uint32_t* counts) {
+    tile(operand, n_rows, s, t, reinterpret_cast<std::int32_t*>(counts));
   }
 
   static void tile(const void* operand, std::size_t n_rows, std::size_t s, std::size_t t, std::int32_t* sums) {

@@ -16,7 +16,7 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
   const std::size_t first = first_tile * kGramTile / 64, last = last_tile * kGramTile / 64;
   const std::size_t stored = last < row_words ? last : row_words;
   auto* columns = static_cast<std::uint64_t*>(operand);
-  code_transpose(rows, n_rows, row_words, first, stored, 1, columns + first * 64 * words, words);
+  code_transpose.columns(rows, n_rows, row_words, first, stored, 1, columns + first * 64 * words, words);
   for (std::size_t i = stored * 64 * words; i < last * 64 * words; ++i) columns[i] = 0;
 }
 

@@ -71,43 +71,23 @@ struct Double {
   }
 };
 
-p::Form<float> form_of(std::size_t n_columns, float) {
-  static constexpr p::Form<float> few[4] = {p::by_rows<SingleRows, 1>, p::by_rows<SingleRows, 2>,
-                                            p::by_rows<SingleRows, 3>, p::by_rows<SingleRows, 4>};
-  if (n_columns <= 4) return few[n_columns - 1];
-  return n_columns <= 8 ? p::by_columns<Single, 1> : p::by_columns<Single, 2>;
-}
+struct Forms {
+  static MatvecOp<float> of(std::size_t n_columns, float) {
+    static constexpr MatvecOp<float> few[4] = {p::by_rows<SingleRows, 1>, p::by_rows<SingleRows, 2>,
+                                               p::by_rows<SingleRows, 3>, p::by_rows<SingleRows, 4>};
+    if (n_columns <= 4) return few[n_columns - 1];
+    return n_columns <= 8 ? p::by_columns<Single, 1> : p::by_columns<Single, 2>;
+  }
 
-p::Form<double> form_of(std::size_t n_columns, double) {
-  static constexpr p::Form<double> forms[4] = {p::by_columns<Double, 1>, p::by_columns<Double, 2>,
-                                               p::by_columns<Double, 3>, p::by_columns<Double, 4>};
-  return n_columns == 1 ? p::by_bytes<Double> : forms[(n_columns - 1) / 4];
-}
+  static MatvecOp<double> of(std::size_t n_columns, double) {
+    static constexpr MatvecOp<double> forms[4] = {p::by_columns<Double, 1>, p::by_columns<Double, 2>,
+                                                  p::by_columns<Double, 3>, p::by_columns<Double, 4>};
+    return n_columns == 1 ? p::by_bytes<Double> : forms[(n_columns - 1) / 4];
+  }
+};
 
 }  // namespace
 
-void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
-  form_of(n_columns, 0.0f).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
-                 double* tables) {
-  form_of(n_columns, 0.0).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const float* tables, std::size_t n_columns, float* out,
-                  std::size_t out_stride) {
-  form_of(n_columns, 0.0f)
-      .product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const double* tables, std::size_t n_columns, double* out,
-                  std::size_t out_stride) {
-  form_of(n_columns, 0.0).product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
+const MatvecOps code_matvec = p::ops<Forms>;
 
 }  // namespace lowtide::avx2

@@ -71,47 +71,27 @@ struct Double {
   static Index nibbles(const std::uint64_t* words, std::size_t) { return _mm512_loadu_si512(words); }
 };
 
-p::Form<float> form_of(std::size_t n_columns, float) {
-  static constexpr p::Form<float> few[12] = {p::by_rows<Single, 1>,  p::by_rows<Single, 2>,  p::by_rows<Single, 3>,
-                                             p::by_rows<Single, 4>,  p::by_rows<Single, 5>,  p::by_rows<Single, 6>,
-                                             p::by_rows<Single, 7>,  p::by_rows<Single, 8>,  p::by_rows<Single, 9>,
-                                             p::by_rows<Single, 10>, p::by_rows<Single, 11>, p::by_rows<Single, 12>};
-  return n_columns <= 12 ? few[n_columns - 1] : p::by_columns<Single, 1>;
-}
+struct Forms {
+  static MatvecOp<float> of(std::size_t n_columns, float) {
+    static constexpr MatvecOp<float> few[12] = {p::by_rows<Single, 1>,  p::by_rows<Single, 2>,  p::by_rows<Single, 3>,
+                                                p::by_rows<Single, 4>,  p::by_rows<Single, 5>,  p::by_rows<Single, 6>,
+                                                p::by_rows<Single, 7>,  p::by_rows<Single, 8>,  p::by_rows<Single, 9>,
+                                                p::by_rows<Single, 10>, p::by_rows<Single, 11>, p::by_rows<Single, 12>};
+    return n_columns <= 12 ? few[n_columns - 1] : p::by_columns<Single, 1>;
+  }
 
-p::Form<double> form_of(std::size_t n_columns, double) {
-  static constexpr p::Form<double> few[6] = {p::by_rows<Double, 1>, p::by_rows<Double, 2>, p::by_rows<Double, 3>,
-                                             p::by_rows<Double, 4>, p::by_rows<Double, 5>, p::by_rows<Double, 6>};
-  if (n_columns <= 6) return few[n_columns - 1];
-  // Three registers of half the size are a quarter less to read than two.
-  if (n_columns > 8 && n_columns <= 12) return {avx2::code_tables, avx2::code_product};
-  return n_columns <= 8 ? p::by_columns<Double, 1> : p::by_columns<Double, 2>;
-}
+  static MatvecOp<double> of(std::size_t n_columns, double) {
+    static constexpr MatvecOp<double> few[6] = {p::by_rows<Double, 1>, p::by_rows<Double, 2>, p::by_rows<Double, 3>,
+                                                p::by_rows<Double, 4>, p::by_rows<Double, 5>, p::by_rows<Double, 6>};
+    if (n_columns <= 6) return few[n_columns - 1];
+    // Three registers of half the size are a quarter less to read than two.
+    if (n_columns > 8 && n_columns <= 12) return avx2::code_matvec.f64;
+    return n_columns <= 8 ? p::by_columns<Double, 1> : p::by_columns<Double, 2>;
+  }
+};
 
 }  // namespace
 
-void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
-  form_of(n_columns, 0.0f).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
-                 double* tables) {
-  form_of(n_columns, 0.0).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const float* tables, std::size_t n_columns, float* out,
-                  std::size_t out_stride) {
-  form_of(n_columns, 0.0f)
-      .product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const double* tables, std::size_t n_columns, double* out,
-                  std::size_t out_stride) {
-  form_of(n_columns, 0.0).product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
+const MatvecOps code_matvec = p::ops<Forms>;
 
 }  // namespace lowtide::avx512

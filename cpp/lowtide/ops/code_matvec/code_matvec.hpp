@@ -32,29 +32,28 @@ using ProductFn = void (*)(const std::uint64_t* tile, std::size_t n_rows, std::s
                            std::size_t first_word, std::size_t last_word, const T* tables, std::size_t n_columns,
                            T* out, std::size_t out_stride);
 
-#define LOWTIDE_DECLARE_PRODUCT(T)                                                                                  \
-  void code_tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,   \
-                   std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* tables);                \
-  void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word, \
-                    std::size_t last_word, const T* tables, std::size_t n_columns, T* out, std::size_t out_stride);
+template <typename T>
+struct MatvecOp {
+  TablesFn<T> tables;
+  ProductFn<T> product;
+};
+
+struct MatvecOps {
+  MatvecOp<float> f32;
+  MatvecOp<double> f64;
+};
 
 namespace scalar {
-LOWTIDE_DECLARE_PRODUCT(float)
-LOWTIDE_DECLARE_PRODUCT(double)
-}  // namespace scalar
+extern const MatvecOps code_matvec;
+}
 namespace avx2 {
-LOWTIDE_DECLARE_PRODUCT(float)
-LOWTIDE_DECLARE_PRODUCT(double)
-}  // namespace avx2
+extern const MatvecOps code_matvec;
+}
 namespace avx512 {
-LOWTIDE_DECLARE_PRODUCT(float)
-LOWTIDE_DECLARE_PRODUCT(double)
-}  // namespace avx512
+extern const MatvecOps code_matvec;
+}
 namespace neon {
-LOWTIDE_DECLARE_PRODUCT(float)
-LOWTIDE_DECLARE_PRODUCT(double)
-}  // namespace neon
-
-#undef LOWTIDE_DECLARE_PRODUCT
+extern const MatvecOps code_matvec;
+}
 
 }  // namespace lowtide

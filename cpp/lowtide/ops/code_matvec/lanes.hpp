@@ -239,21 +239,33 @@ struct Rows {
   }
 };
 
-// How a number of columns is done: its tables and its product.
-template <typename T>
-struct Form {
-  TablesFn<T> tables;
-  ProductFn<T> product;
-};
-
+// How a number of columns is done.
 template <class V, int Registers>
-constexpr Form<typename V::Value> by_columns = {Columns<V, Registers>::fill, Columns<V, Registers>::add_product};
+constexpr MatvecOp<typename V::Value> by_columns = {Columns<V, Registers>::fill, Columns<V, Registers>::add_product};
 
 template <class S, int NColumns>
-constexpr Form<typename S::Value> by_rows = {fill_by_column<S>, Rows<S, NColumns>::add_product};
+constexpr MatvecOp<typename S::Value> by_rows = {fill_by_column<S>, Rows<S, NColumns>::add_product};
 
 template <class V>
-constexpr Form<typename V::Value> by_bytes = {Bytes<V>::fill, Bytes<V>::add_product};
+constexpr MatvecOp<typename V::Value> by_bytes = {Bytes<V>::fill, Bytes<V>::add_product};
+
+// The op that does each number of columns as Forms::of(n_columns, T()) says.
+template <class Forms, typename T>
+struct Chosen {
+  static void tables(const T* values, std::size_t n_values, const T* W, std::size_t n_features, std::size_t stride,
+                     std::size_t first_word, std::size_t last_word, std::size_t n_columns, T* to) {
+    Forms::of(n_columns, T()).tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, to);
+  }
+  static void product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
+                      std::size_t last_word, const T* tables, std::size_t n_columns, T* out, std::size_t out_stride) {
+    Forms::of(n_columns, T())
+        .product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
+  }
+  static constexpr MatvecOp<T> op = {tables, product};
+};
+
+template <class Forms>
+constexpr MatvecOps ops = {Chosen<Forms, float>::op, Chosen<Forms, double>::op};
 
 #undef LOWTIDE_INLINE
 

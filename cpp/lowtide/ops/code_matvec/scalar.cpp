@@ -39,27 +39,6 @@ void add_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile
 
 }  // namespace
 
-void code_tables(const float* values, std::size_t n_values, const float* W, std::size_t n_features, std::size_t stride,
-                 std::size_t first_word, std::size_t last_word, std::size_t n_columns, float* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_tables(const double* values, std::size_t n_values, const double* W, std::size_t n_features,
-                 std::size_t stride, std::size_t first_word, std::size_t last_word, std::size_t n_columns,
-                 double* tables) {
-  fill_tables(values, n_values, W, n_features, stride, first_word, last_word, n_columns, tables);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const float* tables, std::size_t n_columns, float* out,
-                  std::size_t out_stride) {
-  add_product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
-
-void code_product(const std::uint64_t* tile, std::size_t n_rows, std::size_t tile_stride, std::size_t first_word,
-                  std::size_t last_word, const double* tables, std::size_t n_columns, double* out,
-                  std::size_t out_stride) {
-  add_product(tile, n_rows, tile_stride, first_word, last_word, tables, n_columns, out, out_stride);
-}
+const MatvecOps code_matvec = {{fill_tables, add_product}, {fill_tables, add_product}};
 
 }  // namespace lowtide::scalar

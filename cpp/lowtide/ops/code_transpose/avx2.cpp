@@ -118,19 +118,6 @@ void widened_words(const std::uint64_t* rows, std::size_t n_rows, std::size_t ro
 
 }  // namespace
 
-void code_transpose(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
-                    std::size_t last_word, unsigned bits, std::uint64_t* out, std::size_t column_words) {
-  transpose_blocks::columns<V>(rows, n_rows, row_words, first_word, last_word, bits, out, column_words);
-}
-
-void row_tile(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
-              std::size_t last_word, unsigned bits, std::uint64_t* tile, std::size_t stride) {
-  V::rows_to_words(rows, n_rows, row_words, first_word, last_word, bits, tile, stride);
-}
-
-void column_tile(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
-                 std::size_t last_word, unsigned bits, std::uint64_t* tile, std::size_t stride) {
-  transpose_blocks::tile<V>(rows, n_rows, row_words, first_word, last_word, bits, tile, stride);
-}
+const TransposeOp code_transpose = transpose_blocks::op<V>;
 
 }  // namespace lowtide::avx2

@@ -76,4 +76,7 @@ void tile(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, 
   }
 }
 
+template <class V>
+constexpr TransposeOp op = {columns<V>, V::rows_to_words, tile<V>};
+
 }  // namespace lowtide::transpose_blocks

@@ -3,7 +3,7 @@
 // A word here holds 64 / bits whole levels. rows: n_rows rows, row_words words apart; words [first_word, last_word) of
 // each are taken.
 //
-// transpose: level j of row i becomes level i of column j; bits is 1, 2 or 4. out: one column for each of the
+// columns: level j of row i becomes level i of column j; bits is 1, 2 or 4. out: one column for each of the
 // (last_word - first_word) * 64 / bits levels, padding levels among them, column_words words apart; column_words >=
 // words_per_row(n_rows, bits) and all of it is written, the rest with zeros.
 //
@@ -35,27 +35,22 @@ using TransposeFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std:
 using TileFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,
                         std::size_t last_word, unsigned bits, std::uint64_t* tile, std::size_t stride);
 
-#define LOWTIDE_DECLARE_TRANSPOSE                                                                                   \
-  void code_transpose(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word, \
-                      std::size_t last_word, unsigned bits, std::uint64_t* out, std::size_t column_words);          \
-  void row_tile(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,       \
-                std::size_t last_word, unsigned bits, std::uint64_t* tile, std::size_t stride);                     \
-  void column_tile(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, std::size_t first_word,    \
-                   std::size_t last_word, unsigned bits, std::uint64_t* tile, std::size_t stride);
+struct TransposeOp {
+  TransposeFn columns;
+  TileFn row_tile, column_tile;
+};
 
 namespace scalar {
-LOWTIDE_DECLARE_TRANSPOSE
+extern const TransposeOp code_transpose;
 }
 namespace avx2 {
-LOWTIDE_DECLARE_TRANSPOSE
+extern const TransposeOp code_transpose;
 }
 namespace avx512 {
-LOWTIDE_DECLARE_TRANSPOSE  // row_tile is that of avx2
+extern const TransposeOp code_transpose;
 }
 namespace neon {
-LOWTIDE_DECLARE_TRANSPOSE
+extern const TransposeOp code_transpose;
 }
-
-#undef LOWTIDE_DECLARE_TRANSPOSE
 
 }  // namespace lowtide

@@ -86,14 +86,6 @@ struct V {
 
 }  // namespace
 
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out) {
-  decode_groups::decode<V>(row, n_levels, bits, book, width, out);
-}
-
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out) {
-  decode_groups::decode<V>(row, n_levels, bits, book, width, out);
-}
+const DecodeOp decode = {decode_groups::decode<V, float>, decode_groups::decode<V, double>};
 
 }  // namespace lowtide::avx2

@@ -13,32 +13,22 @@ template <typename T>
 using DecodeFn = void (*)(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book,
                           std::size_t width, T* out);
 
+struct DecodeOp {
+  DecodeFn<float> f32;
+  DecodeFn<double> f64;
+};
+
 namespace scalar {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out);
-}  // namespace scalar
-
+extern const DecodeOp decode;
+}
 namespace avx2 {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out);
-}  // namespace avx2
-
+extern const DecodeOp decode;
+}
 namespace avx512 {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out);
-}  // namespace avx512
-
+extern const DecodeOp decode;
+}
 namespace neon {
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out);
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out);
-}  // namespace neon
+extern const DecodeOp decode;
+}
 
 }  // namespace lowtide

@@ -18,14 +18,6 @@ void decode_as(const std::uint64_t* row, std::size_t n_levels, unsigned bits, co
 
 }  // namespace
 
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            float* out) {
-  decode_as(row, n_levels, bits, book, width, out);
-}
-
-void decode(const std::uint64_t* row, std::size_t n_levels, unsigned bits, const float* book, std::size_t width,
-            double* out) {
-  decode_as(row, n_levels, bits, book, width, out);
-}
+const DecodeOp decode = {decode_as<float>, decode_as<double>};
 
 }  // namespace lowtide::scalar

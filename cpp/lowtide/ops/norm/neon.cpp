@@ -1,8 +1,8 @@
 // Eight accumulators of two float64 lanes; multiplied and added at once, as the squares are exact and either gives the
-// same bits. Binds: the conversions. Tail: the last few entries through a padded copy.
+// same bits. Binds: the conversions.
 #include <arm_neon.h>
 
-#include "lowtide/ops/norm/norm.hpp"
+#include "lowtide/ops/norm/lanes.hpp"
 
 namespace lowtide::neon {
 namespace {
@@ -18,24 +18,17 @@ struct Lanes {
       part[2 * g + 1] = vfmaq_f64(part[2 * g + 1], high, high);
     }
   }
+
+  float root() {
+    for (unsigned count = 4; count > 0; count /= 2)
+      for (unsigned k = 0; k < count; ++k) part[k] = vaddq_f64(part[k], part[k + count]);
+    const float64x1_t sum = vdup_n_f64(vpaddd_f64(part[0]));
+    return static_cast<float>(vget_lane_f64(vsqrt_f64(sum), 0));
+  }
 };
 
 }  // namespace
 
-float norm(const float* x, std::size_t n) {
-  Lanes lanes;
-  std::size_t j = 0;
-  for (; j + 16 <= n; j += 16) lanes.add(x + j);
-  if (j < n) {
-    float last[16] = {};
-    for (std::size_t i = j; i < n; ++i) last[i - j] = x[i];
-    lanes.add(last);
-  }
-  float64x2_t(&part)[8] = lanes.part;
-  for (unsigned count = 4; count > 0; count /= 2)
-    for (unsigned k = 0; k < count; ++k) part[k] = vaddq_f64(part[k], part[k + count]);
-  const float64x1_t sum = vdup_n_f64(vpaddd_f64(part[0]));
-  return static_cast<float>(vget_lane_f64(vsqrt_f64(sum), 0));
-}
+float norm(const float* x, std::size_t n) { return norm_lanes::norm<Lanes>(x, n); }
 
 }  // namespace lowtide::neon

@@ -41,7 +41,7 @@ struct Doubles {
 
 }  // namespace
 
-void row_product(const RowProduct<float>& product) { row_lanes::row_product<Floats>(product, decode); }
-void row_product(const RowProduct<double>& product) { row_lanes::row_product<Doubles>(product, decode); }
+void row_product(const RowProduct<float>& product) { row_lanes::row_product<Floats>(product, decode.f32); }
+void row_product(const RowProduct<double>& product) { row_lanes::row_product<Doubles>(product, decode.f64); }
 
 }  // namespace lowtide::avx2

@@ -6,17 +6,9 @@
 namespace lowtide::neon {
 namespace {
 
-struct Level {
-  static constexpr std::size_t bits = 2, words = 2;
-  static constexpr TransposeFn transpose = code_transpose;
+struct Level : gram_columns::OfTrits<Level, 2> {
+  static constexpr const TransposeOp& transpose = code_transpose;
   static constexpr const DotOp& dot = trit_dot;
-  // [pluses][minuses] to [nonzero][minus].
-  static void put(const std::uint64_t* column, std::uint64_t* to) {
-    for (std::size_t w = 0; w < words; ++w) {
-      to[w] = column[w] ^ column[words + w];
-      to[words + w] = column[words + w];
-    }
-  }
 };
 
 using Columns = gram_columns::Columns<Level>;
