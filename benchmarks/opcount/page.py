@@ -13,13 +13,14 @@ LEAST = 4  # what a vector form of an op that is used often is to save
 
 # Why the cases of an op do not save that much, by the first words of their names.
 REASONS = {
-    "row_tile": "copies words: beside loads and stores of two words there is one permutation for each.",
-    "panel_fill columns": "moves levels of 16 rows side by side before it looks them up, and a value comes together from "
-    "four look-ups of a byte; the scalar form is two loads and a store.",
-    "code_tables_f64": "prepares a product once, in two lanes. For one column it adds up 256 sums of a byte, where the "
-    "scalar form has 16 of each nibble, so that the product has half as many look-ups.",
-    "bit_dot bits": "prepares a product once: the scalar form only copies words.",
-    "bit_dot weights": "prepares a product once: it splits weights into the planes that make the product cheap.",
+    "row_tile": "words are copied, and beside a load and a store of every two there are permutations.",
+    "panel_fill columns": "levels of 16 rows are moved side by side before they are looked up, and a value comes together "
+    "from four look-ups of a byte; the scalar form is two loads and a store.",
+    "code_tables_f64": "two lanes, and done once for a product. One column has 256 sums of every byte, where the scalar "
+    "form has 16 of every nibble, so that the product has half as many look-ups.",
+    "bit_dot bits": "done once for a product; the scalar form only copies words.",
+    "bit_dot weights": "done once for a product: the digits of sixteen sums of every four weights are written, where the "
+    "scalar form only converts the weights.",
 }
 
 
@@ -61,7 +62,7 @@ def reasons(below: Sequence[tuple[str, float]]) -> list[str]:
     """
     if not below:
         return []
-    lines = ["The others, and why:", ""]
+    cases: dict[str, list[str]] = {}
     for case, ratio in below:
         found = [text for words, text in REASONS.items() if re.match(rf"{words}\b", case)]
         if not found:
@@ -69,5 +70,5 @@ def reasons(below: Sequence[tuple[str, float]]) -> list[str]:
                 f"a case that takes less than {LEAST} times fewer instructions must have a reason, got none for {case} "
                 f"({ratio:.1f}). Make it cheaper, or say why it cannot be in REASONS of benchmarks/opcount/page.py."
             )
-        lines.append(f"- `{case}` ({ratio:.1f}) {found[0]}")
-    return ["", *lines]
+        cases.setdefault(found[0], []).append(f"`{case}` ({ratio:.2f})")
+    return ["", "The others, and why:", "", *(f"- {', '.join(some)}: {text}" for text, some in cases.items())]

@@ -220,7 +220,7 @@ def test_the_page_says_why_a_case_saves_less_or_refuses_it():
         return against_one_by_one(Measured(TOOLS, counts, ARM_LEVELS))
 
     assert "0 of 1 cases" in page("row_tile 2 bits")
-    assert "- `row_tile 2 bits` (3.0) copies words" in page("row_tile 2 bits")
+    assert "- `row_tile 2 bits` (3.00): words are copied" in page("row_tile 2 bits")
     with pytest.raises(ValueError, match=re.escape("got none for norm (3.0)")):
         page("norm")
 

@@ -149,8 +149,11 @@ struct Bytes {
       // No further than what is left: past the end there is no place to point to.
       fill_by_column<V>(values, n_values, left == 0 ? W : W + first * stride, left, stride, 0, 1, 1, nibbles);
       for (std::size_t b = 0; b < 8; ++b)
-        for (std::size_t v = 0; v < 256; ++v)
-          tables[(w * 8 + b) * 256 + v] = nibbles[2 * b * 16 + v % 16] + nibbles[(2 * b + 1) * 16 + v / 16];
+        for (std::size_t high = 0; high < 16; ++high) {
+          const Value more = nibbles[(2 * b + 1) * 16 + high];
+          Value* to = tables + ((w * 8 + b) * 16 + high) * 16;
+          for (std::size_t low = 0; low < 16; ++low) to[low] = nibbles[2 * b * 16 + low] + more;
+        }
     }
   }
 
