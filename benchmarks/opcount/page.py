@@ -14,13 +14,13 @@ LEAST = 4  # what a vector form of an op that is used often is to save
 # Why the cases of an op do not save that much, by the first words of their names.
 REASONS = {
     "row_tile": "words are copied, and beside a load and a store of every two there are permutations.",
-    "panel_fill columns": "levels of 16 rows are moved side by side before they are looked up, and a value comes together "
-    "from four look-ups of a byte; the scalar form is two loads and a store.",
-    "code_tables_f64": "two lanes, and done once for a product. One column has 256 sums of every byte, where the scalar "
-    "form has 16 of every nibble, so that the product has half as many look-ups.",
+    "panel_fill columns": "levels of 16 rows are moved side by side before they are looked up, and a value comes "
+    "together from four look-ups of a byte; the scalar form is two loads and a store.",
+    "code_tables_f64": "two lanes, and done once for a product. One column has 256 sums of every byte, where the "
+    "scalar form has 16 of every nibble, so that the product has half as many look-ups.",
     "bit_dot bits": "done once for a product; the scalar form only copies words.",
-    "bit_dot weights": "done once for a product: the digits of sixteen sums of every four weights are written, where the "
-    "scalar form only converts the weights.",
+    "bit_dot weights": "done once for a product: the digits of sixteen sums of every four weights are written, where "
+    "the scalar form only converts the weights.",
 }
 
 

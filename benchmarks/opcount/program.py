@@ -102,7 +102,7 @@ def pair(printed: str, written: str) -> list[Count]:
 
 
 def counted_by(plugin: Path, program: Path) -> tuple[str, list[Count]]:
-    """Run a program once under qemu, with all that it can emulate; return what it printed and what the plugin counted."""
+    """Run a program once under qemu, with all that it can emulate; return what it printed and its counts."""
     with TemporaryDirectory() as folder:
         out = Path(folder) / "counts"
         command = (*QEMU, "-plugin", f"{plugin},out={out}", program)

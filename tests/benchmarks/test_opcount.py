@@ -206,8 +206,8 @@ def test_counts_that_do_not_fit_their_names_are_refused(printed: str, written: s
 
 def test_the_page_compares_every_level_with_scalar_code_without_vectors():
     counts = [count(1000, "norm", ONE_BY_ONE), count(300, "norm", "scalar"), count(250, "norm", "neon")]
-    more = [count(90, "crc", ONE_BY_ONE), count(80, "crc", "scalar"), count(30, "crc", "neon"), count(10, "crc", "i8mm")]
-    text = against_one_by_one(Measured(TOOLS, [*counts, *more], ARM_LEVELS))
+    more = [count(90, "crc", ONE_BY_ONE), count(80, "crc", "scalar"), count(30, "crc", "neon")]
+    text = against_one_by_one(Measured(TOOLS, [*counts, *more, count(10, "crc", "i8mm")], ARM_LEVELS))
     assert "| norm | entry | 10 | 3 | 2.5 |  |  | 4.0 |" in text
     assert "| crc | entry | 0.9 | 0.8 | 0.3 |  | 0.1 | 9.0 |" in text
     assert "2 of 2 cases take at least 4 times fewer" in text
