@@ -153,7 +153,7 @@ arm: $(STAMP_BUILD)  ## the C++ tests cross-compiled for 64-bit ARM, under emula
 	  echo "C++ tests at $$level on an emulated $$cpu: $$report"; exit $${status:-0}'
 
 # Not those of test_cancel.py, which give ops a few milliseconds: emulation takes longer for one.
-arm-python: $(STAMP_BUILD)  ## the Python tests of the core in an emulated Python of 64-bit ARM, which is set up first; half an hour
+arm-python: $(STAMP_BUILD)  ## the Python tests of the core in an emulated Python of 64-bit ARM, which is set up first; slow
 	@for tool in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg; do command -v $$tool > /dev/null || { \
 	  echo "make arm-python needs $$tool. On Debian: apt install g++-aarch64-linux-gnu qemu-user" >&2; exit 1; }; done
 	@JOBS=$(JOBS) cmake/aarch64-python.sh $(CURDIR)/build/arm-python $(CURDIR)/$(BIN)/python
