@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import Pipeline
 
 from lowtide._checks import fail
+from lowtide._values import dataclass
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.learner import as_model
@@ -28,8 +29,7 @@ __all__ = ["ClassScore", "Evaluation", "ReliabilityBin", "Tally", "accuracy_erro
 Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection"]
 
-_OWNER = "evaluate"
-_BINS = 20
+_OWNER, _BINS = "evaluate", 20
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 # Scores that are there at once: the rows of a block have so many in all.
 _SCORES_AT_ONCE = 1 << 20

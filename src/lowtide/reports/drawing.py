@@ -7,7 +7,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -16,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
+from lowtide._values import dataclass
 from lowtide.reports.subject import FLOAT_BITS
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, owens_t
 
 from lowtide._checks import check_positive, fail
+from lowtide._values import dataclass
 from lowtide.theory.moments import GaussianMoments
 
 Floats = NDArray[np.float64]
