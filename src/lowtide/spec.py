@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import FileFormatError, ParameterError
 
 

@@ -16,7 +16,7 @@ import lowtide as lt
 
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 # Packages whose own name begins with an underscore; what they list is public within lowtide.
-INNER_PACKAGES = {"_core", "_checks", "_later", "_system", "_values"}
+INNER_PACKAGES = {"_core", "_checks", "_later", "_system"}
 # Contracts that users derive from, and estimators, may have one implementation here.
 OPEN_CONTRACTS = {"Spec", "Encoder"}
 
@@ -135,10 +135,8 @@ def _files_crossed(call: Callable[[], object]) -> set[str]:
     files = set()
 
     def note(frame, event, _):
-        file = frame.f_code.co_filename
-        # What makes dataclasses stands in for the standard library.
-        if event == "call" and file.startswith(str(SOURCE)) and not file.endswith("_values.py"):
-            files.add(file)
+        if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
+            files.add(frame.f_code.co_filename)
 
     before = sys.getprofile()
     sys.setprofile(note)

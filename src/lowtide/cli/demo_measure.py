@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 from lowtide.reports import FLOAT_BITS, Agreement, agree, estimate_pairs, kernel_error, paired_difference

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lowtide as lt
-from lowtide._values import dataclass
 from lowtide.cli import models
 from lowtide.cli.models import FittedTable
 from lowtide.cli.terminal import TableOptions, Voice, counted

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import lowtide as lt
-from lowtide._values import dataclass
 from lowtide.cli.terminal import EncoderOptions, LearnerOptions, TableOptions, Voice, amount, counted, refuse
 from lowtide.errors import FileFormatError
 

@@ -11,13 +11,13 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import lowtide
-from lowtide._values import dataclass
 from lowtide.cli.completion import complete_columns
 from lowtide.cli.values import ColumnAs, Encoding, Limit, OneOf, WordOrNumber
 from lowtide.errors import LowtideError

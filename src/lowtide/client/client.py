@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
 from itertools import zip_longest
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder
 from lowtide.errors import RequestError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide._values import dataclass
 from lowtide.errors import CodeLayoutError, FingerprintMismatchError
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import check_integer
-from lowtide._values import dataclass
 from lowtide.codes.arithmetic import PackedRows, Rows, is_summed
 from lowtide.errors import CodeLayoutError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import lowtide
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import spell_bits
 from lowtide.device.encoding import encoder_part, reading_part
 from lowtide.device.recipe import RecipeSource

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
 from textwrap import indent
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.device.text import Part, Table, c_comment, c_number, c_string, filled, narrowed
 from lowtide.tables import Categories, DatePart, Indicator, Missing, Number, Ordinal, Recipe, Truth
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, spell_bits
 from lowtide.device.text import Part, Table, c_number, c_string, filled, get_source
 from lowtide.device.weights import RoundedWeights, round_weights, weight_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from string import Template
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 
 _LINE = 116
 _C_TYPES = {"u1": "uint8_t", "i1": "int8_t", "u2": "uint16_t", "i2": "int16_t", "i4": "int32_t"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option
-from lowtide._values import dataclass
 from lowtide.device.text import Table, filled
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -18,7 +18,6 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.distributed.cluster import connected, ship, unship
 from lowtide.encoders import Encoder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.distributed.cluster import connected, merged
 from lowtide.distributed.collection import (

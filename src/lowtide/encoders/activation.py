@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import PLAUSIBLE
 from lowtide.encoders.encoder import (

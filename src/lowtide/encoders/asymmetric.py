@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import (
     SideBySide,

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import pack_levels, row_bytes, stored_bits, unpack_levels
 from lowtide.encoders.rows import dense_rows, encode_rows, feature_rows, projected_rows
 from lowtide.kernels import KERNELS, MeasureBlock, MeasureKernel, ShiftGaussian, fit_masses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.cancel import matmul
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import pack_levels
 from lowtide.encoders.encoder import Arrays, fingerprint
 

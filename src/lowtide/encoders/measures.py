@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.cancel import aside, matmul
 from lowtide.encoders.encoder import Arrays
 from lowtide.encoders.fields import DIGITS, rounded

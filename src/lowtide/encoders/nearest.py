@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, CodeSource, row_mask
 from lowtide.encoders.encoder import check_identity
 from lowtide.encoders.rows import float32_blocks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lowtide._checks import check_integer, check_interval, fail, host_array
-from lowtide._values import dataclass
 from lowtide.cancel import aside
 from lowtide.encoders.blocks import directed_kernel
 from lowtide.kernels import MeasureKernel

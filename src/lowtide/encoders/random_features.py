@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from copy import copy
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders.encoder import (
     NO_SIDE,
@@ -55,7 +54,8 @@ from lowtide.spec import Registry, State
 
 # The kernels that have one block of frequencies and no phase.
 SYMMETRIC = KERNELS.of(Kernel)
-_LOOKED_AT = 1 << 20  # phases, at the most, for one that float32 cannot hold
+# Phases that are looked at, at the most, for one that float32 cannot hold.
+_LOOKED_AT = 1 << 20
 _HAND_OUT = "an encoder that its method side hands out"
 
 
@@ -468,8 +468,8 @@ class RandomFeatures(FourierEncoder):
             seed=seed,
             metric=metric,
         )
-        few = some_rows(rows, max(1, min(64, _LOOKED_AT // projection.n_frequencies)))
-        warn_when_phases_lose_their_fraction(projected_rows(few, projection))
+        few = max(1, min(64, _LOOKED_AT // projection.n_frequencies))
+        warn_when_phases_lose_their_fraction(projected_rows(some_rows(rows, few), projection))
         return self
 
     def to_state(self) -> State:

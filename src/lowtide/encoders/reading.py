@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, empty_rows
 from lowtide.encoders.estimation import Pair, Two
 from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import PLAUSIBLE
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, fingerprint, kept_gamma, kept_sizes

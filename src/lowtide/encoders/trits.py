@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import empty_rows, pack_levels, row_bytes
 from lowtide.encoders.rows import dense_rows, float32_blocks, out_of_range
 from lowtide.projections import SparseTernaryProjection

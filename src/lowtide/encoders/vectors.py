@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import side_of_steps
 from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_sizes, prefixed

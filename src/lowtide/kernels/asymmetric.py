@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.kernels import ridge
 from lowtide.kernels.base import Frequencies, MeasureBlock, MeasureKernel, distances
 from lowtide.kernels.masses import Masses, amplitude, shift_masses, sinh_masses

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -20,7 +21,6 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from lowtide._checks import check_interval, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.spec import Spec
 
 Floats = NDArray[np.float64]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from lowtide._checks import check_integer, fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError
 from lowtide.kernels.asymmetric import ShiftGaussian
 from lowtide.kernels.base import Frequencies, FrequencyLaw, Kernel, MeasureBlock, MeasureKernel

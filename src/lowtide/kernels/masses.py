@@ -7,6 +7,7 @@ is an expectation over u: E|cos(su)|, E|sin(su)|, with s the length of the shift
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,6 @@ from scipy.optimize import nnls
 from scipy.special import dawsn, wofz
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 
 Floats = NDArray[np.float64]
 # Below this s the lobes of one sign are so far apart that the closed form of a single one is exact in double precision.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
-from lowtide._values import dataclass
 from lowtide.kernels.base import Frequencies, FrequencyLaw
 from lowtide.kernels.masses import amplitude, shift_masses
 from lowtide.kernels.symmetric import panels

@@ -10,6 +10,7 @@ Three formulas cover the plane of the Bessel function without underflow or cance
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -19,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, jv
 
 from lowtide._checks import check_integer
-from lowtide._values import dataclass
 from lowtide.kernels.base import FrequencyLaw, Kernel
 from lowtide.spec import Spec
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
 
 from lowtide._checks import check_interval, fail
-from lowtide._values import dataclass
 from lowtide.kernels.base import FrequencyLaw, Kernel, length_of_gamma
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from lowtide._checks import check_integer, check_option, fail
-from lowtide._values import dataclass
 from lowtide.encoders import Encoder, LearnedFeatures, Sketch, TernaryFeatures, dense_rows, row_keys_of
 from lowtide.errors import ScaleWarning
 from lowtide.learners.automatic import warn_when_columns_differ

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -15,7 +15,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_option, check_positive, fail, host_array
-from lowtide._values import dataclass
 from lowtide.cancel import aside, matmul, poll
 from lowtide.encoders import AsymmetricFeatures, DrawnEncoder, Encoder
 from lowtide.learners.cholesky import lu_factors

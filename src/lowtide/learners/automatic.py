@@ -10,14 +10,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
 from lowtide.learners.calibration import CalibrationRows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
 from lowtide.learners.ridge import RidgeSolution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import available_memory, check_integer, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.codes import stored_bits
 from lowtide.learners.strength import Walk, paired_gain
 

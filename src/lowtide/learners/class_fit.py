@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Literal, cast
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.learners.automatic import can_choose_loss, choose_loss
 from lowtide.learners.borders import class_losses, settled
 from lowtide.learners.calibration import Calibration, CalibrationRows, Machine

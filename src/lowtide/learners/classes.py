@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Real
 from typing import Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Reading, SummedProblem
 from lowtide.learners.ridge import NormalEquations, check_sums

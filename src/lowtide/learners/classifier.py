@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.kernels import KERNELS, Kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from lowtide._checks import check_integer, check_interval, fail, host_array
-from lowtide._values import dataclass
 from lowtide.encoders import Encoder, RandomFeatures
 from lowtide.learners.cholesky import eigenvectors
 from lowtide.learners.design import Design, first_codes, is_source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import KW_ONLY, asdict, field, fields
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Self
 
@@ -17,7 +17,6 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 from sklearn.utils import Tags
 
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders import RandomFeatures
 from lowtide.errors import ParameterError

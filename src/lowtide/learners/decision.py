@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self
 
@@ -13,7 +13,6 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, is_by_rows, row_bits
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
 from lowtide.learners.calibration import Calibration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.cancel import add_gram, matmul, mirrored
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.encoders import check_identity, row_keys, row_keys_of

@@ -6,14 +6,13 @@ Neither needs a matrix of m x m: the number of components is bound by the codes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.cancel import matmul
 from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design, FullDesign

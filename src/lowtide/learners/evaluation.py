@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,6 @@ from sklearn.metrics import (
 from sklearn.pipeline import Pipeline
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import column_of, is_source
 from lowtide.learners.learner import as_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -17,7 +17,6 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from lowtide._checks import check_positive, fail
-from lowtide._values import dataclass
 from lowtide.encoders import DrawnFeatures
 from lowtide.kernels import KERNELS, Gaussian, Kernel, Matern
 from lowtide.learners.design import CodedDesign, Design, FullDesign

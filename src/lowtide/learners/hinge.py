@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.learners.losses import RoundedHinge
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import ErrorSum, RidgeSolution

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from lowtide._values import dataclass
 from lowtide.learners.classes import ClassTargets
 from lowtide.spec import Registry, Spec
 

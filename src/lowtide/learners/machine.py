@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_integer, check_memory, check_option, fail, host_array
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.errors import CancelledError

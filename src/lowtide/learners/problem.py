@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, CodeSource
 from lowtide.learners.design import Design, design_of
 

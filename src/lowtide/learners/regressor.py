@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.encoders import Encoder
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.learners.calibration import CalibrationRows

@@ -7,6 +7,7 @@ of the rows, "iterative" by conjugate gradients.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowtide._checks import check_memory
-from lowtide._values import dataclass
 from lowtide.learners.cholesky import Factor, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from lowtide._checks import check_option, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.spec import Registry, Spec
 

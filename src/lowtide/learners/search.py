@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -21,7 +21,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
 from lowtide._checks import check_positive, fail, host_array
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, steps_of_codes
 from lowtide.errors import FingerprintMismatchError, MissingExtraError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
-from lowtide._values import dataclass
 from lowtide.learners.borders import class_losses
 from lowtide.learners.cholesky import linear_algebra, suitable_threads
 from lowtide.learners.design import Design

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import available_memory, check_memory, fail
-from lowtide._values import dataclass
 from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.cholesky import suitable_threads
 from lowtide.learners.design import Design, FullDesign

@@ -26,6 +26,7 @@ import secrets
 import stat
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _system
-from lowtide._values import dataclass
 from lowtide.cancel import aside, poll
 from lowtide.checksum import crc32c
 from lowtide.errors import FileAccessError, FileFormatError, LowtideError, ParameterError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError, UnsuitableLayoutError
 from lowtide.kernels import Frequencies
 from lowtide.spec import Spec, registry_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.cancel import matmul
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import Blocks, DenseProjection, Projection, block_sizes, kept_array, kept_places

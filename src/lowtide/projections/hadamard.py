@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
-from lowtide._values import dataclass
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import (
     Blocks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from lowtide import _core
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError
 from lowtide.kernels import Frequencies
 from lowtide.projections.base import (

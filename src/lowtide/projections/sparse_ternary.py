@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lowtide._checks import check_integer, check_interval, fail
-from lowtide._values import dataclass
 from lowtide.spec import Spec
 
 # Features of a chunk: a tile of 64 rows by 1024 features is 128 KB of int16, within a second-level cache.

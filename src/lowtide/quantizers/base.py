@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
-from lowtide._values import dataclass
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
 from lowtide.quantizers.lloyd_max import lloyd_max
 from lowtide.spec import Spec, registry_of

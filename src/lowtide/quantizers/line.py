@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -16,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.maps import Normal
 from lowtide.quantizers.lloyd_max import lloyd_max_normal
 from lowtide.spec import Spec, registry_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments, SharedRounding
 from lowtide.quantizers.base import DrawnQuantizer, PhaseSteps, Quantizer, StepFunction

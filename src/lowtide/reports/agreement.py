@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from lowtide._values import dataclass
 
 Pairs = NDArray[np.float64]  # (3, n_pairs): exact kernel values, estimates, predicted standard errors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 import lowtide
 from lowtide._checks import check_integer
-from lowtide._values import dataclass
 from lowtide.errors import LowtideError
 from lowtide.learners import ClassScore, Evaluation, Learner, evaluate
 from lowtide.persist import PathLike, as_path, to_bytes, write_whole

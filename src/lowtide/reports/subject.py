@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from lowtide._checks import check_integer, fail
-from lowtide._values import dataclass
 from lowtide.encoders import dense_rows
 from lowtide.learners import Learner, as_model
 from lowtide.reports.page import amount

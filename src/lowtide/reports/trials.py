@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
 
-from lowtide._values import dataclass
 from lowtide.encoders import Encoder, row_keys_of
 from lowtide.errors import LowtideError
 from lowtide.learners import (

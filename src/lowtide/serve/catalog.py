@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import available_memory, fail
-from lowtide._values import dataclass
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
 from lowtide.errors import FileAccessError, FileFormatError, WireFormatError

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.encoders import DrawnEncoder, Encoder
 from lowtide.errors import FileFormatError, ParameterError
 from lowtide.learners import Decision, as_model

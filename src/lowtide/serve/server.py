@@ -12,6 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -25,7 +26,6 @@ from threadpoolctl import threadpool_limits
 
 from lowtide import _system
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import FileAccessError, FingerprintMismatchError, LowtideError
 from lowtide.serve.budget import return_memory
 from lowtide.serve.connection import Connection, end_slow_bodies

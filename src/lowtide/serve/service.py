@@ -9,12 +9,11 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lowtide._checks import check_integer, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.cancel import CancelToken
 from lowtide.errors import CancelledError, LowtideError
 from lowtide.serve.budget import Budget

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import FileFormatError
 from lowtide.store.layout import CODES, DTYPES, GROUP
 

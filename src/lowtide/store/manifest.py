@@ -16,14 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from lowtide import __version__
-from lowtide._values import dataclass
 from lowtide.codes import Codes
 from lowtide.errors import FileFormatError
 from lowtide.persist import check_metadata

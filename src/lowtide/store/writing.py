@@ -12,7 +12,7 @@ import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from lowtide import _system
 from lowtide._checks import check_integer, check_option, fail
-from lowtide._values import dataclass
 from lowtide.cancel import Threads
 from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder

@@ -11,11 +11,10 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from lowtide._values import dataclass
 from lowtide.errors import MissingExtraError
 from lowtide.tables.cells import COMMA, GROUPS, PLAIN, Marks, TableError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, dataclass
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
@@ -13,7 +13,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.tables.cells import TableError, is_missing, listed, plain_cells, shown, text_of
 from lowtide.tables.dates import BLANKS, DATE_ORDERS, DATE_PARTS, DatePartName, Dates
 

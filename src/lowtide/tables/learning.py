@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.tables.cells import TableError, listed
 from lowtide.tables.columns import Choice
 from lowtide.tables.dates import DatePartName, Dates, part_of_days

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from numbers import Real
@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.tables.cells import ChoiceError, TableError, is_nothing, number_of, numbers_in, present, shown, text_of
 from lowtide.tables.columns import Choice, Wish, date_order, is_truth
 from lowtide.tables.dates import Dates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
@@ -24,7 +24,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError
 from lowtide.tables.cells import check_names, is_missing, listed, named_columns, names_of
 from lowtide.tables.columns import block_rows, choose_columns

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.errors import MissingExtraError
 from lowtide.tables.cells import PLAIN, TableError, arrow_values, listed, number_of, shown
 from lowtide.tables.dialect import PACKED, Dialect, look, open_text, reading, wrong

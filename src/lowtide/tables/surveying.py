@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.tables.cells import ChoiceError, TableError, numbers_in, present, text_of
 from lowtide.tables.columns import Choice
 from lowtide.tables.dates import Dates

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide._values import dataclass
 from lowtide.tables.cells import MISSING, ChoiceError, TableError, number_of, text_of
 from lowtide.tables.reading import Source, is_table_name, open_table
 

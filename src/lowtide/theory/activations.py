@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc
 
 from lowtide._checks import check_interval, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.kernels import arc_cosine
 from lowtide.spec import Registry
 from lowtide.theory.moments import Activation, CallableActivation, GaussianMoments, GivenMoments

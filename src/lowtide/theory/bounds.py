@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.errors import ParameterError
 from lowtide.kernels import MeasureKernel
 from lowtide.maps import Cosine, CosSin, FeatureMap

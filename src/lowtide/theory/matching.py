@@ -39,14 +39,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from lowtide._checks import check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.theory.activations import FourierPair, Target, resolve_target
 from lowtide.theory.moments import GaussianMoments
 from lowtide.theory.ternary import TernaryMap, density

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import quad_vec
 
 from lowtide._checks import check_interval, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.spec import Spec
 
 Floats = NDArray[np.float64]

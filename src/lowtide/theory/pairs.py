@@ -22,6 +22,7 @@ For millions of entries such functions of distance are tabulated once: `Curve`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +31,6 @@ from scipy.interpolate import CubicSpline
 from scipy.special import erfc
 
 from lowtide._checks import fail
-from lowtide._values import dataclass
 from lowtide.kernels import Kernel
 from lowtide.maps import Moments
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.maps import FEATURE_MAPS, FeatureMap
 from lowtide.quantizers import DrawnQuantizer, Quantizer, quantizer_by_name

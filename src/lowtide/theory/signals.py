@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from lowtide._checks import check_integer, check_interval, check_positive, fail
-from lowtide._values import dataclass
 
 
 class SignalSet(ABC):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +25,6 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.maps import Normal
 from lowtide.quantizers import LineSteps, normal_steps
 from lowtide.theory.layouts import chi_covariance

@@ -12,6 +12,7 @@ take the integral of the module `sketch`, with a codebook a row.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide._values import dataclass
 from lowtide.maps import Normal
 from lowtide.quantizers import LineSteps
 from lowtide.theory.layouts import chi_covariance

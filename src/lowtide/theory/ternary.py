@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, owens_t
 
 from lowtide._checks import check_positive, fail
-from lowtide._values import dataclass
 from lowtide.theory.moments import GaussianMoments
 
 Floats = NDArray[np.float64]

@@ -18,13 +18,13 @@ and independent blocks of p_b frequencies the variance sum_b V_b / p_b.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_integer, check_option, fail
-from lowtide._values import dataclass
 from lowtide.kernels import Kernel, MeasureBlock, MeasureKernel
 from lowtide.quantizers import lloyd_max_arcsine
 from lowtide.theory.pairs import HarmonicSeries
