@@ -18,14 +18,14 @@ struct WholeBook {
   PairBook numbers{};
   double step = 0.0;
 
-  // Steps are sought that the largest value has kPairMost of, as lowtide places its own codebooks, or 255 and fewer, as
-  // evenly spaced levels have.
+  // Steps are sought that the largest value has few of, up to 255, as evenly spaced levels have; or kPairMost, as
+  // lowtide places its own codebooks.
   static std::optional<WholeBook> of(const CodeMatrix& codes) {
     const std::size_t n = codes.width << codes.bits;
     double largest = 0.0;
     for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(static_cast<double>(codes.book[i])));
     if (!(largest > 0.0)) return std::nullopt;
-    for (int count = 256; count > 0; --count) {
+    for (int count = 1; count <= 256; ++count) {
       const double step = largest / (count == 256 ? static_cast<double>(kPairMost) : count);
       if (std::all_of(codes.book, codes.book + n, [&](float value) { return is_whole(value / step); }))
         return WholeBook(codes, step);

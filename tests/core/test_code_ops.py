@@ -168,18 +168,18 @@ def test_code_gram_in_float32_is_the_rounded_float64_one():
 
 
 # Several tiles and runs, a last one in part, one row, none.
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pairs"), [(False, False), (False, True), (True, True)])
 @pytest.mark.parametrize(
     ("n", "n_levels", "bits", "width"),
     [(300, 700, 4, 1), (129, 333, 2, 2), (128, 64, 3, 1), (5, 7, 8, 2), (1, 1, 1, 1), (0, 3, 4, 1), (257, 65, 1, 2)],
 )
-def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weighted):
+def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weighted, pairs):
     levels, rows, _, rng = draw(n, n_levels, bits, width)
     book = rng.integers(-9, 10, (2**bits, width)).astype(np.float32)
     weight = rng.integers(-3, 4, n).astype(np.float32) if weighted else None
     D = reference.decoded(levels, book).astype(np.int64)
     out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
-    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, False, out)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, False, pairs, out)
     np.testing.assert_array_equal(out, D.T @ (D if weight is None else weight.astype(np.int64)[:, None] * D))
 
 
@@ -215,7 +215,7 @@ def test_gram_by_digits_has_the_bits_of_the_reference(n, n_levels, bits, width):
     levels, rows, _, rng = draw(n, n_levels, bits, width)
     book = far_from_zero(rng, bits, width)
     out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
-    _core.panel_gram(frozen(rows), n_levels, bits, book, None, True, out)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, None, True, False, out)
     np.testing.assert_array_equal(out, gram_by_digits(levels, book))
     D = reference.decoded(levels, book)
     assert (np.abs(out - reference.product(D.T, D)) <= reference.product_bound(D.T, D, n + 2)).all()
@@ -234,7 +234,7 @@ def test_gram_is_decoded_where_digits_would_lose_more_than_float32(n, bits, chan
     _, rows, _, rng = draw(n, 70, bits, 1)
     book, outs = change(far_from_zero(rng, bits, 1)), [np.empty((70, 70), np.float32) for _ in range(2)]
     for digits, out in enumerate(outs):
-        _core.panel_gram(rows, 70, bits, book, None, bool(digits), out)
+        _core.panel_gram(rows, 70, bits, book, None, bool(digits), False, out)
     np.testing.assert_array_equal(*outs)
 
 
@@ -242,14 +242,79 @@ def test_gram_by_digits_of_zeros_is_zero_and_of_nan_is_nan():
     _, rows, book, _ = draw(600, 30, 4, 1)
     for value in (0.0, np.nan):
         out = np.ones((30, 30), np.float32)
-        _core.panel_gram(rows, 30, 4, np.full_like(book, value), None, True, out)
+        _core.panel_gram(rows, 30, 4, np.full_like(book, value), None, True, True, out)
         np.testing.assert_array_equal(out, np.full_like(out, value))
+
+
+def whole_book(rng, bits, width):
+    """A codebook of whole numbers times a step, the largest 2047; and both, as ops find them."""
+    numbers = rng.integers(-2046, 2047, (2**bits, width))
+    numbers.flat[-1] = 2047
+    book = (numbers * 0.731e-3).astype(np.float32)
+    return book, numbers, float(book.max()) / 2047
+
+
+def summed_runs(a, b, size):
+    """Sums of whole numbers in runs of so many terms, exact, added in float32."""
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for begin in range(0, a.shape[1], size):
+        sums = a[:, begin : begin + size] @ b[begin : begin + size]
+        assert np.abs(sums).max(initial=0) < 2**31
+        total += sums.astype(np.float32)
+    return total.astype(float)
+
+
+# Several tiles and runs, an odd last row, a last tile that fills no panel; one row.
+@pytest.mark.parametrize(
+    ("n", "n_levels", "bits", "width"),
+    [(1100, 700, 4, 1), (513, 333, 2, 2), (255, 64, 3, 1), (65, 7, 8, 2), (1, 1, 2, 1), (2, 131, 8, 1)],
+)
+def test_gram_by_pairs_has_the_bits_of_the_reference(n, n_levels, bits, width):
+    levels, rows, _, rng = draw(n, n_levels, bits, width)
+    book, numbers, step = whole_book(rng, bits, width)
+    out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, None, False, True, out)
+    D = numbers[levels].reshape(n, -1)
+    np.testing.assert_array_equal(out, (step * step * summed_runs(D.T, D, 256)).astype(np.float32))
+    D = reference.decoded(levels, book)
+    assert (np.abs(out - reference.product(D.T, D)) <= reference.product_bound(D.T, D, n + 8)).all()
+
+
+# Equal and different widths, odd numbers of columns, runs in part, eight bits.
+@pytest.mark.parametrize(
+    ("n", "n_other", "n_features", "left", "right"),
+    [(70, 50, 1301, (4, 1), (4, 1)), (61, 20, 514, (2, 2), (4, 1)), (7, 49, 17, (8, 1), (3, 1)), (2, 3, 6, (4, 2), (8, 2))],
+)
+def test_dot_by_pairs_has_the_bits_of_the_reference(n, n_other, n_features, left, right):
+    sides, decoded, unit = [], [], 1.0
+    for seed, (rows_of_side, (bits, width)) in enumerate([(n, left), (n_other, right)]):
+        levels, rows, _, rng = draw(rows_of_side, n_features // width, bits, width, seed)
+        book, numbers, step = whole_book(rng, bits, width)
+        sides += [frozen(rows), n_features // width, bits, book]
+        decoded.append(numbers[levels].reshape(rows_of_side, -1))
+        unit *= step
+    out = np.full((n, n_other), np.nan, np.float32)
+    _core.panel_dot(*sides, None, True, out)
+    np.testing.assert_array_equal(out, (unit * summed_runs(decoded[0], decoded[1].T, 512)).astype(np.float32))
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-5, np.nan], ids=["all zero", "off the grid", "no number"])
+def test_pairs_are_floats_where_a_codebook_is_no_whole_numbers(change):
+    _, rows, _, rng = draw(70, 90, 4, 1)
+    book = whole_book(rng, 4, 1)[0]
+    book = book * np.float32(0) if change == 0 else with_value(book, change)
+    outs = [(np.ones((90, 90), np.float32), np.ones((70, 70), np.float32)) for _ in range(2)]
+    for pairs, (gram, dot) in enumerate(outs):
+        _core.panel_gram(rows, 90, 4, book, None, False, bool(pairs), gram)
+        _core.panel_dot(rows, 90, 4, book, rows, 90, 4, book, None, bool(pairs), dot)
+    for one, other in zip(*outs, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_weighted_panel_gram_is_symmetric_to_the_last_bit():
     _, rows, book, rng = draw(200, 90, 4, 1)
     out = np.empty((90, 90), np.float32)
-    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), False, out)
+    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), False, True, out)
     np.testing.assert_array_equal(out, out.T)
 
 
@@ -294,20 +359,21 @@ def test_code_dot_of_rows_with_themselves_under_two_codebooks_is_not_mirrored():
 
 
 # Bits of either side; rows of one strip and of several, panels and runs in part, one row, none.
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pairs"), [(False, False), (False, True), (True, True)])
 @pytest.mark.parametrize(
     ("n", "n_other", "n_features", "left", "right"),
     [
         (70, 50, 300, (4, 1), (4, 1)),
         (500, 20, 514, (2, 2), (4, 1)),
         (33, 97, 258, (3, 1), (1, 2)),
+        (13, 40, 1027, (4, 1), (2, 1)),
         (5, 2000, 17, (8, 1), (1, 1)),
         (1, 1, 2, (8, 2), (3, 2)),
         (0, 3, 4, (4, 1), (2, 1)),
         (3, 0, 4, (4, 1), (2, 1)),
     ],
 )
-def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted):
+def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted, pairs):
     sides, decoded = [], []
     for seed, (rows_of_side, (bits, width)) in enumerate([(n, left), (n_other, right)]):
         levels, rows, _, rng = draw(rows_of_side, n_features // width, bits, width, seed)
@@ -317,7 +383,7 @@ def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, rig
     weight = rng.integers(-3, 4, n_features).astype(np.float32) if weighted else None
     out = np.full((n, n_other), np.nan, np.float32)
     scaled = decoded[0] if weight is None else decoded[0] * weight.astype(np.int64)
-    _core.panel_dot(*sides, weight, out)
+    _core.panel_dot(*sides, weight, pairs, out)
     np.testing.assert_array_equal(out, scaled @ decoded[1].T)
 
 
@@ -386,17 +452,19 @@ def test_weights_suffice_where_float32_sums_lose_as_much_of_every_value(book, su
 def test_panel_dot_stays_within_the_bound_of_float32_sums(bits):
     levels, rows, book, _ = draw(40, 1000, bits, 1)
     out = np.empty((40, 40), np.float32)
-    _core.panel_dot(rows, 1000, bits, book, rows.copy(), 1000, bits, book, None, out)
+    _core.panel_dot(rows, 1000, bits, book, rows.copy(), 1000, bits, book, None, False, out)
     D = reference.decoded(levels, book)
     assert (np.abs(out - reference.product(D, D.T)) <= reference.product_bound(D, D.T, 1000)).all()
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("n", [1, 61, 1000])
-def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n):
-    _, rows, book, _ = draw(n, 300, 4, 1)
+def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n, pairs):
+    _, rows, _, rng = draw(n, 300, 4, 1)
+    book = whole_book(rng, 4, 1)[0]
     own, other = (np.full((n, n), np.nan, np.float32) for _ in range(2))
-    _core.panel_dot(rows, 300, 4, book, rows, 300, 4, book, None, own)
-    _core.panel_dot(rows, 300, 4, book, rows.copy(), 300, 4, book, None, other)
+    _core.panel_dot(rows, 300, 4, book, rows, 300, 4, book, None, pairs, own)
+    _core.panel_dot(rows, 300, 4, book, rows.copy(), 300, 4, book, None, pairs, other)
     np.testing.assert_array_equal(own, other)
     np.testing.assert_array_equal(own, own.T)
 
@@ -405,20 +473,23 @@ def test_results_do_not_depend_on_the_thread_count():
     _, rows, book, rng = draw(5000, 300, 1, 1)
     bits, (_, wide, wide_book, _) = rows[:70].copy(), draw(1000, 300, 4, 1)
     W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
+    whole = whole_book(rng, 4, 1)[0]
     before, found = _core.thread_count(), []
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000))
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000), (1000, 1000), (300, 300))
             outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
-            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, outs[3])
-            _core.panel_gram(rows, 300, 1, book, None, True, outs[4])
+            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, False, outs[3])
+            _core.panel_gram(rows, 300, 1, book, None, True, False, outs[4])
             _core.code_dot(rows, book, rows[:30], book, 300, outs[5])
-            _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, outs[6])
+            _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, False, outs[6])
             _core.bit_dot(bits, book, wide, 300, 4, wide_book, False, outs[7])
+            _core.panel_dot(wide, 300, 4, whole, wide, 300, 4, whole, None, True, outs[8])
+            _core.panel_gram(wide, 300, 4, whole, None, False, True, outs[9])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

@@ -114,11 +114,11 @@ class LineSteps:
         """(mu_i - E Q)/E[z Q(z)], (n,): times another projection its mean is the correlation, with least variance.
 
         mu_i - E Q are whole multiples of a 2047th of the largest, so that products of codes add whole numbers, and the
-        divisor is theirs. Values too close together for that are not rounded.
+        divisor is theirs. Not so values too close together for that, nor those whose mean would not stay 0.
         """
         centered = self.values - self.mean(self.values)
         rounded = on_grid(centered)
-        if np.max(np.abs(rounded - centered)) > np.min(np.diff(centered)) / 4:
+        if np.max(np.abs(rounded - centered)) > np.min(np.diff(centered)) / 4 or abs(self.mean(rounded)) > 1e-12:
             rounded = centered
         return np.asarray(rounded / (np.diff(rounded) @ _NORMAL.pdf(self.borders)))
 
