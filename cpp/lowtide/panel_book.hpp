@@ -42,7 +42,9 @@ struct WholeBook {
   }
 
   // Off by two roundings of the value and two of the largest, at most.
-  static bool is_whole(double number) { return std::abs(number - std::nearbyint(number)) <= 0x1p-22 * std::abs(number); }
+  static bool is_whole(double number) {
+    return std::abs(number - std::nearbyint(number)) <= 0x1p-22 * std::abs(number);
+  }
 };
 
 class FloatPanels {

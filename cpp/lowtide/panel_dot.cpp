@@ -174,8 +174,7 @@ void multiply_strips(const CodeMatrix& a, const Panels& a_panels, const CodeMatr
 void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, bool pairs, float* out) {
   if (pairs && weight == nullptr) {
     const auto left = WholeBook::of(a), right = WholeBook::of(b);
-    if (left && right)
-      return multiply_strips(a, PairPanels(a, *left), b, PairPanels(b, *right), nullptr, out);
+    if (left && right) return multiply_strips(a, PairPanels(a, *left), b, PairPanels(b, *right), nullptr, out);
   }
   multiply_strips(a, FloatPanels(a), b, FloatPanels(b), weight, out);
 }

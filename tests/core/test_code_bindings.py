@@ -80,7 +80,11 @@ def f64_within_an_item(*shape):
         ("code_top_k", (HUGE, BOOK, HUGE, BOOK, 65536, True, i64(1, 1), f32(1, 1)), "65535"),
         ("panel_dot", (ROWS, 64, 1, BOOK, ROWS, 32, 2, f32(4, 1), None, False, f32(4, 4)), "as many decoded columns"),
         ("panel_dot", (ROWS, 64, 1, BOOK, ROWS[:2], 64, 1, BOOK, None, False, f32(4, 4)), "out must be"),
-        ("panel_dot", (ROWS, 64, 1, BOOK, ROWS, 64, 1, BOOK, f32(63, 1)[:, 0].copy(), False, f32(4, 4)), "weight must have"),
+        (
+            "panel_dot",
+            (ROWS, 64, 1, BOOK, ROWS, 64, 1, BOOK, f32(63, 1)[:, 0].copy(), False, f32(4, 4)),
+            "weight must have",
+        ),
         ("bit_dot", (ROWS, BOOK, np.zeros((4, 24), np.uint8), 96, 2, f32(4, 1), False, f32(4, 4)), "8 \\* ceil"),
         ("bit_dot", (ROWS, f32(2, 2), ROWS, 64, 1, BOOK, False, f32(4, 4)), "1 value an entry"),
         ("bit_dot", (ROWS, BOOK, ROWS[:2], 64, 1, BOOK, True, f32(4, 2)), "out must be"),

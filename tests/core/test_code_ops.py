@@ -283,7 +283,12 @@ def test_gram_by_pairs_has_the_bits_of_the_reference(n, n_levels, bits, width):
 # Equal and different widths, odd numbers of columns, runs in part, eight bits.
 @pytest.mark.parametrize(
     ("n", "n_other", "n_features", "left", "right"),
-    [(70, 50, 1301, (4, 1), (4, 1)), (61, 20, 514, (2, 2), (4, 1)), (7, 49, 17, (8, 1), (3, 1)), (2, 3, 6, (4, 2), (8, 2))],
+    [
+        (70, 50, 1301, (4, 1), (4, 1)),
+        (61, 20, 514, (2, 2), (4, 1)),
+        (7, 49, 17, (8, 1), (3, 1)),
+        (2, 3, 6, (4, 2), (8, 2)),
+    ],
 )
 def test_dot_by_pairs_has_the_bits_of_the_reference(n, n_other, n_features, left, right):
     sides, decoded, unit = [], [], 1.0

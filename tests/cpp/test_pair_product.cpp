@@ -102,8 +102,7 @@ LOWTIDE_TEST(pair_product_looks_levels_up) {
           op.line(levels.data() + l * n, n, book, line.data());
           for (std::size_t f = 0; f < F; ++f) {
             const std::int16_t value = book.value[f % width][levels[l * n + f / width]];
-            same = same && line[f / 2].term[f % 2] == value &&
-                   panel[f / 2 * panel_width + l].term[f % 2] == value &&
+            same = same && line[f / 2].term[f % 2] == value && panel[f / 2 * panel_width + l].term[f % 2] == value &&
                    rows[f / panel_width * stride + l / 2 * panel_width + f % panel_width].term[l % 2] == value;
           }
         }

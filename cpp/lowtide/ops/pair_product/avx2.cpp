@@ -73,7 +73,9 @@ struct Sums {
   static constexpr std::size_t width = 8;
   static Reg zero() { return _mm256_setzero_si256(); }
   static Reg load(const Pair* p) { return _mm256_loadu_si256(reinterpret_cast<const Reg*>(p)); }
-  static Reg broadcast(const Pair* p) { return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p))); }
+  static Reg broadcast(const Pair* p) {
+    return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
+  }
   static Reg fmadd(Reg a, Reg b, Reg c) {
     // Left to the compiler, all products would be made first, which leaves no registers for the sums.
     asm volatile("vpaddd %1, %0, %0" : "+x"(c) : "x"(_mm256_madd_epi16(a, b)));

@@ -54,7 +54,9 @@ struct Sums {
   static constexpr std::size_t width = 16;
   static Reg zero() { return _mm512_setzero_si512(); }
   static Reg load(const Pair* p) { return _mm512_loadu_si512(p); }
-  static Reg broadcast(const Pair* p) { return _mm512_castps_si512(_mm512_broadcastss_ps(_mm_load_ss(reinterpret_cast<const float*>(p)))); }
+  static Reg broadcast(const Pair* p) {
+    return _mm512_castps_si512(_mm512_broadcastss_ps(_mm_load_ss(reinterpret_cast<const float*>(p))));
+  }
   static Reg fmadd(Reg a, Reg b, Reg c) {
     // GCC 12 copies a sum before and after the intrinsic, and to the stack.
     asm volatile("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
