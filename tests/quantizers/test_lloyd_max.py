@@ -9,7 +9,7 @@ from reference.quantizer_fourier import N_SAMPLES, coefficients, rising_levels
 from lowtide.errors import ParameterError
 from lowtide.maps import Arcsine, Cosine, CosSin
 from lowtide.quantizers import LloydMax, even_steps, lloyd_max_arcsine
-from lowtide.quantizers.lloyd_max import on_grid
+from lowtide.quantizers.base import on_grid
 
 RNG = np.random.default_rng(0)
 # Six digits of the known solution: positive levels, positive borders, distortion, S_2 = E[Q^2 cos 2U], P_2.

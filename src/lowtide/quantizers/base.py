@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
 from lowtide.maps import N_HARMONICS, FeatureMap, Moments
-from lowtide.quantizers.lloyd_max import lloyd_max, on_grid
+from lowtide.quantizers.lloyd_max import lloyd_max
 from lowtide.spec import Spec, registry_of
+
+# Steps of the largest value: 256 products of pairs of such numbers add up within 32 bits. Ops look for this number, and
+# for those up to 255.
+_STEPS = 2047
+_FEW_STEPS = np.arange(1, 256)
 
 
 class Quantizer(Spec):
@@ -250,6 +255,32 @@ class PhaseSteps:
         mean = np.stack([f.coefficients(n_harmonics) for f in self.components])
         product = [[(f * g).coefficients(n_harmonics) for g in self.components] for f in self.components]
         return Moments(mean, np.array(product))
+
+
+def on_grid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values of a codebook as whole numbers times a step, of which the largest value has 2047.
+
+    Products of codes with codes then add whole numbers, exactly, and twice as many at a time as floats. A value moves
+    by at most 1/4094 of the largest. Values that are multiples of a 255th of the largest, or of more, stay as they are:
+    evenly spaced levels are whole numbers already.
+
+    Parameters
+    ----------
+    values : ndarray of float64, of any shape
+        Not all zero.
+
+    Examples
+    --------
+    >>> on_grid(np.array([-1.0, -0.25, 0.25, 1.0]))
+    array([-1.  , -0.25,  0.25,  1.  ])
+    >>> (on_grid(np.array([-1.0, -0.3141, 0.3141, 1.0])) * 2047).round(9)
+    array([-2047.,  -643.,   643.,  2047.])
+    """
+    relative = values / np.max(np.abs(values))
+    multiples = np.multiply.outer(_FEW_STEPS, relative.ravel())
+    if np.any(np.all(np.abs(multiples - np.rint(multiples)) < 1e-10, axis=1)):
+        return values
+    return np.asarray(np.rint(relative * _STEPS) * (np.max(np.abs(values)) / _STEPS))
 
 
 def even_steps(

@@ -18,7 +18,8 @@ from scipy.optimize import minimize_scalar
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.maps import Normal
-from lowtide.quantizers.lloyd_max import lloyd_max_normal, on_grid
+from lowtide.quantizers.base import on_grid
+from lowtide.quantizers.lloyd_max import lloyd_max_normal
 from lowtide.spec import Spec, registry_of
 
 Floats = NDArray[np.float64]

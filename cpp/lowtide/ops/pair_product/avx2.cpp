@@ -4,24 +4,15 @@
 // bytes of a number up.
 #include <immintrin.h>
 
+#include "lowtide/ops/bytes_x86.hpp"
+#include "lowtide/ops/lanes_avx2.hpp"
 #include "lowtide/ops/pair_product/look_ups.hpp"
 #include "lowtide/ops/panel_product/tiles.hpp"
 
 namespace lowtide::avx2 {
 namespace {
 
-struct V {
-  using Reg = __m128i;
-  static constexpr std::size_t bytes = 16;
-  static Reg zip_low(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }
-  static Reg zip_high(Reg a, Reg b) { return _mm_unpackhi_epi8(a, b); }
-  static Reg load(const std::uint8_t* p, bool whole) {
-    return whole ? _mm_loadu_si128(reinterpret_cast<const Reg*>(p)) : _mm_loadl_epi64(reinterpret_cast<const Reg*>(p));
-  }
-  static Reg load_rows(const std::uint8_t* const (&row)[16], int i, std::size_t b, bool whole) {
-    return load(row[i] + b, whole);
-  }
-
+struct V : Bytes {
   // The lower bytes of the first table's numbers in one half, of the second's in the other; and the upper bytes.
   struct Book {
     __m256i low, high;
@@ -67,10 +58,10 @@ struct V {
   }
 };
 
-struct Sums {
+struct Sums : Lanes {
   using Element = Pair;
-  using Reg = __m256i;
-  static constexpr std::size_t width = 8;
+  using Reg = Lanes::Int;
+  using Lanes::load;
   static Reg zero() { return _mm256_setzero_si256(); }
   static Reg load(const Pair* p) { return _mm256_loadu_si256(reinterpret_cast<const Reg*>(p)); }
   static Reg broadcast(const Pair* p) {
@@ -81,10 +72,6 @@ struct Sums {
     asm volatile("vpaddd %1, %0, %0" : "+x"(c) : "x"(_mm256_madd_epi16(a, b)));
     return c;
   }
-  static __m256 floats(Reg a) { return _mm256_cvtepi32_ps(a); }
-  static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, __m256 a) { _mm256_storeu_ps(p, a); }
-  static __m256 add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
 };
 
 using Filled = pair_look_ups::LookUps<V>;

@@ -4,24 +4,15 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
 
+#include "lowtide/ops/bytes_x86.hpp"
+#include "lowtide/ops/lanes_avx512.hpp"
 #include "lowtide/ops/pair_product/look_ups.hpp"
 #include "lowtide/ops/panel_product/tiles.hpp"
 
 namespace lowtide::avx512 {
 namespace {
 
-struct V {
-  using Reg = __m128i;
-  static constexpr std::size_t bytes = 16;
-  static Reg zip_low(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }
-  static Reg zip_high(Reg a, Reg b) { return _mm_unpackhi_epi8(a, b); }
-  static Reg load(const std::uint8_t* p, bool whole) {
-    return whole ? _mm_loadu_si128(reinterpret_cast<const Reg*>(p)) : _mm_loadl_epi64(reinterpret_cast<const Reg*>(p));
-  }
-  static Reg load_rows(const std::uint8_t* const (&row)[16], int i, std::size_t b, bool whole) {
-    return load(row[i] + b, whole);
-  }
-
+struct V : Bytes {
   using Book = __m512i;
   static Book book(const PairBook& book) {
     const __m256i f = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(book.value[0]));
@@ -48,10 +39,10 @@ struct V {
   }
 };
 
-struct Sums {
+struct Sums : Lanes {
   using Element = Pair;
-  using Reg = __m512i;
-  static constexpr std::size_t width = 16;
+  using Reg = Lanes::Int;
+  using Lanes::load;
   static Reg zero() { return _mm512_setzero_si512(); }
   static Reg load(const Pair* p) { return _mm512_loadu_si512(p); }
   static Reg broadcast(const Pair* p) {
@@ -62,10 +53,6 @@ struct Sums {
     asm volatile("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
   }
-  static __m512 floats(Reg a) { return _mm512_cvtepi32_ps(a); }
-  static __m512 load(const float* p) { return _mm512_loadu_ps(p); }
-  static void store(float* p, __m512 a) { _mm512_storeu_ps(p, a); }
-  static __m512 add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
 };
 
 using Filled = pair_look_ups::LookUps<V>;
