@@ -18,7 +18,7 @@ def found():
 
 
 def test_recall_grows_with_bits_and_bytes_are_all_counted(found):
-    assert [row.row_bytes for row in found] == [8 + 4, 8 + 8, 8 + 16, 8 + 32]
+    assert [row.row_bytes for row in found] == [8 + 8, 8 + 8, 8 + 16, 8 + 32]
     assert np.all(np.diff([row.recall_10 for row in found]) > 0)
     for row in found:
         assert len(row.hits) == 40
