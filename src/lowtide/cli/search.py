@@ -90,7 +90,7 @@ def search(
     rows = found_in.read(queries, header, encoding, voice)
     options: dict[str, Any] = {
         "where": None if where is None else _allowed(where, found_in.codes),
-        "ids": None if ids is None else _column(found_in.codes, ids, "--ids"),
+        "ids": None if ids is None else found_in.codes.column(_column(found_in.codes, ids, "--ids")),
     }
     with voice.working(f"searching {database}"):
         if radius is not None:
@@ -180,15 +180,14 @@ def _open(database: Path, model: Path | None) -> _Database:
     return _Database(codes, encoder, table)
 
 
-def _column(codes: Any, name: str, option: str) -> Array:
-    """Return a column that a store has beside the codes."""
+def _column(codes: Any, name: str, option: str) -> str:
+    """Return what a store calls a column that it has beside the codes."""
     columns = getattr(codes, "columns", ())
     stored = models.stored_target(codes, name) if columns else name
     if stored not in columns:
         has = lt.tables.listed(columns) or "there are none"
         refuse(option, f"must name a column beside the codes ({has}), got {name!r}.")
-    found: Array = codes.column(stored)
-    return found
+    return stored
 
 
 def _allowed(where: str, codes: Any) -> Array:
@@ -202,13 +201,8 @@ def _allowed(where: str, codes: Any) -> Array:
         except (OSError, ValueError) as error:
             must = "must be COLUMN=VALUE, or a .npy file with a mask or row numbers"
             refuse("--where", f"{must}, got {where!r}: {error}.")
-    values = _column(codes, name, "--where")
-    if values.dtype.kind == "f":
-        try:
-            return np.asarray(values == float(value))
-        except ValueError:
-            refuse("--where", f"must give a number for the column {name!r}, got {value!r}.")
-    return np.asarray(values.astype(str) == value)
+    allowed: Array = codes.matching(_column(codes, name, "--where"), value)
+    return allowed
 
 
 def _finer(path: Path, database: _Database, header: bool, encoding: str | None, voice: Voice) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lowtide._checks import available_memory, fail
 from lowtide.codes import Codes, CodeSource
 from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnVectorCodes, Sketch
-from lowtide.errors import FileAccessError, FileFormatError, WireFormatError
+from lowtide.errors import FileAccessError, FileFormatError, ParameterError, WireFormatError
 from lowtide.persist import CodesFile, load, open_codes
 from lowtide.serve.exchange import Refusal
 from lowtide.serve.model import ANSWER_BYTES, SMALL_WORK, Answer, Kind, Query, QueryReader, ServedModel
@@ -201,12 +201,9 @@ class ServedDatabase:
             return None
         column, is_column, value = where.partition("=")
         if isinstance(self.rows, CodeStore) and is_column:
-            values = self.rows.column(column)
-            if values.dtype.kind != "f":
-                return np.asarray(values.astype(str) == value)
             try:
-                return np.asarray(values == float(value))
-            except ValueError:
+                return self.rows.matching(column, value)
+            except ParameterError:
                 problem = f"where must give a number for the column {column[:80]!r}, got {value[:80]!r}."
                 raise Refusal(400, problem) from None
         allowed = np.zeros(self.rows.n_rows, dtype=bool)
