@@ -41,6 +41,7 @@ _OPQ_ROUNDS = 10
 _SETS = ("text", "mnist", "fashion")
 _COLUMNS = 256
 _BITS = (1, 2, 4, 8)
+_TICKS = (32, 64, 128, 256, 512)  # bytes
 
 
 @dataclass(frozen=True)
@@ -270,22 +271,26 @@ def table(found: list[Row]) -> str:
 
 
 def plot(found: list[Row], path: Path) -> None:
-    """Draw recall over bytes, and queries a second over recall, a column a data set."""
+    """Draw recall over bytes, and queries a second of processor time over recall, a column a data set."""
     from matplotlib import pyplot as plt
 
     names = list(dict.fromkeys(row.data for row in found))
+    colors = {method: f"C{i}" if i < 10 else "k" for i, method in enumerate(dict.fromkeys(row.method for row in found))}
     figure, axes = plt.subplots(2, len(names), figsize=(5 * len(names), 8), layout="constrained", squeeze=False)
     for column, name in enumerate(names):
         own_rows = [row for row in found if row.data == name]
-        for method in dict.fromkeys(row.method for row in own_rows):
+        for method, color in colors.items():
             line = [row for row in own_rows if row.method == method]
-            style = "o-" if method.startswith("lowtide") else "s--"
+            look = {"marker": "o", "lw": 2} if method.startswith("lowtide") else {"marker": "s", "ls": "--"}
+            look |= {"color": color, "ms": 4, "label": method}
             recall = [row.recall_10 for row in line]
-            axes[0, column].plot([row.row_bytes for row in line], recall, style, label=method, ms=4)
-            axes[1, column].plot(recall, [row.queries_a_second for row in line], style, ms=4)
+            axes[0, column].plot([row.row_bytes for row in line], recall, **look)
+            axes[1, column].plot(recall, [1e6 / row.processor_us for row in line], **look)
         axes[0, column].set(title=name, xlabel="bytes a row", ylabel="recall@10", xscale="log")
-        axes[1, column].set(xlabel="recall@10", ylabel="queries a second", yscale="log")
-    axes[0, 0].legend(fontsize=7)
+        axes[0, column].set_xticks(_TICKS, [str(size) for size in _TICKS])
+        axes[0, column].minorticks_off()
+        axes[1, column].set(xlabel="recall@10", ylabel="queries a second of processor time", yscale="log")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(path)
 
 
