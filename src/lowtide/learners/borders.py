@@ -150,11 +150,16 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
 def _slope(scores: Array, wanted: Array, weight: Array) -> float:
     """Return about the factor of scores at which their log loss is least: Newton's method, held above zero."""
     slope = 1.0
+    # Less a row's largest, which changes no probability.
+    scores = scores - scores.max(axis=1, keepdims=True)
+    right = float(np.vdot(wanted, scores))
     for _ in range(_SLOPE_STEPS):
-        chances = softmax(slope * scores, axis=1)
-        means = np.sum(chances * scores, axis=1)
-        spread = float(weight @ (np.sum(chances * scores**2, axis=1) - means**2))
-        step = (float(np.vdot(wanted, scores)) - float(weight @ means)) / max(spread, np.finfo(float).tiny)
+        chances = np.exp(slope * scores)
+        total = chances.sum(axis=1)
+        chances *= scores
+        means = chances.sum(axis=1) / total
+        spread = float(weight @ (np.einsum("ij,ij->i", chances, scores) / total - means**2))
+        step = (right - float(weight @ means)) / max(spread, np.finfo(float).tiny)
         slope = float(np.clip(slope + step, 0.5 * slope, 2.0 * slope))
     return slope
 
