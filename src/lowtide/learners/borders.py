@@ -44,18 +44,22 @@ def settled(machine: Machine, *, moves: bool, mixes: bool | None) -> tuple[Array
     -----
     Predictions and probabilities move together: all goes into weights and intercepts.
     """
-    coef, intercept, rows, scores = machine
+    _, intercept, rows, scores = machine
     if rows is None or scores is None:
-        return coef, intercept, Calibration()
+        return machine.coef, intercept, Calibration()
+    mixture: Array | None = None
     labels, weights = rows.labels, rows.weights
     with suitable_threads(1):
         few, k = slice(_MOST_MIXED), scores.shape[1]
         is_enough = mixes or (mixes is None and len(labels) >= _ROWS_A_CLASS * k)
         if k > 1 and is_enough and len(np.unique(labels[few])) == k:
             M = fit_mixture(scores[few], labels[few], weights[few])
-            coef, intercept, scores = coef @ M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
+            mixture, intercept, scores = M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
         border = best_threshold(scores, labels, weights) if moves else 0.0
-        return coef, intercept - border, fit_calibration(scores - border, labels, weights)
+        curve = fit_calibration(scores - border, labels, weights)
+        # Last: until here they may still be in the making.
+        coef = machine.coef
+        return coef if mixture is None else coef @ mixture, intercept - border, curve
 
 
 def best_threshold(scores: Array, labels: Array, weight: Array) -> float:

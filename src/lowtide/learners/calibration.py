@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from lowtide._checks import fail
+from lowtide.cancel import Later, ready
 from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
 from lowtide.learners.ridge import RidgeSolution
@@ -378,18 +379,23 @@ class Machine(NamedTuple):
     There are no such scores where the loss makes probabilities itself.
     """
 
-    coef: Array
+    weights: Array | Later[Array]
     intercept: Array
     rows: Problem | None = None
     scores: Array | None = None
+
+    @property
+    def coef(self) -> Array:
+        """The weights, waited for if they have to be."""
+        return ready(self.weights)
 
     @classmethod
     def of_ridge(cls, solution: RidgeSolution, kept: CalibrationRows | None) -> Machine:
         """Return a closed-form solution, with left-out scores of the rows that were kept."""
         assert kept is not None
-        rows, unit = kept.for_scores(solution.coef.shape[1])
+        rows, unit = kept.for_scores(len(solution.intercept))
         scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
-        return cls(solution.coef, solution.intercept, rows, scores)
+        return cls(solution.weights, solution.intercept, rows, scores)
 
     @classmethod
     def of_pairs(
