@@ -17,7 +17,19 @@ from scipy.linalg import blas
 from lowtide import _core
 from lowtide._checks import check_positive, fail
 
-__all__ = ["CancelToken", "Later", "Threads", "add_gram", "aside", "carried", "matmul", "mirrored", "poll", "ready", "signed_parts"]
+__all__ = [
+    "CancelToken",
+    "Later",
+    "Threads",
+    "add_gram",
+    "aside",
+    "carried",
+    "matmul",
+    "mirrored",
+    "poll",
+    "ready",
+    "signed_parts",
+]
 
 # Multiplications between two polls: 10 ms of one core, 0.1 s of a slow one.
 _PIECE = 1 << 28

@@ -23,8 +23,8 @@ _LONGEST = 1e5
 _SMALLEST = 1e-300
 # Every kernel here is 0 in double precision at this argument.
 _FAR = 1e4
-# From so many dimensions on lengths of normal vectors are read from a curve, in standard deviations to both sides, of so
-# many pieces a standard deviation: as exact as the inverse function that it passes through, at a tenth of its cost.
+# From so many dimensions on lengths of normal vectors are read from a curve, so many standard deviations to both sides
+# and so many pieces each: as exact as the inverse function that it passes through, at a tenth of its cost.
 _CURVED, _CURVE_END, _CURVE_PIECES = 64, 5, 50
 
 
@@ -91,7 +91,7 @@ class Gaussian(Kernel):
 
 
 def _chi_quantile(q: Floats, dimension: int) -> Floats:
-    """Return quantiles of a chi variable, as a function of the normal quantile, of which it is nearly a straight line."""
+    """Return quantiles of a chi variable, as a function of the normal quantile: nearly a straight line."""
     if dimension < _CURVED:
         return np.asarray(np.sqrt(2.0 * gammaincinv(dimension / 2, q)))
     pieces = _chi_pieces(dimension)

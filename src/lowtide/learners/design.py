@@ -179,9 +179,9 @@ class CodedDesign(Design):
 
     def take(self, rows: Array | slice) -> CodedDesign:
         """Return some of the rows, still packed; most of them are copied only when they are needed."""
-        if self.places is None and isinstance(rows, np.ndarray) and rows.dtype != bool and 2 * len(rows) > self.shape[0]:
-            return CodedDesign(self.whole, rows)
-        return CodedDesign(self.codes[rows])
+        if isinstance(rows, slice) or rows.dtype == bool or self.places is not None or 2 * len(rows) <= len(self.whole):
+            return CodedDesign(self.codes[rows])
+        return CodedDesign(self.whole, rows)
 
     def joined(self, other: Design) -> CodedDesign:
         """Return these rows and, after them, others of the same encoder, still packed."""

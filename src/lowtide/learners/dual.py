@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide.cancel import Later, matmul
-from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy
+from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy, symmetric_product
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
@@ -133,9 +133,7 @@ class DualSystem:
     def _image(self, found: Array) -> Array:
         """Return S^1/2 K S^1/2 found, in float64."""
         if self.kernel.dtype == np.float64:
-            # From the left, which is the same for a symmetric matrix: BLAS then reads it once, in its own order.
-            with suitable_threads(len(found)):
-                return matmul(np.ascontiguousarray(found.T), self.kernel).T
+            return symmetric_product(self.kernel, found)
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 
