@@ -249,12 +249,14 @@ def test_code_dot_is_exact_for_integer_codebooks(n_levels, width):
     np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, other).T)
 
 
-def test_code_dot_of_many_rows_is_exact():
-    left, rows, book, _ = draw(40, 100, 1, 1)
-    right, others, _, _ = draw(300, 100, 1, 1, seed=1)
+# Panels all made at once, for several strips of the other side, and strip by strip; a run of words and several.
+@pytest.mark.parametrize(("n", "n_other", "n_levels"), [(40, 300, 100), (300, 40, 100), (530, 390, 17000)])
+def test_code_dot_of_many_rows_is_exact(n, n_other, n_levels):
+    left, rows, book, _ = draw(n, n_levels, 1, 1)
+    right, others, _, _ = draw(n_other, n_levels, 1, 1, seed=1)
     book = np.array([[-1], [1]], np.float32)
-    out = np.empty((40, 300), np.float32)
-    _core.code_dot(rows, book, others, book, 100, out)
+    out = np.empty((n, n_other), np.float32)
+    _core.code_dot(rows, book, others, book, n_levels, out)
     np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, book).T)
 
 

@@ -291,6 +291,10 @@ def result_bytes(size: int) -> NDArray[np.uint8]: ...
 
 def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int) -> int: ...
 
+# words @ factors modulo 2^64, factors and sums of two columns.
+
+def row_sums(words: NDArray[np.uint32], factors: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None: ...
+
 # Rows of JSON text; what the columns may be, the faults of `problem` (its name, byte, row, column and count) and the
 # rules are in cpp/lowtide/json_rows.hpp. `numbers` is a view (n, columns); `cells` gives those of the column of
 # categories from a row on, as many as take about a millisecond. Numbers as JSON text are None unless all are finite.
