@@ -2,7 +2,8 @@
 
 Every row is a method at a size, all bytes a row counted: its recall of the exact best 10 and 100, queries a second of
 one call with all queries, processor time a query, and seconds to build. RaBitQ gets rotated vectors, as its authors
-mean it. Data are text embeddings (cosine) and images reduced by PCA to 256 columns (squared distance), from the folder
+mean it. Recalls of `VectorCodes` and RaBitQ are means over several rotations, since one moves them by as much as they
+differ. Data are text embeddings (cosine) and images reduced by PCA to 256 columns (squared distance), from the folder
 that LOWTIDE_DATA names.
 With --plot the curves are drawn. The exit code is 1 where `VectorCodes` of 1, 2 or 4 bits finds fewer of the best ten
 than RaBitQ of as many bits by more than two standard errors over queries.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,14 +33,20 @@ __all__ = ["Row", "behind", "main", "methods", "rows_of"]
 Array = NDArray[np.float32]
 # Finds the numbers of the best k rows, (q, k), of queries.
 Search = Callable[[Array, int], NDArray[Any]]
+# Makes rows searchable under a metric, with what is random from a seed, and says the bytes of a row.
+Build = Callable[[Array, str, int], tuple[Search, float]]
+OWN, RABITQ = "lowtide VectorCodes", "faiss RaBitQ"
+# Rounds of OPQ's training: of its 50 the first ones bring most, and all take minutes.
+_OPQ_ROUNDS = 10
 _SETS = ("text", "mnist", "fashion")
 _COLUMNS = 256
 _BITS = (1, 2, 4, 8)
+_TICKS = (32, 64, 128, 256, 512)  # bytes
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one method gave on one data set; `hits` are how many of the best ten each query found."""
+    """What one method gave on one data set; `hits` are how many of the best ten each query found, over rotations."""
 
     data: str
     method: str
@@ -49,7 +57,7 @@ class Row:
     queries_a_second: float
     processor_us: float
     build_seconds: float
-    hits: tuple[int, ...]
+    hits: tuple[float, ...]
 
 
 def vectors_of(name: str, n_queries: int) -> tuple[Array, Array, str]:
@@ -72,22 +80,22 @@ def exact(rows: Array, queries: Array, metric: str, k: int) -> NDArray[Any]:
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
-def own(bits: int) -> Callable[[Array, str], tuple[Search, float]]:
+def own(bits: int) -> Build:
     """Return what makes our codes of so many bits searchable."""
 
-    def build(rows: Array, metric: str) -> tuple[Search, float]:
-        vectors = lt.VectorCodes(bits, metric=metric, random_state=0).fit(rows)
+    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
+        vectors = lt.VectorCodes(bits, metric=metric, random_state=seed).fit(rows)
         codes = vectors.encode(rows)
         return lambda Q, k: vectors.top_k(codes, Q, k).indices, codes.nbytes / len(rows)
 
     return build
 
 
-def rescored(bits: int) -> Callable[[Array, str], tuple[Search, float]]:
+def rescored(bits: int) -> Build:
     """Return the same, with the best four times k scored again by codes of eight bits."""
 
-    def build(rows: Array, metric: str) -> tuple[Search, float]:
-        few, many = (lt.VectorCodes(b, metric=metric, random_state=0).fit(rows) for b in (bits, 8))
+    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
+        few, many = (lt.VectorCodes(b, metric=metric, random_state=seed).fit(rows) for b in (bits, 8))
         codes, finer = few.encode(rows), many.encode(rows)
         size = (codes.nbytes + finer.nbytes) / len(rows)
         return lambda Q, k: few.top_k(codes, Q, k, rescore=4, finer=finer).indices, size
@@ -95,25 +103,26 @@ def rescored(bits: int) -> Callable[[Array, str], tuple[Search, float]]:
     return build
 
 
-def of_faiss(make: Callable[[Any, int, int], Any]) -> Callable[[Array, str], tuple[Search, float]]:
-    """Return what builds a faiss index: make(faiss, d, metric)."""
+def of_faiss(make: Callable[[Any, int, int], Any], *, is_rotated: bool = False) -> Build:
+    """Return what builds a faiss index: make(faiss, d, metric), of rows that may be rotated first."""
 
-    def build(rows: Array, metric: str) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
         import faiss
 
         faiss.omp_set_num_threads(_core.thread_count())
         kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
-        index = make(faiss, rows.shape[1], kind)
+        d = rows.shape[1]
+        index = make(faiss, d, kind)
+        if is_rotated:
+            turn = faiss.RandomRotationMatrix(d, d)
+            turn.init(1 + seed)
+            index = faiss.IndexPreTransform(turn, index)
         index.train(rows)
         index.add(rows)
         inner = faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
         return lambda Q, k: index.search(Q, k)[1], float(inner.sa_code_size())
 
     return build
-
-
-def _rotated(make: Callable[[Any, int, int], Any]) -> Callable[[Any, int, int], Any]:
-    return lambda faiss, d, kind: faiss.IndexPreTransform(faiss.RandomRotationMatrix(d, d), make(faiss, d, kind))
 
 
 def _scalar(name: str) -> Callable[[Any, int, int], Any]:
@@ -123,19 +132,23 @@ def _scalar(name: str) -> Callable[[Any, int, int], Any]:
 def _product(n_columns: int, optimized: bool) -> Callable[[Any, int, int], Any]:
     def make(faiss: Any, d: int, kind: int) -> Any:
         index = faiss.IndexPQ(d, d // n_columns, 8, kind)
-        return faiss.IndexPreTransform(faiss.OPQMatrix(d, d // n_columns), index) if optimized else index
+        if not optimized:
+            return index
+        turn = faiss.OPQMatrix(d, d // n_columns)
+        turn.niter = _OPQ_ROUNDS
+        return faiss.IndexPreTransform(turn, index)
 
     return make
 
 
-def of_signs(rows: Array, _metric: str) -> tuple[Search, float]:
+def of_signs(rows: Array, _metric: str, seed: int) -> tuple[Search, float]:
     """Return the search of rotated signs by the number of those that differ."""
     import faiss
 
     faiss.omp_set_num_threads(_core.thread_count())
     d = rows.shape[1]
     turn, center = faiss.RandomRotationMatrix(d, d), rows.mean(axis=0)
-    turn.init(1)
+    turn.init(1 + seed)
 
     def signs(part: Array) -> NDArray[np.uint8]:
         return np.packbits(turn.apply(part - center) > 0, axis=1)
@@ -145,10 +158,10 @@ def of_signs(rows: Array, _metric: str) -> tuple[Search, float]:
     return lambda Q, k: index.search(signs(Q), k)[1], float(index.code_size)
 
 
-def of_usearch(dtype: str) -> Callable[[Array, str], tuple[Search, float]]:
+def of_usearch(dtype: str) -> Build:
     """Return usearch's exact search of bytes, or of signs."""
 
-    def build(rows: Array, metric: str) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, _seed: int) -> tuple[Search, float]:
         from usearch.index import MetricKind, search
 
         mean = rows.mean(axis=0)
@@ -170,20 +183,20 @@ def of_usearch(dtype: str) -> Callable[[Array, str], tuple[Search, float]]:
     return build
 
 
-def methods() -> Iterator[tuple[str, float, Callable[[Array, str], tuple[Search, float]]]]:
+def methods() -> Iterator[tuple[str, float, Build]]:
     """Yield name, bits a column, and what builds the search."""
     for bits in _BITS:
-        yield "lowtide VectorCodes", bits, own(bits)
+        yield OWN, bits, own(bits)
     for bits in (1, 2):
-        yield "lowtide VectorCodes, rescored by 8 bits", bits, rescored(bits)
+        yield f"{OWN}, rescored by 8 bits", bits, rescored(bits)
     for bits in _BITS:
-        yield "faiss RaBitQ", bits, of_faiss(_rotated(lambda f, d, m, b=bits: f.IndexRaBitQ(d, m, b)))
+        yield RABITQ, bits, of_faiss(lambda f, d, m, b=bits: f.IndexRaBitQ(d, m, b), is_rotated=True)
     for bits in (1, 2, 4):
-        make = _rotated(lambda f, d, m, b=bits: f.IndexRaBitQFastScan(d, m, 32, b))
-        yield "faiss RaBitQFastScan", bits, of_faiss(make)
+        make = of_faiss(lambda f, d, m, b=bits: f.IndexRaBitQFastScan(d, m, 32, b), is_rotated=True)
+        yield f"{RABITQ}FastScan", bits, make
     for bits, name in ((4, "QT_4bit"), (6, "QT_6bit"), (8, "QT_8bit")):
         yield "faiss scalar quantizer", bits, of_faiss(_scalar(name))
-    for columns in (8, 4, 2):
+    for columns in (8, 4):  # two columns a byte take an hour to train
         yield "faiss PQ", 8 / columns, of_faiss(_product(columns, False))
         yield "faiss OPQ", 8 / columns, of_faiss(_product(columns, True))
     yield "faiss IndexBinaryFlat", 1, of_signs
@@ -191,17 +204,19 @@ def methods() -> Iterator[tuple[str, float, Callable[[Array, str], tuple[Search,
     yield "usearch b1", 1, of_usearch("b1")
 
 
-def rows_of(name: str, n_queries: int, wanted: str) -> Iterator[Row]:
+def rows_of(
+    name: str, n_queries: int, wanted: Callable[[str], object] = lambda _: True, rotations: int = 3
+) -> Iterator[Row]:
     """Yield a row a method on one data set; one that is not installed, or cannot do it, is told on stderr."""
     rows, queries, metric = vectors_of(name, n_queries)
     rows, queries = np.ascontiguousarray(rows), np.ascontiguousarray(queries)
     true = exact(rows, queries, metric, 100)
     for method, bits, build in methods():
-        if wanted not in method:
+        if not wanted(method):
             continue
         try:
             start = time.perf_counter()
-            search, size = build(rows, metric)
+            search, size = build(rows, metric, 0)
             built = time.perf_counter() - start
             search(queries[:64], 10)
             times, processor = [], []
@@ -211,14 +226,22 @@ def rows_of(name: str, n_queries: int, wanted: str) -> Iterator[Row]:
                 times.append(time.perf_counter() - start)
                 processor.append(time.process_time() - used)
             more = search(queries, 100)
+            hits = _hits(found, true[:, :10])
+            if method in (OWN, RABITQ):
+                again = (build(rows, metric, seed)[0](queries, 10) for seed in range(1, rotations))
+                hits = np.mean([hits, *(_hits(other, true[:, :10]) for other in again)], axis=0)
         except (ImportError, AttributeError, TypeError, RuntimeError) as error:
             print(f"{name}, {method}, {bits:g} bits: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
-        hits = tuple(len(np.intersect1d(a, b)) for a, b in zip(found, true[:, :10]))
-        of_more = float(np.mean([len(np.intersect1d(a, b)) / 100 for a, b in zip(more, true)]))
+        recalls = float(np.mean(hits)) / 10, float(np.mean(_hits(more, true))) / 100
         speed = len(queries) / min(times)
         used = 1e6 * min(processor) / len(queries)
-        yield Row(name, method, bits, size, float(np.mean(hits)) / 10, of_more, speed, used, built, hits)
+        yield Row(name, method, bits, size, *recalls, speed, used, built, tuple(hits.tolist()))
+
+
+def _hits(found: NDArray[Any], true: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how many of the true best rows each query found."""
+    return np.array([len(np.intersect1d(a, b)) for a, b in zip(found, true)], dtype=np.float64)
 
 
 def behind(found: list[Row]) -> list[str]:
@@ -226,8 +249,8 @@ def behind(found: list[Row]) -> list[str]:
     told = []
     by_place = {(row.data, row.method, row.bits): np.array(row.hits) / 10 for row in found}
     for (data, method, bits), hits in by_place.items():
-        other = by_place.get((data, "lowtide VectorCodes", bits))
-        if method != "faiss RaBitQ" or bits > 4 or other is None:
+        other = by_place.get((data, OWN, bits))
+        if method != RABITQ or bits > 4 or other is None:
             continue
         difference = other - hits
         if difference.mean() < -2 * difference.std() / np.sqrt(len(hits)):
@@ -248,37 +271,43 @@ def table(found: list[Row]) -> str:
 
 
 def plot(found: list[Row], path: Path) -> None:
-    """Draw recall over bytes, and queries a second over recall, a column a data set."""
+    """Draw recall over bytes, and queries a second of processor time over recall, a column a data set."""
     from matplotlib import pyplot as plt
 
     names = list(dict.fromkeys(row.data for row in found))
+    colors = {method: f"C{i}" if i < 10 else "k" for i, method in enumerate(dict.fromkeys(row.method for row in found))}
     figure, axes = plt.subplots(2, len(names), figsize=(5 * len(names), 8), layout="constrained", squeeze=False)
     for column, name in enumerate(names):
         own_rows = [row for row in found if row.data == name]
-        for method in dict.fromkeys(row.method for row in own_rows):
+        for method, color in colors.items():
             line = [row for row in own_rows if row.method == method]
-            style = "o-" if method.startswith("lowtide") else "s--"
+            look = {"marker": "o", "lw": 2} if method.startswith("lowtide") else {"marker": "s", "ls": "--"}
+            look |= {"color": color, "ms": 4, "label": method}
             recall = [row.recall_10 for row in line]
-            axes[0, column].plot([row.row_bytes for row in line], recall, style, label=method, ms=4)
-            axes[1, column].plot(recall, [row.queries_a_second for row in line], style, ms=4)
+            axes[0, column].plot([row.row_bytes for row in line], recall, **look)
+            axes[1, column].plot(recall, [1e6 / row.processor_us for row in line], **look)
         axes[0, column].set(title=name, xlabel="bytes a row", ylabel="recall@10", xscale="log")
-        axes[1, column].set(xlabel="recall@10", ylabel="queries a second", yscale="log")
-    axes[0, 0].legend(fontsize=7)
+        axes[0, column].set_xticks(_TICKS, [str(size) for size in _TICKS])
+        axes[0, column].minorticks_off()
+        axes[1, column].set(xlabel="recall@10", ylabel="queries a second of processor time", yscale="log")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(path)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
-    parser.add_argument("data", nargs="*", default=list(_SETS), help=f"of {', '.join(_SETS)}; by default all")
+    parser.add_argument("data", nargs="*", default=list(_SETS), help=f"of {', '.join(_SETS)}, or none; by default all")
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--method", default="", help="only methods with this in their name")
+    parser.add_argument("--method", default="", help="only methods in whose name this regular expression is found")
+    parser.add_argument("--rotations", type=int, default=3, help="that recalls of VectorCodes and RaBitQ are means of")
     parser.add_argument("--plot", type=Path, help="where curves are drawn")
     parser.add_argument("--json", type=Path, help="where the rows are written")
+    parser.add_argument("--add", type=Path, action="append", default=[], help="rows that another run wrote")
     chosen = parser.parse_args(arguments)
-    found: list[Row] = []
-    for name in chosen.data:
-        for row in rows_of(name, chosen.queries, chosen.method):
+    found = [Row(**row) for path in chosen.add for row in json.loads(path.read_text())]
+    for name in [name for name in chosen.data if name != "none"]:
+        for row in rows_of(name, chosen.queries, re.compile(chosen.method).search, chosen.rotations):
             found.append(row)
             print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
     print(table(found))

@@ -1,7 +1,7 @@
 """Say whether this tree can be released, and what then remains for a person to do.
 
-Looked at are the state of git, the version wherever it is written, the changelog, the forge's configuration and the
-files in dist/, which `make wheel` makes and tries. Nothing is tagged or uploaded.
+Looked at are the state of git, the version wherever it is written, the changelog, the forge's configuration, the conda
+recipe and the files in dist/, which `make wheel` makes and tries. Nothing is tagged or uploaded.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from release.changelog import VERSION, fragments
 from release.wheels import ROOT, sdist_faults
@@ -24,9 +25,14 @@ WRITTEN = {
 }
 
 
+def pyproject(root: Path) -> dict[str, Any]:
+    """Return the content of pyproject.toml."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def version_of(root: Path) -> str:
     """Return the version that pyproject.toml has."""
-    return str(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+    return str(pyproject(root)["project"]["version"])
 
 
 def tree_faults(root: Path) -> list[str]:
@@ -60,11 +66,18 @@ def changelog_faults(root: Path) -> list[str]:
 
 
 def forge_faults(root: Path) -> list[str]:
-    """Return what is wrong with the forge's configuration and cibuildwheel's."""
+    """Return what is wrong with the configuration of forge, pre-commit and cibuildwheel, and with CITATION.cff."""
     beside = Path(sys.executable).parent
     workflows = sorted(map(str, (root / ".github" / "workflows").glob("*.yml")))
     commands = [
         [str(beside / "check-jsonschema"), "--builtin-schema", "vendor.github-workflows", *workflows],
+        [
+            str(beside / "check-jsonschema"),
+            "--builtin-schema",
+            "vendor.citation-file-format",
+            str(root / "CITATION.cff"),
+        ],
+        [str(beside / "pre-commit"), "validate-config", str(root / ".pre-commit-config.yaml")],
         *(
             [str(beside / "cibuildwheel"), "--print-build-identifiers", "--platform", platform, str(root)]
             for platform in ("linux", "macos", "windows")
@@ -72,6 +85,31 @@ def forge_faults(root: Path) -> list[str]:
     ]
     runs = [subprocess.run(command, capture_output=True, text=True) for command in commands]
     return [(run.stdout + run.stderr).strip() for run in runs if run.returncode]
+
+
+def recipe_faults(root: Path) -> list[str]:
+    """Return what keeps the conda recipe from being rendered, and what it wants otherwise than pyproject.toml does."""
+    # Here, since only who makes a release has it.
+    from rattler_build import RattlerBuildError, Stage0Recipe, VariantConfig
+
+    try:
+        recipe = Stage0Recipe.from_file(root / "recipe" / "recipe.yaml")
+        (rendered,) = recipe.render(VariantConfig.from_file(root / "recipe" / "variants.yaml"))
+    except RattlerBuildError as error:
+        return [f"recipe/recipe.yaml must be one that rattler-build renders: {error}"]
+    return list(unstated(rendered.recipe.to_dict()["requirements"], pyproject(root)))
+
+
+def unstated(wants: dict[str, list[str]], project: dict[str, Any]) -> Iterator[str]:
+    """Yield what pyproject.toml needs, to build and to run, and the requirements of a recipe do not say."""
+    needs = {
+        "run": [f"python{project['project']['requires-python']}", *project["project"]["dependencies"]],
+        "host": project["build-system"]["requires"],
+    }
+    for part, stated in needs.items():
+        for need in (each.replace(">=", " >=") for each in stated):
+            if need not in wants[part]:
+                yield f"recipe/recipe.yaml must have {need} in {part}, got {', '.join(wants[part])}"
 
 
 def files_faults(root: Path) -> list[str]:
@@ -89,6 +127,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "version": version_faults,
     "changelog": changelog_faults,
     "forge": forge_faults,
+    "recipe": recipe_faults,
     "files": files_faults,
 }
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-REPEATS = 3
+REPEATS = 7
 # Seconds of processor time.
 LIMITS = {
     "lowtide --help": 0.150,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lowtide as lt
+from lowtide._checks import host_array
 from lowtide.errors import ParameterError
 
 X = np.random.default_rng(0).standard_normal((300, 9)).astype(np.float32)
@@ -26,6 +27,9 @@ def test_torch_shares_codes_and_gives_them_back():
     torch = pytest.importorskip("torch")
     tensor = torch.from_dlpack(CODES)
     assert (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape)) == (PLACE, torch.uint8, CODES.packed.shape)
+    part = torch.from_dlpack(CODES[7:20])
+    assert part.data_ptr() == PLACE + 7 * CODES.packed.shape[1]
+    assert np.shares_memory(ENCODER.codes_from(part).packed, CODES.packed)
     assert is_shared(ENCODER.codes_from(tensor))
     features = torch.from_dlpack(np.asarray(CODES))
     weights = torch.ones(256, 2)
@@ -121,6 +125,14 @@ def test_encoders_fit_and_encode_rows_of(form):
     encoder = lt.RandomFeatures(gamma=0.1, n_components=256, random_state=0).fit(rows)
     assert encoder.encode(rows) == CODES
     np.testing.assert_array_equal(encoder.transform(rows), ENCODER.transform(X))
+
+
+@pytest.mark.parametrize("form", ["torch", "jax", "array_api_strict"])
+def test_tensors_are_read_where_they_lie(form):
+    rows = FORMS[form](X)
+    taken = host_array("encode", rows)
+    assert np.shares_memory(taken, np.from_dlpack(rows))
+    assert (taken.dtype, taken.shape) == (np.float32, X.shape)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -18,7 +18,7 @@ from lowtide import _core
 
 __all__ = ["DUELS"]
 
-COMPONENTS, QUERIES, BEST = 1024, 64, 10
+COMPONENTS, QUERIES, BEST, VECTORS = 1024, 64, 10, 60_000
 Side = Callable[[], object]
 
 
@@ -79,6 +79,26 @@ def _scalar_quantizer(bits: int) -> tuple[Side, Side]:
     return _against(index, sketch.encode(X[:-QUERIES]), sketch.transform(X[-QUERIES:]))
 
 
+def _vectors(bits: int) -> tuple[Side, Side]:
+    """Text embeddings' size, with clusters; both sides rotate the queries as part of the search."""
+    import faiss
+
+    faiss.omp_set_num_threads(_core.thread_count())
+    rng, d = np.random.default_rng(0), 384
+    centers = rng.standard_normal((1000, d), dtype=np.float32)
+    X = centers[rng.integers(0, 1000, VECTORS + QUERIES)]
+    X += np.float32(0.5) * rng.standard_normal(X.shape, dtype=np.float32)
+    rows, queries = X[:VECTORS], X[VECTORS:]
+    vectors = lt.VectorCodes(bits, metric="l2", random_state=0).fit(rows)
+    turn = faiss.RandomRotationMatrix(d, d)
+    kind = faiss.IndexRaBitQFastScan if bits <= 4 else faiss.IndexRaBitQ
+    inner = kind(d, faiss.METRIC_L2, 32, bits) if bits <= 4 else kind(d, faiss.METRIC_L2, bits)
+    index = faiss.IndexPreTransform(turn, inner)
+    index.train(rows)
+    index.add(rows)
+    return partial(vectors.top_k, vectors.encode(rows), queries, BEST), partial(index.search, queries, BEST)
+
+
 def _against(index: Any, codes: lt.Codes, queries: np.ndarray) -> tuple[Side, Side]:
     """Search codes by full queries on one side, on the other an index of what the codes decode to."""
     import faiss
@@ -129,5 +149,16 @@ DUELS = [
             repeats=3,
         )
         for bits in (1, 2, 4)
+    ),
+    *(
+        Duel(
+            f"vectors-{bits}-bit",
+            f"top {BEST} of {VECTORS:,} x 384 corrected vectors of {bits} bit{'s' * (bits > 1)}, {QUERIES} queries",
+            f"faiss RaBitQ{'FastScan' * (bits <= 4)}, {bits} bit{'s' * (bits > 1)}",
+            partial(_vectors, bits),
+            1.0,
+            needs="faiss",
+        )
+        for bits in (1, 2, 4, 8)
     ),
 ]

@@ -20,6 +20,7 @@ from benchmarks.peers.memory import (
     store_peak_mb,
     wide_peak_mb,
 )
+from benchmarks.search import OWN, RABITQ, behind, rows_of
 from benchmarks.value.study import short
 
 __all__ = ["NOTES", "Note"]
@@ -59,6 +60,19 @@ def memory_large() -> Note:
         f"at {wide:.0f} MB (must 2048)."
     )
     return Note(text, large <= 2048 and accuracy >= 98.0 and wide < 2048)
+
+
+def vectors_recall() -> Note:
+    """Search text embeddings and images by `VectorCodes` and by faiss' RaBitQ of as many bits, three rotations each."""
+    found = [row for name in ("text", "mnist", "fashion") for row in rows_of(name, 1000, {OWN, RABITQ}.__contains__)]
+    told = behind(found)
+    own = ", ".join(f"{row.recall_10:.3f}" for row in found if row.method == OWN)
+    theirs = ", ".join(f"{row.recall_10:.3f}" for row in found if row.method == RABITQ)
+    text = (
+        f"Recall@10 at 1, 2, 4 and 8 bits of text embeddings, MNIST and Fashion-MNIST: {own}; faiss RaBitQ {theirs}; "
+        f"at 1, 2 and 4 bits none may be lower by more than two standard errors: {'; '.join(told) or 'none is'}."
+    )
+    return Note(text, not told)
 
 
 def memory_blocks() -> Note:
@@ -167,5 +181,6 @@ NOTES: dict[str, Callable[[], Note]] = {
     "accuracy": accuracy,
     "gamma-search-accuracy": search,
     "accuracy-trits": accuracy_trits,
+    "vectors-recall": vectors_recall,
     "value": value,
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "bytes.hpp"
+#include "checks.hpp"
 #include "lowtide/ops.hpp"
+#include "lowtide/row_sums.hpp"
 #include "unlocked.hpp"
 
 namespace nb = nanobind;
@@ -29,10 +31,22 @@ std::uint32_t checksum(nb::handle buffer, std::uint32_t value) {
   return value;
 }
 
+void sum_rows(Matrix<const std::uint32_t> words, Matrix<const std::uint64_t> factors, Matrix<std::uint64_t> sums) {
+  require(factors.shape(0) == words.shape(1) && factors.shape(1) == 2, "factors must be (n_words, 2)");
+  require(sums.shape(0) == words.shape(0) && sums.shape(1) == 2, "sums must be (n_rows, 2)");
+  check_aligned(words, "words must start at a multiple of 4 bytes");
+  check_aligned(factors, "factors must start at a multiple of 8 bytes");
+  check_aligned(sums, "sums must start at a multiple of 8 bytes");
+  const Unlocked unlocked;
+  row_sums(words.data(), words.shape(0), words.shape(1), factors.data(), sums.data());
+}
+
 }  // namespace
 
 void bind_checksum(nb::module_& m) {
   m.def("crc32c", &checksum, "buffer"_a, "value"_a, "crc32c of the bytes, continued from the sum `value`.");
+  m.def("row_sums", &sum_rows, "words"_a.noconvert(), "factors"_a.noconvert(), "sums"_a.noconvert(),
+        "Writes words @ factors modulo 2^64.");
 }
 
 }  // namespace lowtide

@@ -151,7 +151,7 @@ void gram(CodeRows rows, std::size_t n_levels, Book book, Matrix<T> out) {
 using Weight = std::optional<Vector<const float>>;
 
 void wide_gram(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, const Weight& weight, bool digits,
-               Matrix<float> out) {
+               bool pairs, Matrix<float> out) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   const std::size_t n_features = n_levels * codes.width;
   check_shape(out, n_features, n_features, "out must be square with n_levels * book width rows");
@@ -159,7 +159,7 @@ void wide_gram(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, co
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
   const Unlocked unlocked;
   if (digits && !weight && digits_suffice(codes)) return digit_gram(codes, out.data());
-  panel_gram(codes, weight ? weight->data() : nullptr, out.data());
+  panel_gram(codes, weight ? weight->data() : nullptr, pairs, out.data());
 }
 
 template <typename T>
@@ -173,7 +173,7 @@ void dot(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t 
 }
 
 void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, CodeRows other, std::size_t other_levels,
-              unsigned other_bits, Book other_book, const Weight& weight, Matrix<float> out) {
+              unsigned other_bits, Book other_book, const Weight& weight, bool pairs, Matrix<float> out) {
   const CodeMatrix a = code_matrix(rows, n_levels, bits, book);
   const CodeMatrix b = code_matrix(other, other_levels, other_bits, other_book);
   require(a.n_levels * a.width == b.n_levels * b.width, "both sides must have as many decoded columns");
@@ -181,7 +181,7 @@ void wide_dot(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Cod
   require(!weight || weight->shape(0) == a.n_levels * a.width, "weight must have an entry a decoded column");
   if (weight) check_aligned(*weight, "weight must be aligned to its items: pass a copy");
   const Unlocked unlocked;
-  panel_dot(a, b, weight ? weight->data() : nullptr, out.data());
+  panel_dot(a, b, weight ? weight->data() : nullptr, pairs, out.data());
 }
 
 void mixed_dot(CodeRows rows, Book book, CodeRows other, std::size_t other_levels, unsigned other_bits, Book other_book,
@@ -280,10 +280,10 @@ void bind_codes(nb::module_& m) {
   bind_products<double>(m);
   bind_products<float>(m);
   m.def("panel_gram", &wide_gram, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
-        "weight"_a.noconvert().none(), "digits"_a, "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "digits"_a, "pairs"_a, "out"_a.noconvert());
   m.def("panel_dot", &wide_dot, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "other"_a.noconvert(), "other_levels"_a, "other_bits"_a, "other_book"_a.noconvert(),
-        "weight"_a.noconvert().none(), "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "pairs"_a, "out"_a.noconvert());
   m.def("bit_dot", &mixed_dot, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(), "other_levels"_a,
         "other_bits"_a, "other_book"_a.noconvert(), "turned"_a, "out"_a.noconvert());
   m.def("weights_suffice", &book_suffices, "n_columns"_a, "book"_a.noconvert());

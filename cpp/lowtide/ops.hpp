@@ -19,6 +19,7 @@
 #include "lowtide/ops/hadamard/hadamard.hpp"
 #include "lowtide/ops/norm/norm.hpp"
 #include "lowtide/ops/pack/pack.hpp"
+#include "lowtide/ops/pair_product/pair_product.hpp"
 #include "lowtide/ops/panel_fill/panel_fill.hpp"
 #include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/row_product/row_product.hpp"
@@ -66,6 +67,7 @@ struct Ops {
   ScanOp code_scan;
   PanelFillOp panel_fill;
   PanelProductFn panel_product;
+  PairOp pair_product;
   DigitOp digit_product;
   Crc32cFn crc32c;
 };

@@ -14,17 +14,18 @@
 namespace lowtide {
 namespace {
 
-// Columns of a run: whole words of levels for either width of a codebook.
-constexpr std::size_t run_columns = 256;
+// Elements of a run: a column each, or two; whole words of levels for either width of a codebook.
+constexpr std::size_t run_depth = 256;
+static_assert(run_depth <= kPairDepth);
 // Rows of a are kept decoded for all of b; a multiple of the tiles of every instruction set. A line more than a row
 // needs, since at a power of two they would share a few cache sets.
-constexpr std::size_t largest_strip = 504, smallest_strip = 60, strip_step = 12, row_stride = run_columns + 16;
+constexpr std::size_t largest_strip = 504, smallest_strip = 60, strip_step = 12, row_stride = run_depth + 16;
 // Panels of rows of b that are decoded together and multiplied while they are in the cache.
 constexpr std::size_t group_panels = 3, group_rows = group_panels * panel_width;
 constexpr std::size_t block_rows = 40 * group_rows;
 
 // Levels are filled up to a whole panel before they are looked up, with one or two values each.
-constexpr std::size_t panel_stride = (run_columns + 2 * panel_width) * panel_width;
+constexpr std::size_t panel_stride = (run_depth + 2 * panel_width) * panel_width;
 
 std::size_t n_columns(const CodeMatrix& codes) { return codes.n_levels * codes.width; }
 
@@ -33,23 +34,23 @@ bool is_same(const CodeMatrix& a, const CodeMatrix& b) {
          std::equal(a.book, a.book + (a.width << a.bits), b.book);
 }
 
-void decode_run(const CodeMatrix& codes, std::size_t row, std::size_t first, std::size_t count, float* values) {
-  const std::uint64_t* words = codes.rows + row * words_per_row(codes.n_levels, codes.bits);
-  ops().decode_f32(words + first / codes.width * codes.bits / 64, count / codes.width, codes.bits, codes.book,
-                   codes.width, values);
-}
-
+template <class Panels>
 class StripProduct {
  public:
-  StripProduct(const CodeMatrix& a, const CodeMatrix& b, const float* weight, std::size_t strip)
+  using Element = typename Panels::Element;
+  static constexpr std::size_t run_columns = run_depth * Panels::terms;
+
+  StripProduct(const CodeMatrix& a, const Panels& a_panels, const CodeMatrix& b, const Panels& b_panels,
+               const float* weight, std::size_t strip)
       : a_(a),
         b_(b),
+        a_panels_(a_panels),
+        b_panels_(b_panels),
         weight_(weight),
         strip_(strip),
-        book_(b),
         levels_(make_buffer<std::uint8_t>(panel_width * run_columns)),
-        left_(make_buffer<float>(strip * row_stride)),
-        panels_(make_buffer<float>(group_panels * panel_stride)),
+        left_(make_buffer<Element>(strip * row_stride)),
+        panels_(make_buffer<Element>(group_panels * panel_stride)),
         sums_(make_buffer<float>(strip * (std::min(block_rows, b.n_rows) + group_rows))) {}
 
   // Rows of a strip by all rows of b, or with `mirrored` those that are not left of the diagonal.
@@ -75,20 +76,24 @@ class StripProduct {
         multiply(needed, rows, count, first != 0, sums_.get() + (j - begin) * strip_);
       }
     }
+    const double unit = a_panels_.step() * b_panels_.step();
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = begin; j < end; j += group_rows) {
         if (mirrored_ && j + group_rows <= top + i) continue;
         const float* sums = sums_.get() + (j - begin) * strip_ + i * group_rows;
-        std::copy(sums, sums + std::min(group_rows, end - j), out + (top + i) * b_.n_rows + j);
+        std::transform(sums, sums + std::min(group_rows, end - j), out + (top + i) * b_.n_rows + j,
+                       [unit](float sum) { return static_cast<float>(unit * static_cast<double>(sum)); });
       }
   }
 
   void decode_left(std::size_t top, std::size_t n, std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < n; ++i) {
-      float* row = left_.get() + i * row_stride;
-      decode_run(a_, top + i, first, count, row);
-      if (weight_ != nullptr)
-        for (std::size_t k = 0; k < count; ++k) row[k] *= weight_[first + k];
+      const std::uint64_t* words = a_.rows + (top + i) * words_per_row(a_.n_levels, a_.bits);
+      Element* row = left_.get() + i * row_stride;
+      a_panels_.line(words + first / a_.width * a_.bits / 64, count / a_.width, levels_.get(), row);
+      if constexpr (Panels::terms == 1)
+        if (weight_ != nullptr)
+          for (std::size_t k = 0; k < count; ++k) row[k] *= weight_[first + k];
     }
   }
 
@@ -107,12 +112,12 @@ class StripProduct {
         ops().unpack(words, n, b_.bits, levels);
         std::fill(levels + n, levels + filled, levels[n - 1]);
       }
-      book_.op().columns(levels_.get(), run_columns, filled, book_.book(), panels_.get() + c * panel_stride);
+      b_panels_.columns(levels_.get(), run_columns, filled, panels_.get() + c * panel_stride);
     }
   }
 
   void multiply(std::size_t n, std::size_t rows, std::size_t count, bool add, float* sums) {
-    PanelProduct product{};
+    PanelProductOf<Element> product{};
     product.a = left_.get();
     product.a_row = row_stride;
     product.a_step = 1;
@@ -120,25 +125,26 @@ class StripProduct {
     product.panels = panels_.get();
     product.panel_stride = panel_stride;
     product.n_panels = (rows + panel_width - 1) / panel_width;
-    product.depth = count;
+    product.depth = (count + Panels::terms - 1) / Panels::terms;
     product.out = sums;
     product.out_stride = group_rows;
     product.add = add;
-    ops().panel_product(product);
+    Panels::multiply(product);
   }
 
   const CodeMatrix &a_, &b_;
+  const Panels &a_panels_, &b_panels_;
   const float* weight_;
   std::size_t strip_;
   bool mirrored_ = false;
-  FilledBook book_;
   Buffer<std::uint8_t> levels_;
-  Buffer<float> left_, panels_, sums_;
+  Buffer<Element> left_, panels_;
+  Buffer<float> sums_;
 };
 
-}  // namespace
-
-void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, float* out) {
+template <class Panels>
+void multiply_strips(const CodeMatrix& a, const Panels& a_panels, const CodeMatrix& b, const Panels& b_panels,
+                     const float* weight, float* out) {
   // As many strips for each thread, so that none waits for another's last one; four at least, as long as they are not
   // too short for rows of b to be decoded for them.
   const std::size_t n_threads = static_cast<std::size_t>(thread_count());
@@ -150,7 +156,7 @@ void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, fl
   const bool mirrored = weight == nullptr && is_same(a, b);
   std::atomic<std::size_t> next{0};
   parallel_for(n_strips, 1, [&](std::size_t, std::size_t) {
-    StripProduct product(a, b, weight, strip);
+    StripProduct<Panels> product(a, a_panels, b, b_panels, weight, strip);
     for (std::size_t s = next++; s < n_strips; s = next++) product.run(s, mirrored, out);
   });
   if (!mirrored) return;
@@ -161,6 +167,16 @@ void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, fl
         mirror_tile(n, s * strip, std::min(n, (s + 1) * strip), begin, end, out);
       });
   });
+}
+
+}  // namespace
+
+void panel_dot(const CodeMatrix& a, const CodeMatrix& b, const float* weight, bool pairs, float* out) {
+  if (pairs && weight == nullptr) {
+    const auto left = WholeBook::of(a), right = WholeBook::of(b);
+    if (left && right) return multiply_strips(a, PairPanels(a, *left), b, PairPanels(b, *right), nullptr, out);
+  }
+  multiply_strips(a, FloatPanels(a), b, FloatPanels(b), weight, out);
 }
 
 }  // namespace lowtide

@@ -45,6 +45,7 @@ void fill_scalar(Ops& table) {
   table.code_scan = scalar::code_scan;
   table.panel_fill = scalar::panel_fill;
   table.panel_product = scalar::panel_product;
+  table.pair_product = scalar::pair_product;
   table.digit_product = scalar::digit_product;
   table.crc32c = scalar::crc32c;
 }
@@ -86,6 +87,7 @@ void fill_avx2(Ops& table) {
   table.code_scan = avx2::code_scan;
   table.panel_fill = avx2::panel_fill;
   table.panel_product = avx2::panel_product;
+  table.pair_product = avx2::pair_product;
   table.crc32c = avx2::crc32c;
 }
 
@@ -118,6 +120,7 @@ void fill_avx512(Ops& table) {
   table.code_scan = avx512::code_scan;
   table.panel_fill = avx512::panel_fill;
   table.panel_product = avx512::panel_product;
+  table.pair_product = avx512::pair_product;
 }
 #endif
 
@@ -252,6 +255,7 @@ constexpr Entry entries[] = {
     ENTRY(code_scan),
     ENTRY(panel_fill),
     ENTRY(panel_product),
+    ENTRY(pair_product),
     ENTRY(digit_product),
     ENTRY(crc32c),
 };

@@ -3,8 +3,7 @@
 Names are grouped by stage, as data runs: kernel, projection, map, quantizer, codes, table, encoder, model.
 """
 
-from importlib import import_module
-from typing import Any
+from lowtide._later import later
 
 __version__ = "0.1.0"
 
@@ -62,21 +61,11 @@ _SUBPACKAGES = (
     "device",
     "testing",
 )
-_HOME = {name: module for module, names in _STAGES.items() for name in names}
 
-__all__ = ["__version__", *_HOME, *_SUBPACKAGES]
+__all__ = ["__version__", *(name for names in _STAGES.values() for name in names), *_SUBPACKAGES]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: `import lowtide` alone loads nothing heavy."""
-    if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    elif name in _SUBPACKAGES:
-        value = import_module(f"lowtide.{name}")
-    else:
-        raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
-    globals()[name] = value  # the next time it is simply there
-    return value
+# `import lowtide` alone loads nothing heavy.
+__getattr__ = later(__name__, {**_STAGES, __name__: _SUBPACKAGES})
 
 
 def __dir__() -> list[str]:

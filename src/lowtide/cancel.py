@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from threading import Condition, Thread
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -17,7 +17,19 @@ from scipy.linalg import blas
 from lowtide import _core
 from lowtide._checks import check_positive, fail
 
-__all__ = ["CancelToken", "Threads", "add_gram", "aside", "carried", "matmul", "mirrored", "poll", "signed_parts"]
+__all__ = [
+    "CancelToken",
+    "Later",
+    "Threads",
+    "add_gram",
+    "aside",
+    "carried",
+    "matmul",
+    "mirrored",
+    "poll",
+    "ready",
+    "signed_parts",
+]
 
 # Multiplications between two polls: 10 ms of one core, 0.1 s of a slow one.
 _PIECE = 1 << 28
@@ -197,18 +209,49 @@ def aside(task: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     >>> aside(abs, -1)
     1
     """
-    done: Future[_R] = Future()
+    return Later(task, *args, **kwargs).result()
 
-    def call() -> None:
-        try:
-            done.set_result(task(*args, **kwargs))
-        except BaseException as error:
-            done.set_exception(error)
 
-    Thread(target=call, name="lowtide-aside", daemon=True).start()
-    while not wait([done], _WAIT).done:
-        _core.poll()
-    return done.result()
+class Later(Generic[_R]):
+    """What a task gives, made on a thread of its own while this one goes on, under its tokens.
+
+    Examples
+    --------
+    >>> from lowtide.cancel import Later
+    >>> later = Later(abs, -1)
+    >>> later.result()
+    1
+    """
+
+    def __init__(self, task: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> None:
+        self._done: Future[_R] = Future()
+        run = carried(task)
+
+        def call() -> None:
+            try:
+                self._done.set_result(run(*args, **kwargs))
+            except BaseException as error:
+                self._done.set_exception(error)
+
+        Thread(target=call, name="lowtide-aside", daemon=True).start()
+
+    def result(self) -> _R:
+        """Wait for the task and return what it gave, or raise what it raised."""
+        while not wait([self._done], _WAIT).done:
+            _core.poll()
+        return self._done.result()
+
+
+def ready(value: _R | Later[_R]) -> _R:
+    """Return a value that is there, or wait for one that is still being made.
+
+    Examples
+    --------
+    >>> from lowtide.cancel import Later, ready
+    >>> ready(1), ready(Later(abs, -1))
+    (1, 1)
+    """
+    return value.result() if isinstance(value, Later) else value
 
 
 def matmul(A: NDArray[Any], B: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:

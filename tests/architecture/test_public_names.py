@@ -16,8 +16,8 @@ PUBLIC = public_classes_and_functions()
 
 
 def _modules_loaded_by(statement: str) -> set[str]:
-    """Return the top-level packages in sys.modules of a fresh interpreter after the statement."""
-    code = f"{statement}\nimport sys\nprint('\\n'.join({{name.split('.')[0] for name in sys.modules}}))"
+    """Return the names in sys.modules of a fresh interpreter after the statement."""
+    code = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(run.stdout.split())
 
@@ -60,3 +60,16 @@ def test_import_of_the_command_line_loads_no_sklearn():
     loaded = _modules_loaded_by("import lowtide.cli.main")
     assert "click" in loaded
     assert "sklearn" not in loaded
+
+
+def test_import_of_a_classifier_loads_no_part_of_scikit_learn_that_it_does_not_call():
+    loaded = _modules_loaded_by("from lowtide import KernelClassifier")
+    assert "sklearn.base" in loaded
+    assert not loaded & {
+        "sklearn.metrics",
+        "sklearn.svm",
+        "sklearn.linear_model",
+        "sklearn.model_selection",
+        "sklearn.pipeline",
+    }
+    assert not loaded & {"lowtide.learners.advice", "lowtide.learners.compression", "lowtide.learners.search"}

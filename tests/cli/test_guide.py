@@ -34,7 +34,7 @@ def test_session_of_the_guide_prints_what_the_page_shows(tmp_path, monkeypatch):
     ours = [
         (command, shown) for command, shown in _session(text) if command.startswith("lowtide") and "|" not in command
     ]
-    assert len(ours) == 12
+    assert len(ours) == 14
     for command, shown in ours:
         result = lowtide(*shlex.split(command)[1:])
         printed = (result.stdout + result.stderr).splitlines()

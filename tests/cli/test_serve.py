@@ -34,7 +34,7 @@ def model(tmp_path):
         (["{model}", "--memory", "0"], 2, "--memory"),
         (["{model}", "--port", "70000"], 2, "--port"),
         (["{model}", "--rate", "0"], 2, "--rate"),
-        ([], 2, "Missing argument"),
+        ([], 2, "there must be a model to serve, or codes to search"),
     ],
 )
 def test_what_cannot_be_served_is_refused_with_a_reason(model, tmp_path, arguments, code, reason, monkeypatch):

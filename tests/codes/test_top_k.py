@@ -155,7 +155,7 @@ def test_top_k_of_another_side_of_the_same_frequencies(store, query, largest, mo
 def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatch):
     monkeypatch.setattr("lowtide.codes.arithmetic._core.weights_suffice", lambda *_: True)
     monkeypatch.setattr("lowtide.codes.top_k._TOP_BITS", 70)
-    monkeypatch.setattr("lowtide.codes.top_k._TOP_SUMS", 70 * 40)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_BOUNDS", 70 * 40)
     C, queries = exact_codes(130, 130 // width, bits, width), exact_codes(140, 130, 1)
     C = lt.concatenate([C, C[:60], C[5:6]])
     C = C.with_codebook(C.codebook + np.float32(2**-20) * np.arange(C.codebook.size).reshape(C.codebook.shape))
@@ -167,7 +167,7 @@ def test_top_k_of_many_one_bit_queries_is_exact(bits, width, largest, monkeypatc
 def test_queries_of_another_side_are_never_decoded_together(monkeypatch):
     monkeypatch.setattr("lowtide.codes.arithmetic._BLOCK_VALUES", 1 << 15)
     monkeypatch.setattr("lowtide.codes.top_k._PAIR_VALUES", 1 << 11)
-    monkeypatch.setattr("lowtide.codes.top_k._TOP_SUMS", 1 << 14)
+    monkeypatch.setattr("lowtide.codes.top_k._TOP_BOUNDS", 1 << 14)
     C, queries = exact_codes(50, 100, 4), exact_codes(4000, 100, 1)
     tracemalloc.start()
     C.top_k(queries, 3)
@@ -236,12 +236,33 @@ def test_scores_of_zero_have_no_sign(largest):
         assert not np.signbit(scores).any()
 
 
-def test_blocks_of_rows_and_queries_do_not_show(monkeypatch):
-    monkeypatch.setattr("lowtide.codes.top_k._TOP_ROWS", 10)
-    monkeypatch.setattr("lowtide.codes.top_k._TOP_QUERIES", 3)
+@pytest.mark.parametrize("is_float32", [True, False])
+def test_blocks_of_rows_and_queries_do_not_show(is_float32, monkeypatch):
+    for name, value in (("ROWS", 10), ("QUERIES", 3), ("FLOATS", 3), ("BOUNDS", 30)):
+        monkeypatch.setattr(f"lowtide.codes.top_k._TOP_{name}", value)
+    if not is_float32:
+        monkeypatch.setattr("lowtide.codes.top_k._float32_slack", lambda *_: None)
     C, Q = exact_codes(95, 20, 3)[np.arange(95) // 2], exact_queries(8, 20)
     for k in (1, 9, 25, 95):
         assert_best(C.top_k(Q, k), np.asarray(C, dtype=float) @ Q.T, k)
+
+
+@each_end
+@pytest.mark.parametrize("with_terms", [True, False])
+@pytest.mark.parametrize("bits", [3, 8])
+def test_rows_that_float32_cannot_tell_apart_are_in_order(bits, with_terms, largest):
+    C, Q = exact_codes(300, 200, bits), exact_queries(7, 200)
+    C = C.with_codebook(1 + C.codebook * np.float32(2**-16))  # sums of 200 are rounded by more than these differ
+    D, (factors, offsets) = np.asarray(C, dtype=float), drawn_terms(300)
+    terms = {"factors": factors, "offsets": offsets} if with_terms else {}
+    products = D @ Q.T * factors[:, None] + offsets[:, None] if with_terms else D @ Q.T
+    assert_best(C.top_k(Q, 20, largest=largest, **terms), products, 20, largest)
+
+
+def test_products_past_the_range_of_float32_are_infinite():
+    C, Q = exact_codes(60, 40, 8), exact_queries(3, 40) * 2.0**124
+    with np.errstate(over="ignore"):
+        assert_best(C.top_k(Q, 9), np.asarray(C, dtype=float) @ Q.T, 9)
 
 
 def test_more_queries_than_are_taken_at_once():

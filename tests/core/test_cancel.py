@@ -286,6 +286,18 @@ def test_a_call_aside_can_be_left_and_gives_its_result_or_error():
     may_end.set()
 
 
+def test_what_comes_later_is_waited_for_and_made_under_the_tokens_of_its_time():
+    may_end = threading.Event()
+    later = cancel.Later(lambda: may_end.wait() and 3)
+    may_end.set()
+    assert later.result() == later.result() == cancel.ready(later) == cancel.ready(3)
+    with lt.CancelToken() as token:
+        token.cancel()
+        stopped = cancel.Later(cancel.poll)
+    with pytest.raises(CancelledError):
+        stopped.result()
+
+
 @pytest.mark.parametrize("shapes", [((300, 50), (50, 7)), ((3, 50), (50, 400)), ((0, 5), (5, 4)), ((1, 1), (1, 1))])
 def test_matmul_in_pieces_is_matmul(shapes, monkeypatch):
     A, B = (RNG.normal(size=shape) for shape in shapes)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from core.cases import checksum_bytes, checksums
 
+from lowtide import _core
 from lowtide.checksum import crc32c
 from lowtide.errors import ParameterError
 
@@ -100,3 +101,22 @@ def test_crc32c_runs_in_several_threads_at_once():
     for thread in threads:
         thread.join()
     assert found == [crc32c(data)] * 8
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 0), (3, 7), (1000, 513)])
+def test_row_sums_are_products_modulo_2_to_64(shape):
+    rng = np.random.default_rng(0)
+    # From the second word on: rows need not start where a vector would.
+    words = rng.integers(2**32, size=shape[0] * shape[1] + 1, dtype=np.uint32)[1:].reshape(shape)
+    factors = rng.integers(2**64, size=(shape[1], 2), dtype=np.uint64)
+    sums = np.ones((shape[0], 2), dtype=np.uint64)
+    _core.row_sums(words, factors, sums)
+    np.testing.assert_array_equal(sums, words.astype(np.uint64) @ factors)
+
+
+def test_row_sums_refuse_other_shapes():
+    words, factors, sums = np.zeros((3, 4), np.uint32), np.zeros((4, 2), np.uint64), np.zeros((3, 2), np.uint64)
+    with pytest.raises(ValueError, match="factors must be"):
+        _core.row_sums(words, factors[:3], sums)
+    with pytest.raises(ValueError, match="sums must be"):
+        _core.row_sums(words, factors, sums[:2])

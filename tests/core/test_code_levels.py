@@ -14,7 +14,7 @@ BELOW = [family[: family.index(_core.detected_isa()) + 1] for family in FAMILIES
 OTHERS = [level for level in ["scalar", *(BELOW[0] if BELOW else [])] if level != _core.isa()]
 
 
-@pytest.mark.parametrize("file", ["test_code_ops.py", "test_ternary.py", "test_top_k.py"])
+@pytest.mark.parametrize("file", ["test_code_ops.py", "test_ternary.py", "test_top_k.py", "test_whole_numbers.py"])
 @pytest.mark.parametrize("level", OTHERS)
 def test_code_ops_match_reference_at_level(level, file):
     tests = Path(__file__).with_name(file)

@@ -2,28 +2,13 @@
 
 import numpy as np
 import pytest
+from core.packed import aligned, draw, frozen
 from reference import codes as reference
 
 from lowtide import _core
 
 WIDTHS = [1, 7, 63, 64, 65, 130, 1000]
 ROWS = [0, 1, 5, 130]
-
-
-def draw(n, n_levels, bits, width, seed=0):
-    rng = np.random.default_rng([seed, n, n_levels, bits, width])
-    levels = rng.integers(0, 1 << bits, (n, n_levels)).astype(np.uint8)
-    book = rng.normal(size=(1 << bits, width)).astype(np.float32)
-    return levels, aligned(reference.packed(levels, bits)), book, rng
-
-
-def aligned(rows):
-    return np.ascontiguousarray(rows).copy()
-
-
-def frozen(array):
-    array.flags.writeable = False
-    return array
 
 
 @pytest.mark.parametrize("bits", reference.STORED)
@@ -168,18 +153,18 @@ def test_code_gram_in_float32_is_the_rounded_float64_one():
 
 
 # Several tiles and runs, a last one in part, one row, none.
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pairs"), [(False, False), (False, True), (True, True)])
 @pytest.mark.parametrize(
     ("n", "n_levels", "bits", "width"),
     [(300, 700, 4, 1), (129, 333, 2, 2), (128, 64, 3, 1), (5, 7, 8, 2), (1, 1, 1, 1), (0, 3, 4, 1), (257, 65, 1, 2)],
 )
-def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weighted):
+def test_panel_gram_is_exact_for_small_integers(n, n_levels, bits, width, weighted, pairs):
     levels, rows, _, rng = draw(n, n_levels, bits, width)
     book = rng.integers(-9, 10, (2**bits, width)).astype(np.float32)
     weight = rng.integers(-3, 4, n).astype(np.float32) if weighted else None
     D = reference.decoded(levels, book).astype(np.int64)
     out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
-    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, False, out)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, weight, False, pairs, out)
     np.testing.assert_array_equal(out, D.T @ (D if weight is None else weight.astype(np.int64)[:, None] * D))
 
 
@@ -215,7 +200,7 @@ def test_gram_by_digits_has_the_bits_of_the_reference(n, n_levels, bits, width):
     levels, rows, _, rng = draw(n, n_levels, bits, width)
     book = far_from_zero(rng, bits, width)
     out = np.full((n_levels * width, n_levels * width), np.nan, np.float32)
-    _core.panel_gram(frozen(rows), n_levels, bits, book, None, True, out)
+    _core.panel_gram(frozen(rows), n_levels, bits, book, None, True, False, out)
     np.testing.assert_array_equal(out, gram_by_digits(levels, book))
     D = reference.decoded(levels, book)
     assert (np.abs(out - reference.product(D.T, D)) <= reference.product_bound(D.T, D, n + 2)).all()
@@ -234,7 +219,7 @@ def test_gram_is_decoded_where_digits_would_lose_more_than_float32(n, bits, chan
     _, rows, _, rng = draw(n, 70, bits, 1)
     book, outs = change(far_from_zero(rng, bits, 1)), [np.empty((70, 70), np.float32) for _ in range(2)]
     for digits, out in enumerate(outs):
-        _core.panel_gram(rows, 70, bits, book, None, bool(digits), out)
+        _core.panel_gram(rows, 70, bits, book, None, bool(digits), False, out)
     np.testing.assert_array_equal(*outs)
 
 
@@ -242,14 +227,14 @@ def test_gram_by_digits_of_zeros_is_zero_and_of_nan_is_nan():
     _, rows, book, _ = draw(600, 30, 4, 1)
     for value in (0.0, np.nan):
         out = np.ones((30, 30), np.float32)
-        _core.panel_gram(rows, 30, 4, np.full_like(book, value), None, True, out)
+        _core.panel_gram(rows, 30, 4, np.full_like(book, value), None, True, True, out)
         np.testing.assert_array_equal(out, np.full_like(out, value))
 
 
 def test_weighted_panel_gram_is_symmetric_to_the_last_bit():
     _, rows, book, rng = draw(200, 90, 4, 1)
     out = np.empty((90, 90), np.float32)
-    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), False, out)
+    _core.panel_gram(rows, 90, 4, book, rng.normal(size=200).astype(np.float32), False, True, out)
     np.testing.assert_array_equal(out, out.T)
 
 
@@ -264,12 +249,14 @@ def test_code_dot_is_exact_for_integer_codebooks(n_levels, width):
     np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, other).T)
 
 
-def test_code_dot_of_many_rows_is_exact():
-    left, rows, book, _ = draw(40, 100, 1, 1)
-    right, others, _, _ = draw(300, 100, 1, 1, seed=1)
+# Panels all made at once, for several strips of the other side, and strip by strip; a run of words and several.
+@pytest.mark.parametrize(("n", "n_other", "n_levels"), [(40, 300, 100), (300, 40, 100), (530, 390, 17000)])
+def test_code_dot_of_many_rows_is_exact(n, n_other, n_levels):
+    left, rows, book, _ = draw(n, n_levels, 1, 1)
+    right, others, _, _ = draw(n_other, n_levels, 1, 1, seed=1)
     book = np.array([[-1], [1]], np.float32)
-    out = np.empty((40, 300), np.float32)
-    _core.code_dot(rows, book, others, book, 100, out)
+    out = np.empty((n, n_other), np.float32)
+    _core.code_dot(rows, book, others, book, n_levels, out)
     np.testing.assert_array_equal(out, reference.decoded(left, book) @ reference.decoded(right, book).T)
 
 
@@ -294,20 +281,21 @@ def test_code_dot_of_rows_with_themselves_under_two_codebooks_is_not_mirrored():
 
 
 # Bits of either side; rows of one strip and of several, panels and runs in part, one row, none.
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "pairs"), [(False, False), (False, True), (True, True)])
 @pytest.mark.parametrize(
     ("n", "n_other", "n_features", "left", "right"),
     [
         (70, 50, 300, (4, 1), (4, 1)),
         (500, 20, 514, (2, 2), (4, 1)),
         (33, 97, 258, (3, 1), (1, 2)),
+        (13, 40, 1027, (4, 1), (2, 1)),
         (5, 2000, 17, (8, 1), (1, 1)),
         (1, 1, 2, (8, 2), (3, 2)),
         (0, 3, 4, (4, 1), (2, 1)),
         (3, 0, 4, (4, 1), (2, 1)),
     ],
 )
-def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted):
+def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, right, weighted, pairs):
     sides, decoded = [], []
     for seed, (rows_of_side, (bits, width)) in enumerate([(n, left), (n_other, right)]):
         levels, rows, _, rng = draw(rows_of_side, n_features // width, bits, width, seed)
@@ -317,7 +305,7 @@ def test_panel_dot_is_exact_for_small_integers(n, n_other, n_features, left, rig
     weight = rng.integers(-3, 4, n_features).astype(np.float32) if weighted else None
     out = np.full((n, n_other), np.nan, np.float32)
     scaled = decoded[0] if weight is None else decoded[0] * weight.astype(np.int64)
-    _core.panel_dot(*sides, weight, out)
+    _core.panel_dot(*sides, weight, pairs, out)
     np.testing.assert_array_equal(out, scaled @ decoded[1].T)
 
 
@@ -386,17 +374,19 @@ def test_weights_suffice_where_float32_sums_lose_as_much_of_every_value(book, su
 def test_panel_dot_stays_within_the_bound_of_float32_sums(bits):
     levels, rows, book, _ = draw(40, 1000, bits, 1)
     out = np.empty((40, 40), np.float32)
-    _core.panel_dot(rows, 1000, bits, book, rows.copy(), 1000, bits, book, None, out)
+    _core.panel_dot(rows, 1000, bits, book, rows.copy(), 1000, bits, book, None, False, out)
     D = reference.decoded(levels, book)
     assert (np.abs(out - reference.product(D, D.T)) <= reference.product_bound(D, D.T, 1000)).all()
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("n", [1, 61, 1000])
-def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n):
-    _, rows, book, _ = draw(n, 300, 4, 1)
+def test_panel_dot_of_rows_with_themselves_has_the_bits_of_that_with_a_copy(n, pairs):
+    _, rows, _, rng = draw(n, 300, 4, 1)
+    book = rng.integers(-9, 10, (16, 1)).astype(np.float32)
     own, other = (np.full((n, n), np.nan, np.float32) for _ in range(2))
-    _core.panel_dot(rows, 300, 4, book, rows, 300, 4, book, None, own)
-    _core.panel_dot(rows, 300, 4, book, rows.copy(), 300, 4, book, None, other)
+    _core.panel_dot(rows, 300, 4, book, rows, 300, 4, book, None, pairs, own)
+    _core.panel_dot(rows, 300, 4, book, rows.copy(), 300, 4, book, None, pairs, other)
     np.testing.assert_array_equal(own, other)
     np.testing.assert_array_equal(own, own.T)
 
@@ -405,20 +395,23 @@ def test_results_do_not_depend_on_the_thread_count():
     _, rows, book, rng = draw(5000, 300, 1, 1)
     bits, (_, wide, wide_book, _) = rows[:70].copy(), draw(1000, 300, 4, 1)
     W, R = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=(5000, 3)).astype(np.float32)
+    whole = rng.integers(-9, 10, (16, 1)).astype(np.float32)
     before, found = _core.thread_count(), []
     try:
         for n_threads in (1, 2):
             _core.set_thread_count(n_threads)
-            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000))
+            shapes = ((5000, 3), (300, 3), *3 * [(300, 300)], *2 * [(5000, 30)], (70, 1000), (1000, 1000), (300, 300))
             outs = [np.empty(shape, np.float32) for shape in shapes]
             _core.code_matvec(rows, 300, 1, book, W, outs[0])
             _core.code_rmatvec(rows, 300, 1, book, R, outs[1])
             _core.code_gram(rows, 300, book, outs[2])
-            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, outs[3])
-            _core.panel_gram(rows, 300, 1, book, None, True, outs[4])
+            _core.panel_gram(rows, 300, 1, book, R[:, 0].copy(), False, False, outs[3])
+            _core.panel_gram(rows, 300, 1, book, None, True, False, outs[4])
             _core.code_dot(rows, book, rows[:30], book, 300, outs[5])
-            _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, outs[6])
+            _core.panel_dot(rows, 300, 1, book, rows[:30], 300, 1, book, None, False, outs[6])
             _core.bit_dot(bits, book, wide, 300, 4, wide_book, False, outs[7])
+            _core.panel_dot(wide, 300, 4, whole, wide, 300, 4, whole, None, True, outs[8])
+            _core.panel_gram(wide, 300, 4, whole, None, False, True, outs[9])
             found.append([out.tobytes() for out in outs])
     finally:
         _core.set_thread_count(before)

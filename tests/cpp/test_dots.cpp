@@ -199,8 +199,8 @@ LOWTIDE_TEST(dot_of_rows_with_themselves_is_that_with_a_copy) {
         code_dot(a.matrix(), a.matrix(), own.data());
         code_dot(a.matrix(), b.matrix(), other.data());
       } else {
-        panel_dot(a.matrix(), a.matrix(), nullptr, own.data());
-        panel_dot(a.matrix(), b.matrix(), nullptr, other.data());
+        panel_dot(a.matrix(), a.matrix(), nullptr, true, own.data());
+        panel_dot(a.matrix(), b.matrix(), nullptr, true, other.data());
       }
       CHECK(check::same_bits(own, other), where(active_isa(), bits, n_rows));
     }

@@ -17,6 +17,7 @@ from lowtide.errors import (
     ParameterError,
     UnsuitableLayoutError,
 )
+from lowtide.maps import Normal
 from lowtide.quantizers import GivenSteps, NormalLloydMax, UniformSteps, normal_steps
 from lowtide.theory import sketch_bias, sketch_bits_needed
 
@@ -63,7 +64,10 @@ def test_codes_decode_to_unbiased_values_of_the_cosine(bits):
     S = fitted.encode(X)
     assert S.shape == (40, 130)
     assert S.nbytes == 40 * row_bytes(130, bits)
-    np.testing.assert_allclose(S.codebook, steps.values / ((1 - steps.distortion) * math.sqrt(130)), rtol=1e-6)
+    numbers = np.rint(steps.values / steps.values[-1] * 2047)  # whole ones, of which the largest is 2047
+    unit = np.diff(numbers) @ Normal().pdf(steps.borders)  # E[z Q(z)], 1 - D but for the rounding
+    np.testing.assert_allclose(S.codebook, numbers / (unit * math.sqrt(130)), rtol=1e-6)
+    assert S.codebook[-1] == pytest.approx(steps.values[-1] / ((1 - steps.distortion) * math.sqrt(130)), rel=1e-4)
 
 
 def test_fourier_uses_the_raw_levels_interleaved():

@@ -137,6 +137,20 @@ def test_stores_and_files_are_searched_block_by_block(searched, tmp_path, monkey
     np.testing.assert_array_equal(opened.top_k(Q, 7).indices, vectors.top_k(C, Q, 7).indices)
 
 
+def test_rows_of_a_store_are_chosen_and_named_by_columns(searched, tmp_path):
+    _, vectors, C = searched
+    kind, size = np.array(["a", "b", "c"])[np.arange(600) % 3], np.arange(600) / 4
+    with lt.CodeStore.create(tmp_path / "store", vectors) as store:
+        store.append(C, kind=kind, size=size, place=np.arange(600))
+    found = store.top_k(Q, 4, where="kind=b", ids="size")
+    expected = vectors.top_k(C, Q, 4, where=kind == "b")
+    np.testing.assert_array_equal(found.indices, size[expected.indices])
+    assert store.top_k(Q, where="size=2.25").indices.tolist() == [[9]] * 12
+    assert store.top_k(Q, where="place=9").indices.tolist() == [[9]] * 12
+    refused("must be a number", lambda: store.top_k(Q, where="size=large"))
+    refused("column must be one of", lambda: store.top_k(Q, where="color=red"))
+
+
 def test_files_and_messages_bring_the_encoder_back(searched, tmp_path):
     _, vectors, C = searched
     lt.save(vectors, tmp_path / "vectors.lowtide")

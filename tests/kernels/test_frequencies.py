@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import gammaincinv
 
 from lowtide.errors import ParameterError
 from lowtide.kernels import Bessel, Gaussian, Laplace, Matern, Stable
@@ -52,6 +53,15 @@ def test_length_quantile_is_the_law_of_the_frequency_norm(kernel, dimension):
     slack = 5 * np.sqrt(q * (1 - q) / N)
     assert np.all(below <= q + slack)
     assert np.all(upto >= q - slack)
+
+
+@pytest.mark.parametrize("dimension", [63, 64, 100, 1024, 100_000])
+def test_length_quantile_of_a_gaussian_is_the_inverse_of_the_chi_law(dimension):
+    q = np.concatenate([[0.0, 1e-300, 1e-7, 1 - 1e-7, 1.0], np.random.default_rng(0).random(5000)])
+    exact = np.sqrt(2.0 * gammaincinv(dimension / 2, q)) / 0.7
+    lengths = Gaussian(0.7).length_quantile(q, dimension)
+    np.testing.assert_allclose(lengths, exact, rtol=1e-12, atol=0.0)
+    np.testing.assert_array_equal(Gaussian(0.7).length_quantile(q[7], dimension), lengths[7])
 
 
 def test_length_quantile_of_a_heavy_tail_stays_finite_and_ascends():

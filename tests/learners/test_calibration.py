@@ -1,5 +1,7 @@
 """The curve that makes probabilities of scores, its fit, and the rows that it is fitted on."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -244,6 +246,18 @@ def test_fewer_rows_are_used_when_each_has_many_scores(monkeypatch):
     assert some.shape[0] == 40
     np.testing.assert_array_equal(some.labels, kept.rows.labels[:40])
     assert kept.for_scores(1000)[0].shape[0] == 10
+
+
+def test_coded_rows_at_places_are_those_of_the_codes_and_travel_alone():
+    codes = ENCODER.encode(X)
+    for places in (np.arange(len(X))[::-1], np.arange(0, len(X), 3), np.arange(len(X)) % 2 == 0, slice(5)):
+        taken = CodedDesign(codes).take(places)
+        assert taken.shape == np.asarray(codes)[places].shape
+        sent = pickle.loads(pickle.dumps(taken))
+        assert len(sent.whole) == len(sent.packed) == taken.shape[0]
+        for rows in (taken, sent):
+            np.testing.assert_array_equal(rows.dense(), np.asarray(codes)[places])
+            np.testing.assert_array_equal(rows.take(slice(1, 3)).dense(), np.asarray(codes)[places][1:3])
 
 
 def test_keys_of_rows_do_not_depend_on_how_they_are_stored():

@@ -5,10 +5,11 @@ import pytest
 from reference import rotation as slow
 from scipy.stats import chi, kstest
 
-from lowtide import Sketch
+from lowtide import Sketch, VectorCodes
 from lowtide.errors import ParameterError
 from lowtide.kernels import Gaussian
 from lowtide.projections import Hadamard, Rotation, RotationProjection
+from lowtide.quantizers import normal_steps
 
 WIDTHS = (3, 384, 617, 1000, 1023, 1025, 1536)
 
@@ -40,6 +41,37 @@ def test_fourth_moments_are_those_of_a_haar_rotation(d):
     error = seen.std(axis=0) * (d + 2) / 3 / np.sqrt(n)
     assert np.all(over > 0.9 - 4 * error)
     assert np.all(over < 1.03 + 4 * error)
+
+
+@pytest.mark.parametrize("d", WIDTHS[1:])
+def test_codes_find_as_many_of_the_best_rows_as_after_a_haar_rotation(d):
+    # Rows along few axes, which a transform that mixes too little would leave there, and rows along as many directions
+    # at random: a Haar rotation makes one of the other, so that these need none.
+    rng = np.random.default_rng(d)
+    axes, directions = np.eye(12, d), np.linalg.qr(rng.standard_normal((d, 12)))[0].T
+
+    def recall(along, find):
+        X = 8 * rng.standard_normal((800, 12)) @ along + 0.5 * rng.standard_normal((800, d))
+        Q = X[:150] + 0.1 * rng.standard_normal((150, d))
+        true = np.argsort(np.sum(X**2, axis=1) - 2 * Q @ X.T, axis=1)[:, :10]
+        hits = np.array([len(np.intersect1d(*pair)) / 10 for pair in zip(find(X, Q), true)])
+        return hits.mean(), hits.var() / len(hits)
+
+    def own(X, Q):
+        vectors = VectorCodes(2, metric="l2", random_state=0).fit(X)
+        return vectors.top_k(vectors.encode(X), Q, 10).indices
+
+    def without_rotation(X, Q):
+        steps, mean = normal_steps(2), X.mean(axis=0)
+        r = np.linalg.norm(X - mean, axis=1)
+        u = (X - mean) / r[:, None]
+        o = steps.values[np.searchsorted(steps.borders, u * np.sqrt(d))]
+        products = ((Q - mean) @ o.T) * (r / np.sum(o * u, axis=1))
+        return np.argsort(r**2 - 2 * products, axis=1)[:, :10]
+
+    (mean, variance), (expected, variance_expected) = recall(axes, own), recall(directions, without_rotation)
+    assert mean > 0.5
+    assert abs(mean - expected) < 4 * np.sqrt(variance + variance_expected)
 
 
 def test_free_lengths_are_chi_and_fixed_ones_equal():

@@ -8,7 +8,8 @@ from reference.quantizer_fourier import N_SAMPLES, coefficients, rising_levels
 
 from lowtide.errors import ParameterError
 from lowtide.maps import Arcsine, Cosine, CosSin
-from lowtide.quantizers import LloydMax, lloyd_max_arcsine
+from lowtide.quantizers import LloydMax, even_steps, lloyd_max_arcsine
+from lowtide.quantizers.base import on_grid
 
 RNG = np.random.default_rng(0)
 # Six digits of the known solution: positive levels, positive borders, distortion, S_2 = E[Q^2 cos 2U], P_2.
@@ -91,7 +92,7 @@ def test_second_order_constants_match_the_table(bits):
 
 @pytest.mark.parametrize("bits", TABLE)
 def test_second_order_constants_are_coefficients_of_the_moments(bits):
-    moments = LloydMax(bits).draw(CosSin(), RNG).moments()
+    moments = even_steps(*lloyd_max_arcsine(bits), CosSin().shifts).moments()
     scale = 2 * (0.5 - TABLE[bits][2])
     assert (moments.product[0, 0, 2] * scale**2).real == pytest.approx(TABLE[bits][3], abs=1e-6)
     assert (moments.product[0, 1, 2] * scale**2).imag == pytest.approx(-TABLE[bits][4], abs=6e-6)
@@ -103,9 +104,25 @@ def test_codebook_is_unbiased_against_the_cosine(bits):
     assert drawn.bits == bits
     moments = drawn.moments(4)
     assert moments.mean[0, 1] == pytest.approx(0.5, abs=1e-14)
-    levels, _ = lloyd_max_arcsine(bits)
-    first = 0.5 - (0.5 - float(masses(lloyd_max_arcsine(bits)[1]) @ levels**2))
-    np.testing.assert_allclose(drawn.codebook, levels / (2 * first), rtol=1e-12)
+    levels, borders = lloyd_max_arcsine(bits)
+    np.testing.assert_allclose(drawn.borders, np.arccos(borders[::-1]) / (2 * np.pi), rtol=1e-7)
+    # Whole numbers of which the largest is 2047, nearest to the centroids; one bit has a single size.
+    numbers = np.rint(levels / levels[-1] * 2047)
+    np.testing.assert_allclose(drawn.codebook, drawn.codebook[-1] * numbers / 2047, rtol=1e-14)
+    centroids = even_steps(levels, borders, Cosine().shifts).codebook
+    first = float(masses(borders) @ levels**2)
+    np.testing.assert_allclose(centroids, levels / (2 * first), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "stays"),
+    [([-3.0, -1.0, 1.0, 3.0], True), ([0.1, -0.2, 0.0], True), ([-1.0, 0.2, 254 / 255], True), ([1.0, 0.3001], False)],
+)
+def test_values_are_rounded_to_whole_numbers_where_they_are_not(values, stays):
+    values = np.array(values)
+    rounded = on_grid(values)
+    assert np.array_equal(rounded, values) == stays
+    assert np.abs(rounded - values).max() <= np.abs(values).max() / 4094
 
 
 def test_one_bit_is_the_square_wave_with_value_a_quarter_of_pi():

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 from architecture.surface import ROOT
-from release.ready import WRITTEN, changelog_faults, tree_faults, version_faults
+from release.ready import WRITTEN, changelog_faults, tree_faults, unstated, version_faults
 from release.versions import TESTS, pinned
 from release.wheels import LEFT_OUT, sdist_faults, wheel_for
 
@@ -80,9 +80,23 @@ def test_oldest_dependencies_are_the_stated_minimums():
 
 
 def test_the_recipe_has_the_dependencies_of_the_package():
-    recipe = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
-    for dependency in PROJECT["project"]["dependencies"]:
-        assert f"    - {dependency.replace('>=', ' >=')}\n" in recipe
+    lines = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8").splitlines()
+    listed = [line.removeprefix("    - ") for line in lines if line.startswith("    - ")]
+    assert list(unstated({"run": listed, "host": listed}, PROJECT)) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "need"), [("run", "numpy >=2.0"), ("run", "python >=3.11"), ("host", "nanobind >=3.1")]
+)
+def test_a_recipe_of_other_versions_is_named(part, need):
+    needs = {
+        "run": [f"python{PROJECT['project']['requires-python']}", *PROJECT["project"]["dependencies"]],
+        "host": PROJECT["build-system"]["requires"],
+    }
+    wants = {name: [each.replace(">=", " >=") for each in stated] for name, stated in needs.items()}
+    wants[part][wants[part].index(need)] = need.replace(" >=", " >=9")
+    (fault,) = unstated(wants, PROJECT)
+    assert f"must have {need} in {part}" in fault
 
 
 def test_tests_of_the_versions_are_there():

@@ -68,9 +68,9 @@ def until(condition, seconds=60.0):
 
 
 @contextmanager
-def serving(models, databases=(), *, keys="", stream=None, keys_path=None, **settings):
+def serving(models, databases=(), *, finer=(), keys="", stream=None, keys_path=None, **settings):
     """Serve files from a thread; gives the address and the service."""
-    catalog = Catalog.load([Named.parse(str(m)) for m in models], [Named.parse(str(d)) for d in databases])
+    catalog = Catalog.load(*([Named.parse(str(file)) for file in files] for files in (models, databases, finer)))
     ring = KeyRing.load(keys_path) if keys_path else KeyRing.from_text(keys)
     service = Service(catalog, Settings(port=0, **settings), ring, keys_path, EventLog(stream))
     with running(service) as address:

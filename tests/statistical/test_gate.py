@@ -38,11 +38,11 @@ def along_one_axis(n_features):
     return rows(Kind(equal_coordinates(1, lambda _rng: np.array([3.0, 25.1, 50.0]))), n_features)
 
 
-def at_correlations(*correlations, lengths=None):
-    """Return rows of 40 columns at given correlations with one."""
+def at_correlations(*correlations, lengths=None, d=40):
+    """Return rows of d columns at given correlations with one."""
     rng = np.random.default_rng(6)
-    x = to_length(rng.standard_normal((1, 40)), np.ones(1), 2.0)
-    other = rng.standard_normal((len(correlations), 40))
+    x = to_length(rng.standard_normal((1, d)), np.ones(1), 2.0)
+    other = rng.standard_normal((len(correlations), d))
     other = to_length(other - (other @ x.T) * x, np.ones(len(correlations)), 2.0)
     rho = np.array(correlations)[:, None]
     Y = rho * x + np.sqrt(1 - rho**2) * other
@@ -84,6 +84,8 @@ NEAR_SKETCH = at_correlations(0.98, 0.995, 0.9999)
 LENGTHS = at_correlations(0.9, 0.5, 0.0, lengths=(0.5, 1.0, 2.0))
 VECTORS = at_correlations(0.9, 0.5, 0.0, -0.6, lengths=(0.5, 1.0, 2.0, 1.0))
 NEAR_VECTORS = at_correlations(0.98, 0.995, 0.9999, lengths=(0.9, 1.0, 1.2))
+# A power of two of columns, unlike 40.
+EVEN_VECTORS = at_correlations(0.95, 0.4, 0.0, -0.7, lengths=(0.7, 1.0, 1.5, 1.0), d=64)
 TYPICAL, NEAR = rows("typical", 30), rows("near", 30)
 ANY = rows("near", 30, lengths=(0.02, 0.5, 6.0))
 # Beyond the first zero, where more than one distance has the same kernel.
@@ -150,6 +152,9 @@ CASES = [
     ("inner products of near vectors", VectorCodes(4, metric="inner_product"), NEAR_VECTORS, MIXED),
     ("squared distances of vectors, Codes", VectorCodes(1, metric="l2"), VECTORS, MIXED),
     ("squared distances of near vectors, Codes", VectorCodes(4, metric="l2"), NEAR_VECTORS, ("full", "codes")),
+    ("cosines of vectors of 64 columns, Codes", VectorCodes(2), EVEN_VECTORS, MIXED),
+    ("inner products of vectors of 64 columns, Codes", VectorCodes(2, metric="inner_product"), EVEN_VECTORS, MIXED),
+    ("squared distances of vectors of 64 columns, Codes", VectorCodes(2, metric="l2"), EVEN_VECTORS, MIXED),
     ("one axis, one column", ONE_BIT, along_one_axis(1), FULL),
     ("one axis, 64 columns", ONE_BIT, along_one_axis(64), FULL),
     ("one axis, 64 columns, Codes", ONE_BIT, along_one_axis(64), MIXED),

@@ -40,7 +40,7 @@ def test_store_gives_back_the_codes_and_the_encoder_of_any_kind(name, tmp_path):
     expected = encoder.encode(rows())
     assert store[:] == expected
     assert store.shape == expected.shape
-    assert store.nbytes == expected.packed.nbytes
+    assert store.nbytes == expected.nbytes
     assert (store.bits, store.n_levels, store.fingerprint) == (
         expected.bits,
         expected.n_levels,

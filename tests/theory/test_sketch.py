@@ -7,8 +7,7 @@ import pytest
 from reference.sketch import block_projections, cell_probabilities, correlated_pairs, expectation, mean_and_variance
 
 from lowtide.errors import ParameterError
-from lowtide.maps import Normal
-from lowtide.quantizers import GivenSteps, SignSteps, UniformSteps, lloyd_max_distortion, lloyd_max_normal, normal_steps
+from lowtide.quantizers import GivenSteps, SignSteps, UniformSteps, lloyd_max_normal, normal_steps
 from lowtide.theory import SketchMoments, cosine_moments, fourier_moments, sketch_kernel_one_bit
 from lowtide.theory.sketch import LevelProduct
 
@@ -175,9 +174,10 @@ FEW_CORRELATIONS = (-0.95, -0.4, 0.0, 0.7, 0.99)
 
 
 def decoded(bits):
-    """Return unbiased levels and the borders."""
+    """Return unbiased levels, whole numbers times a step, and the borders."""
     levels, borders = lloyd_max_normal(bits)
-    return levels / (1 - lloyd_max_distortion(Normal(), bits)), borders
+    numbers = np.rint(levels / levels[-1] * 2047)
+    return numbers / expectation(lambda u, q: u * q, numbers, borders), borders
 
 
 def sides_of(bits, sides, u, v):
@@ -219,11 +219,11 @@ def test_a_full_side_makes_the_mean_the_cosine(bits):
 
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_codes_against_codes_have_slope_one_at_zero_and_norm_at_one(bits):
-    moments, unit = cosine_moments(bits), 1 - lloyd_max_distortion(Normal(), bits)
+    moments, second = cosine_moments(bits), expectation(lambda u, q: q**2, *decoded(bits))
     assert float(moments.mean(1e-6)) == pytest.approx(1e-6, rel=1e-6)
-    assert float(moments.mean(1.0)) == pytest.approx(1 / unit, rel=1e-12)
+    assert float(moments.mean(1.0)) == pytest.approx(second, rel=1e-12)
     # Unbiased about 0, and of the product of the two sides' second moments there.
-    assert float(moments.variance(0.0)) == pytest.approx(1 / unit**2, rel=1e-12)
+    assert float(moments.variance(0.0)) == pytest.approx(second**2, rel=1e-12)
 
 
 def test_more_bits_have_less_variance_on_the_way_to_one_plus_rho_squared():

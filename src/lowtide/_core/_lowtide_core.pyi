@@ -196,7 +196,8 @@ def code_gram(
     rows: NDArray[np.uint8], n_levels: int, book: NDArray[np.float32], out: NDArray[np.floating[Any]]
 ) -> None: ...
 
-# With `digits` by those of the codebook, where they lose no more than float32 sums do; without weight.
+# With `digits` by those of the codebook, where they lose no more than float32 sums do; with `pairs` by whole numbers,
+# where the codebook is whole numbers times a step; without weight.
 def panel_gram(
     rows: NDArray[np.uint8],
     n_levels: int,
@@ -204,6 +205,7 @@ def panel_gram(
     book: NDArray[np.float32],
     weight: NDArray[np.float32] | None,
     digits: bool,
+    pairs: bool,
     out: NDArray[np.float32],
 ) -> None: ...
 def code_dot(
@@ -215,7 +217,7 @@ def code_dot(
     out: NDArray[np.floating[Any]],
 ) -> None: ...
 
-# With `weight` on the decoded columns of the one side.
+# With `weight` on the decoded columns of the one side; without, `pairs` as in panel_gram.
 def panel_dot(
     rows: NDArray[np.uint8],
     n_levels: int,
@@ -226,6 +228,7 @@ def panel_dot(
     other_bits: int,
     other_book: NDArray[np.float32],
     weight: NDArray[np.float32] | None,
+    pairs: bool,
     out: NDArray[np.float32],
 ) -> None: ...
 
@@ -287,6 +290,10 @@ def result_bytes(size: int) -> NDArray[np.uint8]: ...
 # Sums of bytes: any C-contiguous buffer, read-only too.
 
 def crc32c(buffer: ReadableBuffer | NDArray[Any], value: int) -> int: ...
+
+# words @ factors modulo 2^64, factors and sums of two columns.
+
+def row_sums(words: NDArray[np.uint32], factors: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None: ...
 
 # Rows of JSON text; what the columns may be, the faults of `problem` (its name, byte, row, column and count) and the
 # rules are in cpp/lowtide/json_rows.hpp. `numbers` is a view (n, columns); `cells` gives those of the column of

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # What says how a table is read, or how the command speaks, goes with --model too.
 _WITH_A_MODEL = ("data", "output", "model", "force", "header", "encoding", "as_json", "quiet", "target")
+# Options of a kernel's features, and what vectors have unless they are given.
+_OF_A_KERNEL = ("kernel", "gamma", "components", "projection")
+_BITS_OF_VECTORS = 4
 
 # \b keeps the lines as they are.
 _EXAMPLES = """\b
@@ -31,6 +34,7 @@ Examples:
   lowtide encode new.csv --model flowers.lowtide -o new.lowtide
   lowtide encode images.npy -o images.lowtide --bits 2 --save-encoder encoder.lowtide
   lowtide encode big.parquet -o codes.zarr --target label
+  lowtide encode embeddings.npy -o db.zarr --metric cosine --bits 2
 """
 
 
@@ -71,6 +75,8 @@ def encode(
     a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
     stopped when it is given again.
     """
+    if encoder.metric is not None:
+        encoder, table = _of_vectors(encoder, table)
     outputs = {"--output": output} | ({} if save_encoder is None else {"--save-encoder": save_encoder})
     term.check_apart(outputs, [data, model])
     if output.suffix.lower() == ".zarr":
@@ -100,7 +106,18 @@ def encode(
     written = f"{output}, {'packed bytes' if packed else 'codes'}, {bytes_in_words(output.stat().st_size)}"
     beside = f"{save_encoder}, {bytes_in_words(save_encoder.stat().st_size)}" if save_encoder else ""
     content = {"output": str(output), "encoder": None if save_encoder is None else str(save_encoder)}
-    _tell(voice, made, codes, codes.packed.shape[1], content, [("written", written), ("encoder", beside)])
+    per_row = codes.nbytes // len(codes) if len(codes) else None
+    _tell(voice, made, codes, per_row, content, [("written", written), ("encoder", beside)])
+
+
+def _of_vectors(encoder: EncoderOptions, table: TableOptions) -> tuple[EncoderOptions, TableOptions]:
+    """Return the options of vectors: rows as they are, in more bits, where nothing else was typed."""
+    context, typed = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
+    others = [str(each.name) for each in context.command.params if each.name not in _OF_A_KERNEL]
+    term.check_alone("--metric", others, "must come without {}: vectors have no kernel. Leave one of them out.")
+    is_typed = {name: context.get_parameter_source(name) is typed for name in ("bits", "scale")}
+    bits = encoder.bits if is_typed["bits"] else _BITS_OF_VECTORS
+    return replace(encoder, bits=bits), replace(table, scale=table.scale and is_typed["scale"])
 
 
 def _check_options(model: Path | None, bits: int | None) -> None:

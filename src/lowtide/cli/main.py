@@ -28,6 +28,7 @@ COMMANDS = {
     "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
     "report": "lowtide.cli.report:report",
+    "search": "lowtide.cli.search:search",
     "serve": "lowtide.cli.serve:serve",
     "tune": "lowtide.cli.tune:tune",
     "verify": "lowtide.cli.inspect:verify",
@@ -48,7 +49,7 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'report', 'serve', ...]
+    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'report', 'search', ...]
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

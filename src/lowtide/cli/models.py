@@ -133,8 +133,10 @@ def learned_table(sample: Sample, choice: Choice, standardize: bool) -> FittedTa
     return FittedTable(recipe, choice, taken)
 
 
-def make_encoder(options: EncoderOptions) -> lt.RandomFeatures:
+def make_encoder(options: EncoderOptions) -> lt.RandomFeatures | lt.VectorCodes:
     """Return the encoder that options ask for."""
+    if options.metric is not None:
+        return lt.VectorCodes(options.bits or 0, metric=options.metric, random_state=options.seed)
     # Frequencies of the laplacian kernel are drawn coordinate by coordinate; no other layout carries them.
     if options.kernel == "laplacian" and options.projection not in (None, "iid"):
         refuse("--projection", f"must be iid for the laplacian kernel, got {options.projection!r}. Leave it out.")
@@ -290,6 +292,11 @@ def score_in_words(score: dict[str, Any], of_rows: str) -> str:
 
 def encoder_summary(encoder: Any) -> str:
     """Say kernel, gamma, components, bits and bytes a row; encoders of other kernels show their parameters."""
+    if isinstance(encoder, lt.VectorCodes):
+        vectors = encoder.drawn_
+        size = vectors.template.packed.shape[1] + 2 * 4  # the length and the correction
+        width = f"{counted(vectors.n_features, 'column')} of {counted(vectors.bits, 'bit')}"
+        return f"vectors by {vectors.metric}, {width}: {counted(size, 'byte')} a row"
     if not isinstance(encoder, lt.RandomFeatures):
         return " ".join(repr(encoder).split())
     drawn, template = encoder.drawn_, encoder.drawn_.template

@@ -13,17 +13,24 @@ _EXAMPLES = """\b
 Examples:
   lowtide serve flowers.lowtide
   lowtide serve digits=v3.lowtide --codes known=codes.lowtide --port 8080
+  lowtide serve --codes texts=db.zarr --finer texts=fine.zarr
   lowtide serve flowers.lowtide --host 0.0.0.0 --keys keys.txt --proxy --rate 100
 """
 
 
 @click.command(short_help="Serve models over HTTP.", epilog=_EXAMPLES)
-@click.argument("models", nargs=-1, required=True, metavar="[NAME=]MODEL...")
+@click.argument("models", nargs=-1, metavar="[[NAME=]MODEL...]")
 @click.option(
     "--codes",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Codes to search in, a file or a store (.zarr); may be repeated.",
+    help="Codes to search in, a file or a store (.zarr); may be repeated. A store has its encoder and needs no MODEL.",
+)
+@click.option(
+    "--finer",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="The rows of --codes of that name in more bits, to score the best again by (?rescore=4); may be repeated.",
 )
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for any that is free.")
@@ -48,6 +55,7 @@ Examples:
 def serve(
     models: tuple[str, ...],
     codes: tuple[str, ...],
+    finer: tuple[str, ...],
     host: str,
     port: int,
     keys: Path | None,
@@ -82,11 +90,11 @@ def serve(
         proxy=proxy,
         plain_http=plain_http,
     )
-    catalog = Catalog.load([Named.parse(m) for m in models], [Named.parse(c) for c in codes])
+    catalog = Catalog.load(*([Named.parse(text) for text in texts] for texts in (models, codes, finer)))
     service = Service(catalog, settings, KeyRing.load(keys), keys, EventLog(sys.stderr if log else None))
 
     def started(address: str) -> None:
-        click.echo(f"Serving {', '.join(catalog.models)} on {address}", err=False)
+        click.echo(f"Serving {', '.join(catalog.models or catalog.databases)} on {address}", err=False)
 
     configure_logging()
     run(service, started)

@@ -120,13 +120,14 @@ class Voice:
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """Say which features are wanted; projection None goes by the kernel."""
+    """Say which features are wanted; projection None goes by the kernel, metric None is for features, not vectors."""
 
     kernel: str
     gamma: Any
     components: int
     projection: str | None
     bits: int | None
+    metric: str | None
     seed: int
 
 
@@ -194,6 +195,12 @@ _ENCODER = (
         "--projection",
         type=_LAYOUTS,
         help="Layout of the frequencies.  [default: hadamard; iid for the laplacian kernel]",
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(["cosine", "inner_product", "l2"]),
+        help="Keep rows as vectors to search by this score ('lowtide search'), not as features of a kernel: in 4 bits "
+        "and not standardized unless you say so.",
     ),
     seed_option,
 )

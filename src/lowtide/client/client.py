@@ -14,7 +14,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
 from itertools import zip_longest
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sklearn.utils import check_array
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.codes import Codes
-from lowtide.encoders import DrawnEncoder
+from lowtide.encoders import DrawnEncoder, DrawnVectorCodes
 from lowtide.errors import RequestError
 from lowtide.tables import Dates, Recipe, TableError, lacking
 from lowtide.wire import CODES_TYPE, ROWS_TYPE, pack, pack_rows, rebuild_encoder
@@ -32,6 +32,7 @@ _FOREIGN = 409
 _URL = "url must be http://host:port or https://host:port"
 _AGAIN = (429, 502, 503, 504)
 _LONGEST_WAIT = 30.0
+_LONGEST_WHERE = 16_000  # characters; a server takes headers of 32 kB
 
 
 class Similar(NamedTuple):
@@ -193,20 +194,40 @@ class Client:
         """
         return np.array(self._predict(X, "probabilities"), dtype=np.float64)
 
-    def top_k(self, X: Any, k: int = 10, *, database: str | None = None) -> Similar:
+    def top_k(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        database: str | None = None,
+        where: Any = None,
+        rescore: int | None = None,
+    ) -> Similar:
         """Return the k rows of a database that are most similar to each row.
 
         Parameters
         ----------
         X : array or data frame (n, n_features), or Codes
+            Of vectors the rows themselves are sent, whatever `send` is: a query is in full precision.
         k : int, default=10
+            There are fewer columns where `where` leaves fewer rows.
         database : str, optional
             By name; the server's first by default.
+        where : str, mask, or array of row numbers, optional
+            Rows to choose from: "column=value" of a column beside the codes, or these rows.
+        rescore : int, optional
+            Take k times so many candidates, and the best k of them by the finer codes that the server has.
         """
         check_integer("Client.top_k", "k", k, 1)
         path = "/v1/similar" if database is None else f"/v1/databases/{quote(database, safe='')}/similar"
-        indices, estimates, errors = self._ask(f"{path}?k={k}", X, ("indices", "estimates", "standard_errors"))
-        shape = (-1, k)
+        query: dict[str, Any] = {"k": k}
+        if where is not None:
+            query["where"] = where if isinstance(where, str) else _ranges(where)
+        if rescore is not None:
+            query["rescore"] = check_integer("Client.top_k", "rescore", rescore, 1)
+        wanted = ("indices", "estimates", "standard_errors")
+        indices, estimates, errors = self._ask(f"{path}?{urlencode(query)}", X, wanted)
+        shape = (len(indices), len(indices[0]) if indices else k)
         return Similar(
             np.array(indices, dtype=np.int64).reshape(shape),
             np.array(estimates, dtype=np.float64).reshape(shape),
@@ -256,7 +277,7 @@ class Client:
         """Return rows as the bytes that go over the wire, and their media type."""
         if known is None:
             return pack(X), CODES_TYPE
-        if self.send == "rows":
+        if self.send == "rows" or isinstance(known.encoder, DrawnVectorCodes):
             return known.raw(X)
         rows, encoder = known.rows(X), self.encoder if known.encoder is None else known.encoder
         if self.send == "features":
@@ -290,6 +311,21 @@ class Client:
         if answer.status != 200:
             raise RequestError(f"{self.url} refused: {str(content.get('detail'))[:1000]}", answer.status)
         return content
+
+
+def _ranges(where: Any) -> str:
+    """Return chosen rows as ranges: 0-99,205."""
+    given = np.asarray(where)
+    rows = np.flatnonzero(given) if given.dtype == bool else np.unique(given)
+    if given.ndim != 1 or len(rows) == 0 or (rows.dtype.kind not in "iu") or rows[0] < 0:
+        raise fail("Client.top_k", "where must be a text, a mask or row numbers that choose some rows", where)
+    breaks = np.flatnonzero(np.diff(rows) > 1)
+    firsts, lasts = rows[np.r_[0, breaks + 1]], rows[np.r_[breaks, len(rows) - 1]]
+    text = ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in zip(firsts.tolist(), lasts.tolist()))
+    if len(text) > _LONGEST_WHERE:
+        remedy = "Keep a column beside the codes and choose by it: where='column=value'."
+        raise fail("Client.top_k", f"where must fit into {_LONGEST_WHERE} characters as ranges", len(text), remedy)
+    return text
 
 
 def _cell(cell: Any, dates: Dates | None) -> Any:

@@ -192,15 +192,16 @@ class PackedRows(Rows):
     def _float32_gram(self, weight: NDArray[np.float64] | None) -> NDArray[np.float32]:
         """Return D' diag(weight) D in float32, where a decoded block never leaves the caches.
 
-        A processor that multiplies tiles of bytes does so with the codebook in digits, where that is as exact.
+        A processor that multiplies tiles of bytes does so with the codebook in digits, where that is as exact; one that
+        multiplies whole numbers faster than floats does so where the codebook is such numbers times a step.
         """
         if self.row_scale is not None:
             squared = self.row_scale.astype(np.float64) ** 2
             weight = squared if weight is None else weight * squared
         out = np.empty((self.shape[1],) * 2, dtype=np.float32)
         factors = None if weight is None else weight.astype(np.float32)
-        digits = _core.is_fast("digit_product")
-        _core.panel_gram(self.rows, self.n_levels, self.bits, self.book, factors, digits, out)
+        fast = _core.is_fast("digit_product"), _core.is_fast("pair_product")
+        _core.panel_gram(self.rows, self.n_levels, self.bits, self.book, factors, *fast, out)
         return scaled(out, self.scale, self.scale)
 
     def dot(self, other: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -223,7 +224,8 @@ class PackedRows(Rows):
         elif unscaled and kind == np.float32 and is_summed(other, self):
             _core.bit_dot(other.rows, other.book, *self.operands, True, out)
         elif kind == np.float32:
-            _core.panel_dot(*self.operands, *other.operands, _joint_scale(self.scale, other.scale), out)
+            weight, pairs = _joint_scale(self.scale, other.scale), _core.is_fast("pair_product")
+            _core.panel_dot(*self.operands, *other.operands, weight, pairs, out)
         else:
             return Rows.dot(self, other, kind)
         return scaled(out, self.row_scale, other.row_scale)

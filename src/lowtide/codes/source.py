@@ -98,8 +98,10 @@ class StoredRows(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Packed bytes of all rows."""
-        return self.n_rows * int(self.template.packed.shape[1])
+        """Packed bytes of all rows, and those of norms and corrections."""
+        beside = (self.template.norms, self.template.corrections)
+        of_row = self.template.packed.shape[1] + sum(part.itemsize for part in beside if part is not None)
+        return self.n_rows * int(of_row)
 
     def blocks(self, size: int) -> Iterator[Codes]:
         """Yield the rows in order, `size` at a time, the last ones fewer.

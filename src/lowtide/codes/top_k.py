@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,12 @@ _TOP_K = "Codes.top_k"
 # Limits of the compiled scans: bytes of a row for tables, levels for counts.
 _TABLE_BYTES = 1024
 _COUNTED_LEVELS = 65535
-# Scores that the way by blocks holds at a time are at most their product: 4 MB of float64.
+# Scores that the way by blocks in float64 holds at a time are at most their product: 4 MB.
 _TOP_QUERIES = 64
 _TOP_ROWS = 1 << 13
-# One-bit queries that are summed with rows together, and the sums held at a time: 4 MB of float32.
-_TOP_BITS = 1 << 10
-_TOP_SUMS = 1 << 20
+# Queries that share a first pass over bounds, one-bit ones and others, and the bounds held at a time: 4 MB of float32.
+_TOP_BITS, _TOP_FLOATS = 1 << 10, 1 << 8
+_TOP_BOUNDS = 1 << 20
 # Rows that are fewer than this part of all are copied before they are scanned.
 _FEW_OF_ALL = 4
 # Values of pairs that are decoded at a time: a part that stays in cache.
@@ -116,13 +117,19 @@ def _fill(
     indices: NDArray[np.int64],
     scores: NDArray[np.float32],
 ) -> None:
-    """Set the best rows for float queries: by byte tables where the op takes the rows, else by blocks in float64."""
+    """Set the best rows for float queries: by byte tables where the op takes the rows, else by products of blocks."""
     if _has_op(codes) and isinstance(codes, PackedRows):
         # Factors of columns are as well on the queries.
         Q = Q if codes.scale is None else Q * codes.scale
         beside = terms.for_op(codes.row_scale, len(codes.rows))
         places = (codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest))
         _core.code_top_k(*places, indices, scores, *beside)
+        return
+    slack = _float32_slack(codes, Q, terms)
+    if slack is not None:
+        for first in range(0, len(Q), _TOP_FLOATS):
+            part = slice(first, first + _TOP_FLOATS)
+            _fill_by_floats(codes, Q[part], terms, largest, slack[part], indices[part], scores[part])
         return
     sign = np.float32(1 if largest else -1)
     for first in range(0, len(Q), _TOP_QUERIES):
@@ -172,22 +179,95 @@ def _fill_by_sums(
     codes: PackedRows, query: PackedRows, largest: bool, indices: NDArray[np.int64], scores: NDArray[np.float32]
 ) -> None:
     """Set the best rows for one-bit queries: only what integer sums leave within their error is scored in float64."""
-    n, n_queries, k = len(codes.rows), len(query.rows), scores.shape[1]
-    sign = np.float32(1 if largest else -1)
+    n_queries, sign = len(query.rows), np.float32(1 if largest else -1)
+
+    def sums(some: slice) -> NDArray[np.float32]:
+        block = codes.take(some)
+        out = np.empty((n_queries, len(block.rows)), np.float32)
+        _core.bit_dot(query.rows, query.book, *block.operands, False, out)
+        out *= sign
+        return out
+
+    def exact(owner: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        products = _pair_products(lambda some: query.take(some).decode(np.float64), owner, codes, rows)
+        return sign * products.astype(np.float32)
+
     # Sums are off by at most 2^-21 of the largest product, and by their rounding; twice that, and the scores' own.
-    slack = _largest_product(codes, query) * 2.0**-19
+    slack = np.full(n_queries, _largest_product(codes, query) * 2.0**-19)
+    _fill_by_bounds(len(codes.rows), sums, exact, slack, sign, indices, scores)
+
+
+def _float32_slack(codes: Rows, Q: NDArray[np.float64], terms: RowTerms) -> NDArray[np.float64] | None:
+    """Return how far two scores of each query in float32 may be apart that are equal; None where they may overflow.
+
+    A sum of f products, in any order and with factors that were rounded, is within (f + 4) 2^-24 of the sum of their
+    sizes; factor, offset and the limit that scores are compared with add a few roundings more.
+    """
+    if not isinstance(codes, PackedRows):
+        return None
+    sizes = np.resize(np.abs(codes.book).max(axis=0).astype(np.float64), codes.shape[1])
+    sizes = sizes if codes.scale is None else sizes * np.abs(codes.scale)
+    of_rows = 1.0 if codes.row_scale is None else float(np.abs(codes.row_scale).max())
+    factor = of_rows if terms.factors is None else of_rows * float(np.abs(terms.factors).max())
+    offset = 0.0 if terms.offsets is None else float(np.abs(terms.offsets).max())
+    largest = factor * (np.abs(Q) @ sizes)
+    if max(of_rows, factor) * np.max(np.abs(Q) @ sizes, initial=0.0) + offset > np.finfo(np.float32).max / 4:
+        return None
+    return np.asarray(2.0**-23 * (codes.shape[1] + 16) * largest + 2.0**-20 * offset + 1e-30)
+
+
+def _fill_by_floats(
+    codes: Rows,
+    Q: NDArray[np.float64],
+    terms: RowTerms,
+    largest: bool,
+    slack: NDArray[np.float64],
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
+) -> None:
+    """Set the best rows for float queries: only what products in float32 leave within their error is scored again."""
+    sign, weights = np.float32(1 if largest else -1), np.ascontiguousarray(Q.T, dtype=np.float32)
+
+    def products(some: slice) -> NDArray[np.float32]:
+        own = terms.take(some)
+        out = codes.take(some).matmul(weights)
+        if own.factors is not None:
+            out *= own.factors[:, None]
+        if own.offsets is not None:
+            out += own.offsets[:, None]
+        out *= sign
+        return out.T
+
+    def exact(owner: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        values = _pair_products(Q.__getitem__, owner, codes, rows)
+        return sign * terms.take(rows).scored(values[:, None])[:, 0].astype(np.float32)
+
+    _fill_by_bounds(len(codes.rows), products, exact, slack, sign, indices, scores)
+
+
+def _fill_by_bounds(
+    n: int,
+    first_pass: Callable[[slice], NDArray[np.float32]],
+    exact: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float32]],
+    slack: NDArray[np.float64],
+    sign: np.float32,
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
+) -> None:
+    """Set the best of n rows from scores (q, rows) of a first pass; those within the slack of the k-th are made exact.
+
+    Scores of both are such that larger is better; `exact` gives those of pairs (query, row).
+    """
+    n_queries, k = scores.shape
     owner, found, values = np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.float32)
-    size = max(k, _TOP_SUMS // n_queries)
+    size = max(k, _TOP_BOUNDS // n_queries)
     for begin in range(0, n, size):
-        block = codes.take(slice(begin, begin + size))
-        sums = np.empty((n_queries, len(block.rows)), np.float32)
-        _core.bit_dot(query.rows, query.book, *block.operands, False, sums)
-        sums *= sign
-        worst = values[k - 1 :: k] if begin else np.partition(sums, -k, axis=1)[:, -k]
-        late = np.nonzero(sums >= (worst - slack).astype(np.float32)[:, None])
+        bounds = first_pass(slice(begin, begin + size))
+        worst = values[k - 1 :: k] if begin else np.partition(bounds, -k, axis=1)[:, -k]
+        late = np.nonzero(bounds >= (worst - slack).astype(np.float32)[:, None])
         owner = np.concatenate([owner, late[0]])
         found = np.concatenate([found, begin + late[1]])
-        values = np.concatenate([values, sign * _pair_products(query, late[0], block, late[1])])
+        values = np.concatenate([values, exact(late[0], begin + late[1])])
         # By query, then best first, equal scores by lower index; every query has at least k of them.
         order = np.lexsort((found, -values, owner))
         starts = np.searchsorted(owner[order], np.arange(n_queries))
@@ -197,16 +277,17 @@ def _fill_by_sums(
 
 
 def _pair_products(
-    left: PackedRows, rows: NDArray[np.intp], right: PackedRows, others: NDArray[np.intp]
-) -> NDArray[np.float32]:
-    """Return the products of row rows[p] of the left with row others[p] of the right, in float64 and rounded once."""
-    products = np.empty(len(rows), np.float32)
-    size = max(1, _PAIR_VALUES // left.shape[1])
+    left: Callable[[NDArray[np.intp]], NDArray[np.float64]],
+    rows: NDArray[np.intp],
+    right: Rows,
+    others: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Return the products of row rows[p] of the left, which are looked up, with row others[p] of the right."""
+    products = np.empty(len(rows))
+    size = max(1, _PAIR_VALUES // right.shape[1])
     for begin in range(0, len(rows), size):
         pairs = slice(begin, begin + size)
-        one = left.take(rows[pairs]).decode(np.float64)
-        other = right.take(others[pairs]).decode(np.float64)
-        products[pairs] = np.einsum("pf,pf->p", one, other)
+        products[pairs] = np.einsum("pf,pf->p", left(rows[pairs]), right.take(others[pairs]).decode(np.float64))
     return products
 
 

@@ -25,7 +25,7 @@ from lowtide.spec import Part, Registry, State, params_from_config, params_to_co
 Arrays = dict[str, NDArray[Any]]
 
 # Of the parts "encoder" and "features" that a file keeps.
-_VERSION, _FEATURES_VERSION = 3, 1
+_VERSION, _FEATURES_VERSION = 4, 1
 NO_SIDE = bytes(16)  # the identity of a coded side that is not there
 
 

@@ -309,10 +309,7 @@ def row_keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
     words = np.ascontiguousarray(rows).view(np.uint32)
     factors = _mixed(np.arange(1, 2 * words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     sums = np.empty((len(words), 2), dtype=np.uint64)
-    step = max(1, _KEYED_WORDS // max(1, words.shape[1]))
-    for start in range(0, len(words), step):
-        part = slice(start, start + step)
-        np.matmul(words[part].astype(np.uint64), factors.reshape(-1, 2), out=sums[part])
+    _core.row_sums(words, factors.reshape(-1, 2), sums)
     half = np.uint64(32)
     return _mixed((sums[:, 0] >> half << half) | (sums[:, 1] >> half))
 

@@ -238,6 +238,11 @@ class DrawnVectorCodes(DrawnEncoder):
             return np.asarray(left @ right.T)
         return np.asarray([np.sum((right - row) ** 2, axis=1) for row in left]).reshape(len(left), len(right))
 
+    def top_k(self, codes: Any, rows: Any, k: int, *, where: Any = None, **options: Any) -> Found:
+        """Return the k best rows of codes for validated queries; as `VectorCodes.top_k`, of which it is all."""
+        given = {"rescore": None, "finer": None, "ids": None, "return_std": False} | options
+        return Nearest(self, codes, where).top_k(rows, k, **given)
+
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: metric, bits, center and rotation."""
         d = self.n_features
@@ -408,8 +413,8 @@ class VectorCodes(Encoder):
         within : all rows up to a score
         """
         queries = self.check_rows(X)
-        search = Nearest(self.drawn_, codes, where)
-        return search.top_k(queries, k, rescore=rescore, finer=finer, ids=ids, return_std=return_std)
+        options = {"rescore": rescore, "finer": finer, "ids": ids, "return_std": return_std}
+        return self.drawn_.top_k(codes, queries, k, where=where, **options)
 
     def within(self, codes: Any, X: Any, radius: float, *, where: Any = None, ids: Any = None) -> list[Found]:
         """Return all rows whose score is at least `radius`, for "l2" at most, best first, one result a query.

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from lowtide._checks import check_interval, check_positive, fail
 from lowtide.spec import Spec
@@ -234,6 +233,9 @@ def distances(X: Any, Y: Any, norm: float) -> Floats:
     """
     if 0 in (np.shape(X)[0], np.shape(Y)[0]):
         return np.zeros((np.shape(X)[0], np.shape(Y)[0]))
+    # Here, since all of scikit-learn's metrics come with it and whoever imports a kernel may want no exact one.
+    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
     left = _float64(X)
     right = left if Y is X else _float64(Y)
     if norm == 1.0:

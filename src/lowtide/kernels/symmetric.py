@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve
+from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve, ndtr, ndtri
 
 from lowtide._checks import check_interval, fail
 from lowtide.kernels.base import FrequencyLaw, Kernel, length_of_gamma
@@ -22,6 +23,9 @@ _LONGEST = 1e5
 _SMALLEST = 1e-300
 # Every kernel here is 0 in double precision at this argument.
 _FAR = 1e4
+# From so many dimensions on lengths of normal vectors are read from a curve, so many standard deviations to both sides
+# and so many pieces each: as exact as the inverse function that it passes through, at a tenth of its cost.
+_CURVED, _CURVE_END, _CURVE_PIECES = 64, 5, 50
 
 
 @dataclass(eq=False, repr=False)
@@ -60,7 +64,7 @@ class Gaussian(Kernel):
 
     def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
         """Return quantiles of a chi variable with `dimension` degrees of freedom over the bandwidth."""
-        return np.sqrt(2.0 * gammaincinv(dimension / 2, np.asarray(q, dtype=np.float64))) / self.bandwidth
+        return np.asarray(_chi_quantile(np.asarray(q, dtype=np.float64), dimension) / self.bandwidth)
 
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return sqrt(2) Gamma((d+1)/2) / (sigma Gamma(d/2))."""
@@ -84,6 +88,34 @@ class Gaussian(Kernel):
     def from_gamma(cls, gamma: float) -> Self:
         """Return the kernel exp(-gamma |x - y|^2)."""
         return cls(bandwidth=length_of_gamma(cls.__name__, gamma, 2.0))
+
+
+def _chi_quantile(q: Floats, dimension: int) -> Floats:
+    """Return quantiles of a chi variable, as a function of the normal quantile: nearly a straight line."""
+    if dimension < _CURVED:
+        return np.asarray(np.sqrt(2.0 * gammaincinv(dimension / 2, q)))
+    pieces = _chi_pieces(dimension)
+    place = (ndtri(q) + _CURVE_END) * _CURVE_PIECES
+    is_on = (place >= 0.0) & (place < pieces.shape[1])
+    place = np.where(is_on, place, 0.0)
+    piece = place.astype(np.intp)
+    t, (a, b, c, d) = place - piece, pieces[:, piece]
+    found = np.asarray(a + t * (b + t * (c + t * d)))
+    found[~is_on] = np.sqrt(2.0 * gammaincinv(dimension / 2, q[~is_on]))
+    return found
+
+
+@cache
+def _chi_pieces(dimension: int) -> Floats:
+    """Return the coefficients (4, n_pieces) of cubics with the values and slopes of the quantile where they meet."""
+    n_pieces = 2 * _CURVE_END * _CURVE_PIECES
+    z = np.linspace(-_CURVE_END, _CURVE_END, n_pieces + 1)
+    x = np.sqrt(2.0 * gammaincinv(dimension / 2, ndtr(z)))
+    # The slope is the normal density over that of the chi law.
+    logs = (dimension - 1) * np.log(x) - (dimension / 2 - 1) * math.log(2.0) - gammaln(dimension / 2)
+    slope = np.exp((x * x - z * z) / 2 - 0.5 * math.log(2 * math.pi) - logs) / _CURVE_PIECES
+    rise, low, high = np.diff(x), slope[:-1], slope[1:]
+    return np.stack([x[:-1], low, 3.0 * rise - 2.0 * low - high, low + high - 2.0 * rise])
 
 
 @dataclass(eq=False, repr=False)

@@ -44,18 +44,22 @@ def settled(machine: Machine, *, moves: bool, mixes: bool | None) -> tuple[Array
     -----
     Predictions and probabilities move together: all goes into weights and intercepts.
     """
-    coef, intercept, rows, scores = machine
+    _, intercept, rows, scores = machine
     if rows is None or scores is None:
-        return coef, intercept, Calibration()
+        return machine.coef, intercept, Calibration()
+    mixture: Array | None = None
     labels, weights = rows.labels, rows.weights
     with suitable_threads(1):
         few, k = slice(_MOST_MIXED), scores.shape[1]
         is_enough = mixes or (mixes is None and len(labels) >= _ROWS_A_CLASS * k)
         if k > 1 and is_enough and len(np.unique(labels[few])) == k:
             M = fit_mixture(scores[few], labels[few], weights[few])
-            coef, intercept, scores = coef @ M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
+            mixture, intercept, scores = M[:-1], intercept @ M[:-1] + M[-1], scores @ M[:-1] + M[-1]
         border = best_threshold(scores, labels, weights) if moves else 0.0
-        return coef, intercept - border, fit_calibration(scores - border, labels, weights)
+        curve = fit_calibration(scores - border, labels, weights)
+        # Last: until here they may still be in the making.
+        coef = machine.coef
+        return coef if mixture is None else coef @ mixture, intercept - border, curve
 
 
 def best_threshold(scores: Array, labels: Array, weight: Array) -> float:
@@ -150,11 +154,16 @@ def fit_mixture(scores: Array, labels: Array, weight: Array, tolerance: float = 
 def _slope(scores: Array, wanted: Array, weight: Array) -> float:
     """Return about the factor of scores at which their log loss is least: Newton's method, held above zero."""
     slope = 1.0
+    # Less a row's largest, which changes no probability.
+    scores = scores - scores.max(axis=1, keepdims=True)
+    right = float(np.vdot(wanted, scores))
     for _ in range(_SLOPE_STEPS):
-        chances = softmax(slope * scores, axis=1)
-        means = np.sum(chances * scores, axis=1)
-        spread = float(weight @ (np.sum(chances * scores**2, axis=1) - means**2))
-        step = (float(np.vdot(wanted, scores)) - float(weight @ means)) / max(spread, np.finfo(float).tiny)
+        chances = np.exp(slope * scores)
+        total = chances.sum(axis=1)
+        chances *= scores
+        means = chances.sum(axis=1) / total
+        spread = float(weight @ (np.einsum("ij,ij->i", chances, scores) / total - means**2))
+        step = (right - float(weight @ means)) / max(spread, np.finfo(float).tiny)
         slope = float(np.clip(slope + step, 0.5 * slope, 2.0 * slope))
     return slope
 

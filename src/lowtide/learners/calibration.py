@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from lowtide._checks import fail
+from lowtide.cancel import Later, ready
 from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
 from lowtide.learners.ridge import RidgeSolution
@@ -141,13 +142,13 @@ def fit_calibration(scores: Array, labels: Array, weight: Array, *, straight: bo
     if size == 0.0:
         return Calibration()
     columns = _class_scores(scores)
-    (slope,) = _Pieces(columns, labels, weight, np.empty(0)).fitted(1.0 / size, _COMMON_PRIOR)
+    (slope,) = _fitted(_Line(columns, labels, weight), 1, 1.0 / size, _COMMON_PRIOR)
     if straight:
         return Calibration((), (float(slope),))
     expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())
-    slopes = _Pieces(columns, labels, weight, knots).fitted(slope, _PIECE_PRIOR)
+    slopes = _fitted(_Pieces(columns, labels, weight, knots), len(knots) + 1, slope, _PIECE_PRIOR)
     return Calibration(tuple(knots.tolist()), tuple(slopes.tolist()))
 
 
@@ -167,6 +168,58 @@ def _knots(sizes: Array, weight: Array) -> Array:
     return np.concatenate([-found[::-1], [0.0], found])
 
 
+def _fitted(curve: _Line | _Pieces, n_slopes: int, start: float, prior: float) -> Array:
+    """Return the slopes that minimize the log loss and the prior, by Newton's method."""
+    ratio, left = np.ones(n_slopes), 2
+    value, gradient, hessian = curve.sums(start, ratio, prior)
+    for _ in range(_MOST_STEPS):
+        step = -np.linalg.solve(hessian, gradient)
+        gain = float(-gradient @ step)
+        if gain < _NEAR_MINIMUM:
+            left -= 1
+        # Ratios stay above zero.
+        length = min(1.0, 0.95 / max(float(np.max(-step / ratio)), 0.95))
+        found = curve.sums(start, ratio + length * step, prior)
+        while gain >= _NEAR_MINIMUM and found[0] > value - 1e-4 * length * gain and length > 1e-6:
+            length *= 0.5
+            found = curve.sums(start, ratio + length * step, prior)
+        ratio = ratio + length * step
+        value, gradient, hessian = found
+        if left == 0:
+            break
+    return start * ratio
+
+
+def _doubted(labels: Array, weight: Array, k: int) -> Array:
+    """Return the weight of each row (n, k) at its class, but for a doubt that all classes share."""
+    doubt = 1.0 / (weight.sum() + 2.0)
+    targets = np.full((len(labels), k), doubt / k)
+    targets[np.arange(len(labels)), labels] += 1.0 - doubt
+    targets *= weight[:, None]
+    return targets
+
+
+class _Line:
+    """Scores with a column a class, for the log loss of one slope, whose sums are means and variances of scores."""
+
+    def __init__(self, scores: Array, labels: Array, weight: Array) -> None:
+        # Less a row's largest, which changes no probability.
+        self.scores, self.weight = scores - scores.max(axis=1, keepdims=True), weight
+        self.wanted = float(np.vdot(_doubted(labels, weight, scores.shape[1]), self.scores))
+
+    def sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
+        """Return the value at the slope start * ratio, with its gradient and Hessian in the ratio."""
+        expected = np.exp((start * ratio[0]) * self.scores)
+        total = expected.sum(axis=1)
+        expected *= self.scores
+        means = expected.sum(axis=1) / total
+        squares = np.einsum("ij,ij->i", expected, self.scores) / total
+        value = float(self.weight @ np.log(total)) - start * ratio[0] * self.wanted
+        gradient = start * (float(self.weight @ means) - self.wanted) + prior * (1.0 - 1.0 / ratio)
+        hessian = start**2 * float(self.weight @ (squares - means**2)) + prior / ratio**2
+        return value + prior * float(np.sum(ratio - np.log(ratio))), gradient, hessian[:, None]
+
+
 class _Pieces:
     """Scores with a column a class by their places on a curve of straight pieces, for the log loss of its slopes.
 
@@ -180,40 +233,19 @@ class _Pieces:
         low, high = points[:-1], points[1:]
         self.at = np.searchsorted(knots, scores)
         self.part = (scores - low[self.at]) / (high - low)[self.at]
+        self.apart = self.part * (1.0 - self.part)
         self.heights = np.clip(points[:, None], low, high) - np.clip(0.0, low, high)
         self.weight = weight[:, None]
-        doubt, (n, k) = 1.0 / (weight.sum() + 2.0), scores.shape
-        self.targets = np.full((n, k), doubt / k)
-        self.targets[np.arange(n), labels] += 1.0 - doubt
-        self.targets *= self.weight
+        self.targets = _doubted(labels, weight, scores.shape[1])
         self.wanted = _sum_at(self.at, self.targets, self.part, len(points))
 
-    def fitted(self, start: float, prior: float) -> Array:
-        """Return the slopes that minimize the log loss and the prior, by Newton's method."""
-        ratio, left = np.ones(self.heights.shape[1]), 2
-        value, gradient, hessian = self._sums(start, ratio, prior)
-        for _ in range(_MOST_STEPS):
-            step = -np.linalg.solve(hessian, gradient)
-            gain = float(-gradient @ step)
-            if gain < _NEAR_MINIMUM:
-                left -= 1
-            # Ratios stay above zero.
-            length = min(1.0, 0.95 / max(float(np.max(-step / ratio)), 0.95))
-            found = self._sums(start, ratio + length * step, prior)
-            while gain >= _NEAR_MINIMUM and found[0] > value - 1e-4 * length * gain and length > 1e-6:
-                length *= 0.5
-                found = self._sums(start, ratio + length * step, prior)
-            ratio = ratio + length * step
-            value, gradient, hessian = found
-            if left == 0:
-                break
-        return start * ratio
-
-    def _sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
+    def sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
         """Return the value at slopes start * ratio, with its gradient and Hessian in the ratios."""
         of_ratio, t, size = start * self.heights, self.part, len(self.heights)
         heights = of_ratio @ ratio
-        logs = heights[self.at] + t * np.diff(heights)[self.at]
+        logs = np.diff(heights).take(self.at)
+        logs *= t
+        logs += heights.take(self.at)
         logs -= logs.max(axis=1, keepdims=True)
         expected = np.exp(logs)
         total = expected.sum(axis=1, keepdims=True)
@@ -223,7 +255,7 @@ class _Pieces:
         squared = self._squared_means(expected, size)
         expected *= self.weight
         at_points = _sum_at(self.at, expected, t, size)
-        between = np.bincount(self.at.ravel(), (expected * t * (1.0 - t)).ravel(), size - 1)
+        between = np.bincount(self.at.ravel(), (expected * self.apart).ravel(), size - 1)
         # A score's own two heights: (1 - t)^2 and t^2 are 1 - t and t less t (1 - t).
         alone = at_points - np.append(between, 0.0) - np.append(0.0, between)
         curvature = np.diag(alone) + np.diag(between, 1) + np.diag(between, -1) - squared
@@ -347,18 +379,23 @@ class Machine(NamedTuple):
     There are no such scores where the loss makes probabilities itself.
     """
 
-    coef: Array
+    weights: Array | Later[Array]
     intercept: Array
     rows: Problem | None = None
     scores: Array | None = None
+
+    @property
+    def coef(self) -> Array:
+        """The weights, waited for if they have to be."""
+        return ready(self.weights)
 
     @classmethod
     def of_ridge(cls, solution: RidgeSolution, kept: CalibrationRows | None) -> Machine:
         """Return a closed-form solution, with left-out scores of the rows that were kept."""
         assert kept is not None
-        rows, unit = kept.for_scores(solution.coef.shape[1])
+        rows, unit = kept.for_scores(len(solution.intercept))
         scores = solution.left_out(rows, kept.places[: len(rows.labels)], unit)
-        return cls(solution.coef, solution.intercept, rows, scores)
+        return cls(solution.weights, solution.intercept, rows, scores)
 
     @classmethod
     def of_pairs(

@@ -133,6 +133,15 @@ def _on_threads(task: Callable[[int], Any], starts: range) -> list[Any]:
             return list(pool.map(task, starts))
 
 
+def symmetric_product(matrix: Array, right: Array) -> Array:
+    """Return a symmetric matrix in C's order times columns (n, k), a strip of the matrix on each thread."""
+    # From the left, which is the same for a symmetric matrix: BLAS then reads it once, in its own order.
+    rows = np.ascontiguousarray(right.T)
+    strip = max(_BLOCK_COLUMNS, -(-len(matrix) // blas_threads()))
+    parts = _on_threads(lambda start: matmul(rows, matrix[:, start : start + strip]), range(0, len(matrix), strip))
+    return np.hstack(parts).T if parts else np.zeros_like(right)
+
+
 def pieces(matrix: Array) -> Iterator[slice]:
     """Yield slices over the side of a large matrix, a few megabytes each, between which work can be stopped."""
     n, step = matrix.shape[0], max(1, _PIECE_VALUES // max(1, matrix.shape[1]))

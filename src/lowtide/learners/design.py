@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -112,9 +113,19 @@ class Design(ABC):
 
 @dataclass(frozen=True)
 class CodedDesign(Design):
-    """Packed codes."""
+    """Packed codes, all or those at some places, which are copied when they are first asked for."""
 
-    packed: Codes
+    whole: Codes
+    places: Array | None = None
+
+    @cached_property
+    def packed(self) -> Codes:
+        """The codes of the rows."""
+        return self.whole if self.places is None else self.whole[self.places]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send no more than the rows to another process."""
+        return CodedDesign, (self.packed,)
 
     @property
     def codes(self) -> Codes:
@@ -124,7 +135,8 @@ class CodedDesign(Design):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        return self.packed.shape
+        n, m = self.whole.shape
+        return n if self.places is None else len(self.places), m
 
     def matmul(self, W: Array) -> Array:
         """Return D W from packed bits."""
@@ -151,10 +163,10 @@ class CodedDesign(Design):
     @property
     def pair_cost(self) -> float:
         """A tenth of a multiplication for one bit and for trits."""
-        book = self.packed.codebook.ravel()
+        book = self.whole.codebook.ravel()
         # Trits are levels 0, v, -v and one that never comes.
-        is_trits = self.packed.bits == 2 and len(book) == 4 and book[0] == book[3] == 0.0 and book[1] == -book[2]
-        return _COUNTED if self.packed.bits == 1 or is_trits else 1.0
+        is_trits = self.whole.bits == 2 and len(book) == 4 and book[0] == book[3] == 0.0 and book[1] == -book[2]
+        return _COUNTED if self.whole.bits == 1 or is_trits else 1.0
 
     def squares(self) -> Array:
         """Return the sum of squares of each column: column sums under the codebook of squares."""
@@ -166,8 +178,10 @@ class CodedDesign(Design):
         return self.codes.with_codebook(high).T @ ones + self.codes.with_codebook(low).T @ ones
 
     def take(self, rows: Array | slice) -> CodedDesign:
-        """Return some of the rows, still packed."""
-        return CodedDesign(self.codes[rows])
+        """Return some of the rows, still packed; most of them are copied only when they are needed."""
+        if isinstance(rows, slice) or rows.dtype == bool or self.places is not None or 2 * len(rows) <= len(self.whole):
+            return CodedDesign(self.codes[rows])
+        return CodedDesign(self.whole, rows)
 
     def joined(self, other: Design) -> CodedDesign:
         """Return these rows and, after them, others of the same encoder, still packed."""

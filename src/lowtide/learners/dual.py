@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.cancel import matmul
-from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy
+from lowtide.cancel import Later, matmul
+from lowtide.learners.cholesky import Factor, eigenvectors, pieces, suitable_threads, symmetric_copy, symmetric_product
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (
@@ -46,6 +46,8 @@ _SAFETY = 0.1
 # Steps without a better solution after which rounding is what is left.
 _PATIENCE = 20
 _RESTARTS = 4
+# Entries of the codes times columns of weights whose product takes some ten milliseconds.
+_LONG_PRODUCT = 1 << 29
 
 
 @dataclass
@@ -94,12 +96,18 @@ class DualSystem:
             found = found - np.outer(ones, intercept)
         # As many digits as float32 has are what a solution of large problems is refined to.
         pulled = np.ascontiguousarray(self.root[:, None] * found, dtype=np.float64 if exact else np.float32)
-        coef = self.rows.train.rmatmul(pulled).astype(np.float64, copy=False)
+        # Beside what is asked of the rows meanwhile, where that is worth a thread.
+        is_long = float(pulled.size) * self.rows.shape[1] > _LONG_PRODUCT
+        coef = Later(self._weights, pulled) if is_long else self._weights(pulled)
         leverages = partial(self._leverages, factor=factor, pull=pull)
         # t - D w - b = alpha S^-1 a; rows without weight are not asked for.
         residual = np.zeros((int(self.places[-1]) + 1 if len(self.places) else 0, found.shape[1]))
         residual[self.places] = factor.alpha * found / self.root[:, None]
         return RidgeSolution(coef, intercept, "dual", leverages, residual=residual)
+
+    def _weights(self, pulled: Array) -> Array:
+        """Return D' of a vector a row, in float64."""
+        return self.rows.train.rmatmul(pulled).astype(np.float64, copy=False)
 
     def _solved(self, alpha: float, right: Array, kind: Kind) -> tuple[Array, Factor]:
         """Return (K + alpha I)^-1 right, and the factor: a float32 one is refined, and replaced where that fails."""
@@ -125,9 +133,7 @@ class DualSystem:
     def _image(self, found: Array) -> Array:
         """Return S^1/2 K S^1/2 found, in float64."""
         if self.kernel.dtype == np.float64:
-            # From the left, which is the same for a symmetric matrix: BLAS then reads it once, in its own order.
-            with suitable_threads(len(found)):
-                return matmul(np.ascontiguousarray(found.T), self.kernel).T
+            return symmetric_product(self.kernel, found)
         pulled = self.rows.train.rmatmul(np.ascontiguousarray(self.root[:, None] * found))
         return self.root[:, None] * self.rows.train.matmul(pulled)
 

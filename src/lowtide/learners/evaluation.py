@@ -28,8 +28,7 @@ __all__ = ["ClassScore", "Evaluation", "ReliabilityBin", "Tally", "accuracy_erro
 Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection"]
 
-_OWNER = "evaluate"
-_BINS = 20
+_OWNER, _BINS = "evaluate", 20
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 # Scores that are there at once: the rows of a block have so many in all.
 _SCORES_AT_ONCE = 1 << 20

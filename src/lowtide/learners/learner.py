@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
@@ -18,7 +17,7 @@ from lowtide.encoders import ENCODERS, Encoder
 from lowtide.learners.decision import Decision
 from lowtide.learners.design import is_source
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, plain_parameter, take_parts
-from lowtide.tables import Recipe, recipe_of
+from lowtide.tables import Recipe
 
 Array = NDArray[Any]
 
@@ -280,6 +279,11 @@ def as_model(thing: Any) -> Learner:
     if isinstance(thing, Learner):
         check_is_fitted(thing)
         return thing
+    # Here, since they bring all of scikit-learn's preprocessing.
+    from sklearn.pipeline import Pipeline
+
+    from lowtide.tables import recipe_of
+
     if not isinstance(thing, Pipeline):
         remedy = "Of a search pass best_estimator_; other models of scikit-learn: lowtide.compress."
         raise fail("model", "must be a learner of lowtide or a Pipeline that ends in one", type(thing).__name__, remedy)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from lowtide._checks import check_memory
+from lowtide.cancel import Later, ready
 from lowtide.learners.cholesky import Factor, pieces, suitable_threads, symmetric_copy
 from lowtide.learners.design import Design
 from lowtide.learners.problem import Problem, SummedProblem
@@ -61,17 +62,23 @@ class Leverages(NamedTuple):
 class RidgeSolution:
     """Weights (m, k) and intercept (k,) in float64, how they were found, and what rows have done to them.
 
+    The weights of many columns may still be in the making when all else is known already.
     `leverages(rows, places, exact)` are those of some of the rows, whose places among all are known where all are in
     memory; not exact ones cost little beside the solution. `residual` (n, k) is that of all rows, where it is known.
     """
 
-    coef: Array
+    weights: Array | Later[Array]
     intercept: Array
     form: Form
     leverages: Callable[..., Leverages]
     n_iter: int = 1
     is_converged: bool = True
     residual: Array | None = None
+
+    @property
+    def coef(self) -> Array:
+        """The weights, waited for if they have to be."""
+        return ready(self.weights)
 
     def left_out(self, rows: Problem, places: Array, unit: float | Array = 1.0, exact: bool | None = None) -> Array:
         """Return scores (n, k) on the side that predicts, each as if its row had been left out.

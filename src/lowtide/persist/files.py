@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections import ChainMap
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from lowtide import __version__
 from lowtide._checks import check_option, fail
@@ -21,7 +21,7 @@ from lowtide.persist.container import FORMAT, Bytes, PathLike, numbers_in, pack,
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
-KINDS: dict[str, Any] = {**ENCODERS, **LEARNERS, "Codes": Codes}
+KINDS: ChainMap[str, Any] = ChainMap({"Codes": Codes}, cast(Any, LEARNERS), cast(Any, ENCODERS))
 # Forms that keep each column of the weights relative to its largest entry, and the number that stands for it.
 _TOP = {"float16": 1.0, "int8": 127.0}
 # Arrays of the part "decision" that have a form; asymmetric kernels have weights of two maps.
@@ -109,6 +109,8 @@ def to_bytes(object: Any, *, weights: WeightForm | None = None) -> bytes:
 
 
 def _pieces(object: Any, weights: WeightForm | None, metadata: dict[str, Any] | None) -> list[Bytes]:
+    from sklearn.pipeline import Pipeline  # brings all of scikit-learn's preprocessing, which loading does not need
+
     kept = as_model(object) if isinstance(object, Pipeline) else object
     kind = type(kept).__name__
     if KINDS.get(kind) is not type(kept):

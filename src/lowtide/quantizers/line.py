@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.maps import Normal
+from lowtide.quantizers.base import on_grid
 from lowtide.quantizers.lloyd_max import lloyd_max_normal
 from lowtide.spec import Spec, registry_of
 
@@ -111,8 +112,16 @@ class LineSteps:
 
     @cached_property
     def linear(self) -> Floats:
-        """(mu_i - E Q)/E[z Q(z)], (n,): times another projection its mean is the correlation, with least variance."""
-        return np.asarray((self.values - self.mean(self.values)) / self.unit)
+        """(mu_i - E Q)/E[z Q(z)], (n,): times another projection its mean is the correlation, with least variance.
+
+        mu_i - E Q are whole multiples of a 2047th of the largest, so that products of codes add whole numbers, and the
+        divisor is theirs. Not so values too close together for that, nor those whose mean would not stay 0.
+        """
+        centered = self.values - self.mean(self.values)
+        rounded = on_grid(centered)
+        if np.max(np.abs(rounded - centered)) > np.min(np.diff(centered)) / 4 or abs(self.mean(rounded)) > 1e-12:
+            rounded = centered
+        return np.asarray(rounded / (np.diff(rounded) @ _NORMAL.pdf(self.borders)))
 
     def padded(self, values: Floats) -> Floats:
         """Return values of the levels, (n, ...), with as many as the bits can name: the last one again."""

@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -17,10 +18,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 
 from lowtide.reports.subject import FLOAT_BITS
+from lowtide.reports.words import word
 
 if TYPE_CHECKING:
     from lowtide.learners import ReliabilityBin
     from lowtide.reports.agreement import Agreement
+    from lowtide.reports.reporting import Report
 
 Floats = NDArray[np.float64]
 Plot = Callable[[Any], None]
@@ -267,6 +270,50 @@ def error_law(figure: Any, pairs: Agreement) -> None:
     ax.plot(grid, np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi), color=INK, linewidth=1.4, label="normal law")
     ax.set(xlim=(grid[0], grid[-1]), xlabel="error in predicted standard errors", ylabel="density")
     ax.legend(frameon=False, loc="upper right", labelcolor=INK)
+
+
+def figures(report: Report) -> dict[str, str]:
+    """Return the drawings of a report by name, as SVG; of numbers alone, so no text of the user's gets into them."""
+    plots: dict[str, tuple[float, float, Plot]] = {
+        "bytes": (9.4, 4.6, partial(_draw_bytes, report)),
+        "learning": (4.9, 4.4, partial(_draw_learning, report)),
+    }
+    if report.agreement is not None:
+        plots["kernel"] = (4.9, 4.9, partial(kernel_estimates, pairs=report.agreement))
+        plots["law"] = (4.9, 4.9, partial(error_law, pairs=report.agreement))
+    if report.evaluation.reliability:
+        plots["reliability"] = (4.9, 4.4, partial(reliability, bins=report.evaluation.reliability))
+    if report.predictions is not None:
+        truth, predicted = report.predictions
+        plots["predicted"] = (4.9, 4.4, partial(predicted_against_true, truth=truth, predicted=predicted))
+        plots["residuals"] = (4.9, 4.4, partial(residuals, truth=truth, predicted=predicted))
+    return draw(plots)
+
+
+def _draw_bytes(report: Report, figure: Any) -> None:
+    own = report.own_trial
+    series = []
+    widths = sorted({each.bits or 0 for each in report.codes}, reverse=True)
+    for bits in sorted(widths, key=lambda width: width == own.bits):  # the model's last, above the others
+        curve = sorted((each for each in report.codes if each.bits == bits), key=lambda each: each.n_bytes)
+        values = ([each.n_bytes for each in curve], [each.score for each in curve], [each.error for each in curve])
+        series.append(Series(curve[0].name, bits, *values, strong=bits == own.bits))
+    bytes_against_score(
+        figure,
+        series,
+        [(report.exact.name, report.exact.score), (report.constant.name, report.constant.score)],
+        word=word(report),
+        fewest=0.5 / len(own.losses),  # a faultless method is drawn at half a mistake
+        marked=(own.n_bytes, own.score),
+        row_bytes=report.row_bytes,
+    )
+
+
+def _draw_learning(report: Report, figure: Any) -> None:
+    points = report.learning
+    held = np.array([each.score for each in points]), np.array([each.error for each in points])
+    learned = np.array([each.learned_score for each in points])
+    learning(figure, [each.n_rows for each in points], held, learned, word(report))
 
 
 def _inline(svg: str, name: str) -> str:

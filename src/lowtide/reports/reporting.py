@@ -154,7 +154,7 @@ class Report:
     def html(self) -> str:
         """The page: one file without scripts or links to anything outside. Needs the extra `report`."""
         check_extra(_REMEDY)
-        from lowtide.reports.figures import figures
+        from lowtide.reports.drawing import figures
 
         return render(
             "lowtide.reports",

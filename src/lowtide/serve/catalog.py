@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from lowtide._checks import available_memory, fail
 from lowtide.codes import Codes, CodeSource
-from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, Sketch
-from lowtide.errors import FileAccessError, FileFormatError, WireFormatError
+from lowtide.encoders import DrawnEncoder, DrawnFeatures, DrawnSketch, DrawnVectorCodes, Sketch
+from lowtide.errors import FileAccessError, FileFormatError, ParameterError, WireFormatError
 from lowtide.persist import CodesFile, load, open_codes
 from lowtide.serve.exchange import Refusal
 from lowtide.serve.model import ANSWER_BYTES, SMALL_WORK, Answer, Kind, Query, QueryReader, ServedModel
@@ -25,6 +25,8 @@ from lowtide.wire import CodesReader
 
 _LOG = logging.getLogger("lowtide.serve")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# Numbers of rows, and first and last ones of ranges: 0-99,205.
+_RANGES = re.compile(r"\d{1,15}(-\d{1,15})?(,\d{1,15}(-\d{1,15})?)*", re.ASCII)
 # Packed bytes that are scanned within about a millisecond: no more are on the event loop.
 _SMALL_BYTES = 1 << 20
 _BLOCK_ROWS = 1 << 18
@@ -71,7 +73,7 @@ class Catalog:
 
     models: dict[str, ServedModel]
     databases: dict[str, ServedDatabase]
-    sources: tuple[tuple[Named, ...], tuple[Named, ...]] = ((), ())
+    sources: tuple[tuple[Named, ...], ...] = ()
     marks: tuple[Mark, ...] = ()
 
     @classmethod
@@ -95,27 +97,35 @@ class Catalog:
         return cls({_checked(name): ServedModel.of(name, thing) for name, thing in models.items()}, {})
 
     @classmethod
-    def load(cls, models: Sequence[Named], databases: Sequence[Named] = ()) -> Catalog:
+    def load(cls, models: Sequence[Named], databases: Sequence[Named] = (), finer: Sequence[Named] = ()) -> Catalog:
         """Load every file; what cannot be served is an error that names the file.
 
         Parameters
         ----------
         models, databases : sequence of Named
+        finer : sequence of Named
+            By the name of its database, the same rows in codes of more bits, to score the best again by.
         """
-        for what, given in (("models", models), ("databases", databases)):
+        for what, given in (("models", models), ("databases", databases), ("finer codes", finer)):
             names = [entry.name for entry in given]
             if len(set(names)) != len(names):
                 raise fail("serve", f"names of {what} must differ", names, "Give others: name=path.")
-        if not models:
-            raise fail("serve", "there must be a model to serve", "none")
-        marks = tuple(_mark(entry.path) for entry in (*models, *databases))
+        if not models and not databases:
+            raise fail("serve", "there must be a model to serve, or codes to search", "none")
+        unknown = {entry.name for entry in finer} - {entry.name for entry in databases}
+        if unknown:
+            remedy = "Give it the name of one: name=path."
+            raise fail("serve", "finer codes must have the name of a database", sorted(unknown), remedy)
+        marks = tuple(_mark(entry.path) for entry in (*models, *databases, *finer))
         loaded = {entry.name: ServedModel.load(entry.name, entry.path) for entry in models}
         found = {entry.name: _load_database(entry, loaded) for entry in databases}
-        return cls(loaded, found, (tuple(models), tuple(databases)), marks)
+        for entry in finer:
+            found[entry.name] = replace(found[entry.name], finer=_load_finer(entry, found[entry.name]))
+        return cls(loaded, found, (tuple(models), tuple(databases), tuple(finer)), marks)
 
     def reload(self) -> Catalog:
         """Return what the same files and stores hold now; objects that came from none stay."""
-        return Catalog.load(*self.sources) if self.sources[0] else self
+        return Catalog.load(*self.sources) if self.sources else self
 
     def marks_now(self) -> tuple[Mark, ...]:
         """Return what tells the files that are there now apart; others than `marks` where one was changed."""
@@ -123,7 +133,7 @@ class Catalog:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is loaded."""
-        first = next(iter(self.models))
+        first = next(iter(self.models), None)
         models = [{**model.summary, "default": name == first} for name, model in self.models.items()]
         databases = [
             {
@@ -132,6 +142,9 @@ class Catalog:
                 "n_rows": database.rows.n_rows,
                 "fingerprint": database.reader.fingerprint.hex(),
                 "accepts": list(database.reader.kinds),
+                "metric": database.metric,
+                "columns": list(database.columns),
+                "rescores": database.finer is not None,
             }
             for name, database in self.databases.items()
         ]
@@ -150,7 +163,8 @@ def _checked(name: str) -> str:
 class ServedDatabase:
     """Rows of codes under the name they are served by, with the model whose encoder made them.
 
-    `encoder` is None when it is not known: then only codes are taken, and no errors of estimates are given.
+    `encoder` is None when it is not known: then only codes are taken, and no errors of estimates are given. `finer`
+    are the same rows in more bits, None where there are none.
     """
 
     name: str
@@ -158,8 +172,48 @@ class ServedDatabase:
     rows: CodeSource
     encoder: DrawnEncoder | None
     reader: QueryReader
+    finer: CodeSource | None = None
     # Two scans at once would only take the disk from each other, and memory for their blocks.
     scanning: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    @property
+    def metric(self) -> str | None:
+        """What scores of vectors are; None for other codes."""
+        return self.encoder.metric if isinstance(self.encoder, DrawnVectorCodes) else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns beside the codes, by whose values rows can be chosen."""
+        return getattr(self.rows, "columns", ())
+
+    def check_where(self, where: str) -> None:
+        """Refuse a choice of rows that cannot be read; whether there are such rows is seen when they are searched."""
+        column, is_column, _ = where.partition("=")
+        if is_column and column not in self.columns:
+            has = ", ".join(self.columns) or "none"
+            raise Refusal(400, f"where must name a column of the database ({has[:200]}), got {column[:80]!r}.")
+        if not is_column and not _RANGES.fullmatch(where):
+            raise Refusal(400, f"where must be column=value, or rows as in 0-99,205, got {where[:80]!r}.")
+
+    def _allowed(self, where: str) -> NDArray[np.bool_] | None:
+        """Return which rows are to be chosen from; None for all."""
+        if not where:
+            return None
+        column, is_column, value = where.partition("=")
+        if isinstance(self.rows, CodeStore) and is_column:
+            try:
+                return self.rows.matching(column, value)
+            except ParameterError:
+                problem = f"where must give a number for the column {column[:80]!r}, got {value[:80]!r}."
+                raise Refusal(400, problem) from None
+        allowed = np.zeros(self.rows.n_rows, dtype=bool)
+        for text in where.split(","):
+            first, _, last = text.partition("-")
+            begin, end = int(first), int(last or first)
+            if not begin <= end < len(allowed):
+                raise Refusal(400, f"where must have rows from 0 to {len(allowed) - 1}, the first first, got {text!r}.")
+            allowed[begin : end + 1] = True
+        return allowed
 
     def small_rows(self, kind: Kind) -> int:
         """Return how many queries are answered on the event loop: few, of a small database, whose encoding is quick."""
@@ -172,9 +226,13 @@ class ServedDatabase:
         return min(scanned, SMALL_WORK // max(1, self.encoder.row_cost))
 
     def answer_bytes(self, query: Query) -> int:
-        """Return the memory that the answer to a query takes: of rows the full side, three numbers a neighbor."""
+        """Return the memory that the answer to a query takes: of rows the full side, three numbers a neighbor.
+
+        And a byte for each row of the database that may be left out.
+        """
         width = 0 if query.kind == "codes" or self.encoder is None else 8 * self.encoder.n_outputs
-        return query.n_rows * (width + 3 * ANSWER_BYTES * query.k)
+        candidates = 3 * ANSWER_BYTES * query.k * max(1, query.rescore)
+        return query.n_rows * (width + candidates) + (self.rows.n_rows if query.where else 0)
 
     def made_by(self, models: Iterable[ServedModel]) -> list[ServedModel]:
         """Return the models whose encoder made the codes."""
@@ -182,28 +240,47 @@ class ServedDatabase:
         return [] if codes is None else [model for model in models if _made(model.encoder, codes.template)]
 
     def answer(self, queries: Sequence[Query]) -> list[Answer]:
-        """Return places, estimates and standard errors (or None) of each query's neighbors, from one scan for all."""
+        """Return places, estimates and standard errors (or None) of each query's neighbors.
+
+        One scan answers all queries that choose from the same rows.
+        """
+        found: dict[int, Answer] = {}
+        for how in dict.fromkeys((each.where, each.rescore) for each in queries):
+            alike = [i for i, each in enumerate(queries) if (each.where, each.rescore) == how]
+            found |= dict(zip(alike, self._answer_alike([queries[i] for i in alike], *how)))
+        return [found[i] for i in range(len(queries))]
+
+    def _answer_alike(self, queries: Sequence[Query], where: str, rescore: int) -> list[Answer]:
+        """Return the answers to queries of the same rows from one scan."""
         kind, query = queries[0].kind, self.reader.joined(queries)
-        if kind == "rows" and self.encoder is not None:
-            query = self.encoder.transform(query)
+        k = max(each.k for each in queries)
         try:
             with self.scanning:
-                indices, scores = top_k(self.rows, query, max(each.k for each in queries))
-                if not np.isfinite(scores).all():
+                allowed = self._allowed(where)
+                if isinstance(self.encoder, DrawnVectorCodes):
+                    again = {"rescore": rescore, "finer": self.finer} if rescore else {}
+                    found = self.encoder.top_k(self.rows, query, k, where=allowed, return_std=True, **again)
+                    indices, estimates, errors = found.indices, found.scores, found.std
+                else:
+                    if kind == "rows" and self.encoder is not None:
+                        query = self.encoder.transform(query)
+                    indices, estimates = top_k(self.rows, query, k, allowed)
+                if not np.isfinite(estimates).all():
                     need = "features must be of a moderate size, got some whose products are not finite."
                     raise WireFormatError(need)
-                estimates, errors = self._estimates(kind, query, indices, scores)
+                if not isinstance(self.encoder, DrawnVectorCodes):
+                    estimates, errors = self._estimates(kind, query, indices, estimates)
         except (FileAccessError, FileFormatError) as error:
             _LOG.error("%s: %s", self.name, error)  # whoever asked is not told of names on this machine
             refusal = "the codes were changed while they were read, and will be loaded again. Try again soon."
             raise Refusal(503, refusal, [(b"retry-after", b"1")]) from error
-        found, begin = [], 0
+        answers, begin = [], 0
         columns = {"indices": indices, "estimates": estimates, "standard_errors": errors}
         for each in queries:
             part = slice(begin, begin + each.n_rows), slice(0, each.k)
-            found.append({name: None if values is None else values[part] for name, values in columns.items()})
+            answers.append({name: None if values is None else values[part] for name, values in columns.items()})
             begin += each.n_rows
-        return found
+        return answers
 
     def _estimates(
         self, kind: Kind, query: Any, indices: NDArray[np.int64], scores: NDArray[np.float32]
@@ -213,7 +290,7 @@ class ServedDatabase:
             pair = self.encoder.pair(("codes", "codes" if kind == "codes" else "full"))
             variance = pair.variance_seen((None, None), (None, None), scores)
             return scores, np.sqrt(np.maximum(variance, 0.0)).astype(np.float32)
-        if isinstance(self.encoder, DrawnSketch) and kind == "codes" and len(indices):
+        if isinstance(self.encoder, DrawnSketch) and kind == "codes" and indices.size:
             rows, sketch = self.rows, Sketch().with_drawn(self.encoder)
             estimate = sketch.cosine_similarity if self.encoder.gamma is None else sketch.kernel_estimate
             pairs = [estimate(query[j], rows[row], return_std=True) for j, row in enumerate(indices)]  # type: ignore[index]
@@ -222,15 +299,18 @@ class ServedDatabase:
         return scores, None
 
 
-def top_k(rows: CodeSource, query: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return places and scores of the best k rows of any source, equal scores by lower place."""
+def top_k(
+    rows: CodeSource, query: Any, k: int, allowed: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return places and scores of the best k rows of any source that are allowed, equal scores by lower place."""
     if isinstance(rows, Codes):
-        return rows.top_k(query, k)
+        return rows.top_k(query, k, where=allowed)
     indices: NDArray[np.int64] = np.empty((len(query), 0), dtype=np.int64)
     scores: NDArray[np.float32] = np.empty((len(query), 0), dtype=np.float32)
     begin = 0
     for block in rows.blocks(_BLOCK_ROWS):
-        places, values = block.top_k(query, min(k, len(block)))
+        some = None if allowed is None else allowed[begin : begin + len(block)]
+        places, values = block.top_k(query, min(k, len(block)), where=some)
         scores = np.hstack([scores, values])
         indices = np.hstack([indices, places + begin])
         # Stable, so that of equal scores the earlier row stays first.
@@ -242,23 +322,41 @@ def top_k(rows: CodeSource, query: Any, k: int) -> tuple[NDArray[np.int64], NDAr
 
 def _load_database(entry: Named, models: dict[str, ServedModel]) -> ServedDatabase:
     """Return the codes of a file or store with the encoder that made them, where it is known."""
-    is_store = entry.path.is_dir()
-    rows: Any = CodeStore.open(entry.path) if is_store else _codes_of(entry.path)
-    if rows.n_rows == 0:
-        raise FileFormatError(f"{str(entry.path)!r} must hold rows to search, got none.")
-    codes = CodesReader(rows[:1])
-    template = codes.template
+    rows = _rows_of(entry.path)
+    codes: CodesReader | None = CodesReader(rows[:1])
+    template = rows[:1]
     name = next((name for name, model in models.items() if _made(model.encoder, template)), None)
     recipe, drawn = (None, None) if name is None else (models[name].reader.recipe, models[name].encoder)
-    if drawn is None and is_store:
+    if drawn is None and isinstance(rows, CodeStore):
         drawn = None if rows.encoder is None else rows.encoder.drawn_
     # Full queries are taken where the full side is as wide as the codes.
     full = None if drawn is None or drawn.n_outputs != template.shape[1] else drawn.n_outputs
     n_features = None if drawn is None or full is None else drawn.n_features
+    if isinstance(drawn, DrawnVectorCodes):
+        codes = full = None  # a query of vectors is in full precision, and comes as it is
     if n_features is not None and recipe is not None:
         n_features = len(recipe.columns)
     reader = QueryReader(codes, recipe, n_features, full, template.fingerprint)
     return ServedDatabase(entry.name, name, rows, drawn, reader)
+
+
+def _load_finer(entry: Named, database: ServedDatabase) -> CodeSource:
+    """Return codes by which the best rows of a database of vectors are scored again."""
+    rows, encoder = _rows_of(entry.path), database.encoder
+    if not isinstance(encoder, DrawnVectorCodes):
+        raise FileFormatError(f"{str(entry.path)!r} must rescore vector codes with a known encoder, got other codes.")
+    if rows.shape != database.rows.shape or rows[:1].fingerprint != encoder.fingerprint:
+        must = f"must hold the {database.rows.n_rows} rows of {database.name!r}, coded with the same rotation"
+        raise FileFormatError(f"{str(entry.path)!r} {must}, got others. Fit with the same rows, seed and metric.")
+    return rows
+
+
+def _rows_of(path: Path) -> Any:
+    """Return the codes of a store or a file that has rows."""
+    rows: Any = CodeStore.open(path) if path.is_dir() else _codes_of(path)
+    if rows.n_rows == 0:
+        raise FileFormatError(f"{str(path)!r} must hold rows to search, got none.")
+    return rows
 
 
 def _codes_of(path: Path) -> Codes | CodesFile:

@@ -52,12 +52,17 @@ SMALL_WORK = 1 << 22
 
 
 class Query(NamedTuple):
-    """Rows of one request, read and found to fit the encoder; of a search also how many rows it asks for."""
+    """Rows of one request, read and found to fit the encoder; of a search also how many rows it asks for, and of which.
+
+    `where` is a text that the database reads, "" for all rows; `rescore` times k are scored again by finer codes.
+    """
 
     kind: Kind
     n_rows: int
     content: CodesMessage | NDArray[Any]
     k: int = 0
+    where: str = ""
+    rescore: int = 0
 
     @property
     def nbytes(self) -> int:

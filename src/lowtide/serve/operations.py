@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Json = dict[str, Any]
-_DEFAULT_K, _MOST_K = 10, 1000
+_DEFAULT_K, _MOST_K, _MOST_RESCORE = 10, 1000, 100
 _MADE_BY = b"lowtide-encoder"  # header
 # All of the document that does not depend on what is loaded; `refusals` are the statuses that an operation may have.
 _TEMPLATE = resources.files("lowtide.serve") / "openapi.json"
@@ -50,18 +50,29 @@ async def similar(service: Service, call: Call) -> Reply:
     """Answer with the rows of a database that are most similar to each query."""
     current = service.current
     database = _find(current.catalog.databases, "database", call)
-    most = min(_MOST_K, database.rows.n_rows)
-    text = call.query(("k",)).get("k", str(min(_DEFAULT_K, most)))
-    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
-        raise Refusal(400, f"k must be a whole number from 1 to {most}, got {text[:20]!r}.")
-    k = int(text)
+    most, given = min(_MOST_K, database.rows.n_rows), call.query(("k", "where", "rescore"))
+    k = _number("k", given.get("k", str(min(_DEFAULT_K, most))), most)
+    rescore, where = 0, given.get("where")
+    if where is not None:
+        database.check_where(where)
+    if "rescore" in given:
+        rescore = _number("rescore", given["rescore"], _MOST_RESCORE)
+        if database.finer is None:
+            raise Refusal(400, "rescore needs finer codes: the server was started without --finer for this database.")
     await _check_made_by(service, call, database.made_by(current.catalog.models.values()))
-    query = (await service.read(database.reader, call))._replace(k=k)
-    if query.n_rows * k > service.settings.rows * _DEFAULT_K:
-        raise Refusal(413, f"queries times k must be at most {service.settings.rows * _DEFAULT_K}.")
+    query = (await service.read(database.reader, call))._replace(k=k, where=where or "", rescore=rescore)
+    if query.n_rows * k * max(1, rescore) > service.settings.rows * _DEFAULT_K:
+        raise Refusal(413, f"queries times k, and rescore, must be at most {service.settings.rows * _DEFAULT_K}.")
     call.lease.add(database.answer_bytes(query))
     found = await current.ask(call, database, query)
     return await service.write({"database": database.name, "k": k, **found}, 3 * query.n_rows * k)
+
+
+def _number(name: str, text: str, most: int) -> int:
+    """Return the whole number of a parameter."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
+        raise Refusal(400, f"{name} must be a whole number from 1 to {most}, got {text[:20]!r}.")
+    return int(text)
 
 
 def _find(served: Mapping[str, T], what: str, call: Call) -> T:
@@ -69,7 +80,7 @@ def _find(served: Mapping[str, T], what: str, call: Call) -> T:
     name = call.scope.get("path_params", {}).get("name")
     found = next(iter(served.values()), None) if name is None else served.get(name)
     if found is None:
-        none = "no database is served: the server was started without --codes."
+        none = f"no {what} is served: the server was started without {'--codes' if what == 'database' else 'any'}."
         raise Refusal(404, f"no {what} of this name is served. GET /v1/models lists them." if served else none)
     return found
 
@@ -209,11 +220,13 @@ def _fill(entry: Json, subject: Any, most_rows: int) -> None:
     refusal = {REFUSAL_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for status in entry.pop("refusals"):
         entry["responses"][str(status)] = {"description": HTTPStatus(status).phrase, "content": refusal}
+    if isinstance(subject, ServedDatabase) and subject.finer is None:
+        entry["parameters"] = [each for each in entry["parameters"] if each["name"] != "rescore"]
     for parameter in entry.get("parameters", ()):
-        if isinstance(subject, ServedDatabase):
+        if parameter["name"] == "k":
             most = min(_MOST_K, subject.rows.n_rows)
             parameter["schema"] |= {"maximum": most, "default": min(_DEFAULT_K, most)}
-        else:
+        elif parameter["name"] == "return":
             parameter["schema"]["items"]["enum"] = list(subject.outputs)
         entry["requestBody"] = {"required": True, "content": _bodies(subject.reader, most_rows)}
 

@@ -333,6 +333,23 @@ class CodeStore(StoredTable):
         stored = self._readers[name].rows(0, self.n_rows)
         return decode_column(repr(str(self.path)), name, self._manifest.columns[name], stored)
 
+    def matching(self, name: str, value: str) -> NDArray[np.bool_]:
+        """Return which rows have a value in a column, mask (n_rows,).
+
+        Parameters
+        ----------
+        name : str
+        value : str
+            A text, or a number or truth value as it is printed.
+        """
+        values = self.column(name)
+        if values.dtype.kind != "f":
+            return np.asarray(values.astype(str) == value)
+        try:
+            return np.asarray(values == float(value))
+        except ValueError:
+            raise fail("CodeStore", f"a value of the column {name!r} must be a number", value) from None
+
     def rows_between(self, begin: int, end: int) -> Codes:
         """Return rows [begin, end), which must be there.
 
@@ -361,7 +378,7 @@ class CodeStore(StoredTable):
         X : array (q, n_features)
         k : int, default=10
         **options
-            As in `VectorCodes.top_k`; `ids` may also be the name of a column.
+            As in `VectorCodes.top_k`; `ids` may also be the name of a column, and `where` "column=value".
 
         Returns
         -------
@@ -372,6 +389,9 @@ class CodeStore(StoredTable):
             raise fail("CodeStore", "a store must have VectorCodes to be searched", self.encoder, remedy)
         if isinstance(options.get("ids"), str):
             options["ids"] = self.column(options["ids"])
+        if isinstance(options.get("where"), str):
+            name, _, value = options["where"].partition("=")
+            options["where"] = self.matching(name, value)
         return self.encoder.top_k(self, X, k, **options)
 
     def verify(self) -> None:

@@ -1,7 +1,8 @@
 """Tables: what a row goes through before it is encoded, from columns by name and type to numbers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lowtide._later import later
 from lowtide.tables.cells import ChoiceError, TableError, lacking, listed, text_of
 from lowtide.tables.columns import (
     WISHES,
@@ -86,11 +87,5 @@ __all__ = [
     "text_of",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # These load scikit-learn, which reading a table does not need.
-    if name in ("TableRecipe", "recipe_of"):
-        from lowtide.tables import pipeline
-
-        return getattr(pipeline, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# These load scikit-learn, which reading a table does not need.
+__getattr__ = later(__name__, {"lowtide.tables.pipeline": ("TableRecipe", "recipe_of")})

@@ -2,23 +2,13 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false alarms of GCC 12 inside its own header
 #include <immintrin.h>
 
+#include "lowtide/ops/bytes_x86.hpp"
 #include "lowtide/ops/panel_fill/look_ups.hpp"
 
 namespace lowtide::avx512 {
 namespace {
 
-struct V {
-  using Reg = __m128i;
-  static constexpr std::size_t bytes = 16;
-  static Reg zip_low(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }
-  static Reg zip_high(Reg a, Reg b) { return _mm_unpackhi_epi8(a, b); }
-  static Reg load(const std::uint8_t* p, bool whole) {
-    return whole ? _mm_loadu_si128(reinterpret_cast<const Reg*>(p)) : _mm_loadl_epi64(reinterpret_cast<const Reg*>(p));
-  }
-  static Reg load_rows(const std::uint8_t* const (&row)[16], int i, std::size_t b, bool whole) {
-    return load(row[i] + b, whole);
-  }
-
+struct V : Bytes {
   using Book = __m512;
   static Book book(const float* value) { return _mm512_loadu_ps(value); }
   static void put(Book book, Reg levels, float* to) {

@@ -8,10 +8,12 @@ namespace lowtide::avx2 {
 namespace {
 
 struct V {
+  using Element = float;
   using Reg = __m256;
   static constexpr std::size_t width = 8;
   static Reg zero() { return _mm256_setzero_ps(); }
   static Reg load(const float* p) { return _mm256_loadu_ps(p); }
+  static Reg floats(Reg a) { return a; }
   static void store(float* p, Reg a) { _mm256_storeu_ps(p, a); }
   static Reg broadcast(const float* p) { return _mm256_broadcast_ss(p); }
   static Reg add(Reg a, Reg b) { return _mm256_add_ps(a, b); }

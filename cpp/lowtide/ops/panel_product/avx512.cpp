@@ -8,10 +8,12 @@ namespace lowtide::avx512 {
 namespace {
 
 struct V {
+  using Element = float;
   using Reg = __m512;
   static constexpr std::size_t width = 16;
   static Reg zero() { return _mm512_setzero_ps(); }
   static Reg load(const float* p) { return _mm512_loadu_ps(p); }
+  static Reg floats(Reg a) { return a; }
   static void store(float* p, Reg a) { _mm512_storeu_ps(p, a); }
   static Reg broadcast(const float* p) { return _mm512_set1_ps(*p); }
   static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }

@@ -8,10 +8,12 @@ namespace lowtide::neon {
 namespace {
 
 struct V {
+  using Element = float;
   using Reg = float32x4_t;
   static constexpr std::size_t width = 4;
   static Reg zero() { return vdupq_n_f32(0.0f); }
   static Reg load(const float* p) { return vld1q_f32(p); }
+  static Reg floats(Reg a) { return a; }
   static void store(float* p, Reg a) { vst1q_f32(p, a); }
   static Reg broadcast(const float* p) { return vld1q_dup_f32(p); }
   static Reg add(Reg a, Reg b) { return vaddq_f32(a, b); }

@@ -15,11 +15,13 @@ namespace lowtide {
 
 constexpr std::size_t panel_width = 16;
 
-struct PanelProduct {
-  const float* a;
+// Of floats here; of other elements in ops that multiply those in the same shape.
+template <class Element>
+struct PanelProductOf {
+  const Element* a;
   std::ptrdiff_t a_row, a_step;
   std::size_t n_rows;
-  const float* panels;
+  const Element* panels;
   std::size_t panel_stride, n_panels;
   std::size_t depth;
   float* out;
@@ -27,6 +29,7 @@ struct PanelProduct {
   bool add;
 };
 
+using PanelProduct = PanelProductOf<float>;
 using PanelProductFn = void (*)(const PanelProduct& product);
 
 namespace scalar {

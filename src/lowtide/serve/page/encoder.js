@@ -10,7 +10,7 @@ const ROUNDER = 6755399441055744;
 // From 2^23 on every float32 is a whole number.
 const WHOLE = 8388608;
 // The part "encoder" in the version that is understood here.
-const ENCODER_VERSION = 3;
+const ENCODER_VERSION = 4;
 // The kind of encoder whose levels have bits of their own.
 const FIELDS = "LearnedFeatures";
 // cos((k + 1/2) / 256 turns), k = 0 .. 63, as the compiled core has them; read from the end they are the sines.

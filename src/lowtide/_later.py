@@ -1,0 +1,51 @@
+"""Names that a package imports when they are first asked for, so that what nobody asks for costs nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+__all__ = ["ByName", "later"]
+
+ClassT = TypeVar("ClassT", bound=type)
+
+
+def later(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+    """Return a package's `__getattr__`: it imports a name from the module that `homes` lists it under.
+
+    What is listed under the package itself are its modules.
+    """
+    home = {name: module for module, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = home[name]
+        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
+        setattr(sys.modules[package], name, value)  # the next time it is simply there
+        return value
+
+    return get
+
+
+class ByName(Mapping[str, ClassT]):
+    """Classes of a package by their names, each imported when it is taken out."""
+
+    def __init__(self, package: str, names: tuple[str, ...]) -> None:
+        self._package, self._names = package, names
+
+    def __getitem__(self, name: str) -> ClassT:
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(sys.modules[self._package], name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
