@@ -71,8 +71,9 @@ struct Lanes {
   }
   static Int bits_of(Reg a) { return _mm256_castps_si256(a); }
   static Int truncated(Reg a) { return _mm256_cvttps_epi32(a); }
+  static Reg floats(Int a) { return _mm256_cvtepi32_ps(a); }
   // Integers below 2^24, over 2^24.
-  static Reg fractions(Int a) { return mul(_mm256_cvtepi32_ps(a), all(0x1p-24f)); }
+  static Reg fractions(Int a) { return mul(floats(a), all(0x1p-24f)); }
   // The floor, or where that is below 0 or above top, these.
   static Int floor_within(Reg a, float top) { return truncated(min(max(floor(a), all(0.0f)), all(top))); }
   static Reg gather(const float* from, Int at) { return _mm256_i32gather_ps(from, at, 4); }

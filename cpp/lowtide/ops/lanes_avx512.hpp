@@ -64,8 +64,9 @@ struct Lanes {
   static Int xor_where(Mask where, Int a, std::uint32_t b) { return _mm512_mask_xor_epi32(a, where, a, all_ints(b)); }
   static Int bits_of(Reg a) { return _mm512_castps_si512(a); }
   static Int truncated(Reg a) { return _mm512_cvttps_epi32(a); }
+  static Reg floats(Int a) { return _mm512_cvtepi32_ps(a); }
   // Integers below 2^24, over 2^24.
-  static Reg fractions(Int a) { return mul(_mm512_cvtepi32_ps(a), all(0x1p-24f)); }
+  static Reg fractions(Int a) { return mul(floats(a), all(0x1p-24f)); }
   // The floor, or where that is below 0 or above top, these.
   static Int floor_within(Reg a, float top) { return truncated(min(max(floor(a), all(0.0f)), all(top))); }
   static Reg gather(const float* from, Int at) { return _mm512_i32gather_ps(at, from, 4); }
