@@ -208,8 +208,9 @@ studies: $(STAMP_PACKAGE)  ## the papers' figures at full size into the record, 
 	@$(BIN)/python -m benchmarks.papers all --record
 	@$(BIN)/python -m benchmarks.papers tables
 
-docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html
+docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html, its examples run, its links and spelling checked
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
+	@$(BIN)/python docs/check.py
 	@echo "docs/_build/html/index.html"
 
 interchange: $(STAMP_INTERCHANGE)  ## the tests with torch, JAX, polars, DuckDB, faiss and usearch, which it installs

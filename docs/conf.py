@@ -11,6 +11,7 @@ import lowtide
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import gallery_order  # noqa: E402
 import pictures  # noqa: E402
 
 project = "lowtide"
@@ -48,7 +49,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "lowtide"},
     "navbar_align": "left",
-    "show_prev_next": False,
+    "show_prev_next": True,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in WITHOUT_TOC}},
@@ -57,21 +58,21 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "glossary": []}
 
-EXAMPLES = HERE.parent / "examples"
-if sorted(EXAMPLES.glob("plot_*.py")):
-    extensions.append("sphinx_gallery.gen_gallery")
-    # About the folder that the project was cloned to; links are relative to it.
-    suppress_warnings = ["sphinx_gallery.space_in_filename"]
-    sphinx_gallery_conf = {
-        "ignore_pattern": r"^own_parts",  # imported by an example, not one
-        "examples_dirs": [str(EXAMPLES)],
-        "gallery_dirs": ["gallery"],
-        "filename_pattern": "/plot_",
-        "abort_on_example_error": True,
-        "download_all_examples": False,
-        "show_memory": False,
-        "write_computation_times": False,
-    }
+extensions.append("sphinx_gallery.gen_gallery")
+# About the folder that the project was cloned to; links are relative to it.
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
+sphinx_gallery_conf = {
+    "ignore_pattern": r"^own_parts",  # imported by an example, not one
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["gallery"],
+    "subsection_order": [f"../examples/{group}" for group in gallery_order.GROUPS],
+    "within_subsection_order": "gallery_order.place",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+}
 
 _BAR_OR_TRAILING_UNDERSCORE = re.compile(r"(?<!\\)\||(?<=\w)(?<!\\)_(?!\w)")
 

@@ -1,15 +1,18 @@
-"""Every example runs."""
+"""Every example runs, is short, draws, and has its place in the gallery."""
 
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("plot_*.py"))
+ROOT = Path(__file__).resolve().parents[1]
+GROUPS = runpy.run_path(str(ROOT / "docs" / "gallery_order.py"))["GROUPS"]
+EXAMPLES = sorted((ROOT / "examples").rglob("plot_*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -23,5 +26,13 @@ def test_example_runs(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_is_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 80
+def test_example_is_short_and_draws(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 80
+    assert "plt.show()" in text
+
+
+def test_every_example_has_its_place_in_a_group_of_the_gallery():
+    listed = {f"{group}/plot_{name}.py" for group, names in GROUPS.items() for name in names}
+    assert listed == {path.relative_to(ROOT / "examples").as_posix() for path in EXAMPLES}
+    assert all((ROOT / "examples" / group / "GALLERY_HEADER.rst").exists() for group in GROUPS)

@@ -17,7 +17,7 @@ from lowtide.maps import Cosine
 from lowtide.spec import registry_of
 from lowtide.testing import check_kernel, check_quantizer
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "understand"
 
 
 @pytest.fixture(scope="module")

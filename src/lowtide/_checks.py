@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lowtide.errors import MemoryNeedError, ParameterError
+from lowtide.errors import MemoryNeedError, MissingExtraError, ParameterError
 
 # What any process has: below it nobody is asked.
 _LITTLE_MEMORY = 1 << 28
@@ -20,6 +20,12 @@ _HOST_DEVICES = (1, 3, 11)
 def fail(owner: str, must: str, got: Any, remedy: str = "") -> ParameterError:
     """Build the error `owner: must hold, got value. remedy`."""
     return ParameterError(f"{owner}: {must}, got {got!r}." + (f" {remedy}" if remedy else ""))
+
+
+def missing_extra(need: str, extra: str, otherwise: str = "") -> MissingExtraError:
+    """Build the error of a part that is not installed: what it is needed for, and the commands that install it."""
+    commands = f"pip install 'lowtide[{extra}]', or pip install '.[{extra}]' in a clone"
+    return MissingExtraError(f"{need}: {commands}{otherwise}.")
 
 
 def check_integer(owner: str, name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:

@@ -43,7 +43,7 @@ _R = TypeVar("_R")
 
 
 class CancelToken:
-    """Stops the work that runs under it, when it is told to or when its time is out.
+    """Stop the work that runs inside its `with` block, after a time or when another thread says so.
 
     Work under the token, `with token:`, ends with `lowtide.errors.CancelledError` within 0.2 s of `cancel`, and so
     when `seconds` have passed since the token was made: encoding, products, fits, predictions, appends to a store.
@@ -108,7 +108,7 @@ class CancelToken:
 
 
 def poll() -> None:
-    """Raise CancelledError if a token that holds for this thread says stop: between blocks of work of one's own.
+    """Raise CancelledError if this thread's work was told to stop; call it between blocks of your own work.
 
     Examples
     --------

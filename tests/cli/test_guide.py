@@ -1,20 +1,20 @@
-"""The session of the guide runs as printed."""
+"""Sessions of the guide run as printed: their Python, and the commands between."""
 
 import re
 import shlex
 from pathlib import Path
 
+import pytest
 from cli.samples import lowtide
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "command-line.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+BLOCK = re.compile(r"^( *)```(console|python)\n(.*?)^ *```", flags=re.DOTALL | re.MULTILINE)
 
 
-def _session(text):
-    """Return each command of the page's console blocks with the lines that are printed below it."""
-    blocks = re.findall(r"^( *)```console\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
-    lines = [line.removeprefix(indent) for indent, block in blocks for line in block.splitlines()]
+def _commands(text):
+    """Return each command of a console block with the lines that are printed below it."""
     session = []
-    for line in lines:
+    for line in text.splitlines():
         if line.startswith("$ "):
             session.append((line[2:], []))
         else:
@@ -27,17 +27,25 @@ def _steady(line):
     return re.sub(r" +", " ", re.sub(r"\d[\d.,e+-]*", "#", line))
 
 
-def test_session_of_the_guide_prints_what_the_page_shows(tmp_path, monkeypatch):
+def _run(command, shown):
+    """Run one command in this process, and compare what it prints where the page shows it."""
+    result = lowtide(*shlex.split(command)[1:])
+    printed = (result.stdout + result.stderr).splitlines()
+    assert result.exit_code == (1 if shown and shown[0].startswith("Error") else 0), printed
+    if shown:
+        assert [_steady(line) for line in printed] == [_steady(line) for line in shown]
+
+
+@pytest.mark.parametrize(("page", "n_commands"), [("command-line", 14), ("csv", 4), ("few-bits", 1)])
+def test_session_of_the_guide_prints_what_the_page_shows(page, n_commands, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
-    exec(re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)[1], {})
-    ours = [
-        (command, shown) for command, shown in _session(text) if command.startswith("lowtide") and "|" not in command
-    ]
-    assert len(ours) == 14
-    for command, shown in ours:
-        result = lowtide(*shlex.split(command)[1:])
-        printed = (result.stdout + result.stderr).splitlines()
-        assert result.exit_code == (1 if shown and shown[0].startswith("Error") else 0), printed
-        if shown:
-            assert [_steady(line) for line in printed] == [_steady(line) for line in shown]
+    names, n_run = {}, 0
+    for indent, kind, block in BLOCK.findall((GUIDE / f"{page}.md").read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(block, page, "exec"), names)
+            continue
+        for command, shown in _commands(re.sub(f"^{indent}", "", block, flags=re.MULTILINE)):
+            if command.startswith("lowtide") and "|" not in command:
+                _run(command, shown)
+                n_run += 1
+    assert n_run == n_commands

@@ -160,7 +160,7 @@ def test_equal_encoders_give_equal_text():
     ("encoder", "words"),
     [
         (lambda: phases(5, 20, projection="iid"), "Hadamard"),
-        (lambda: phases(5, 20, metric=np.eye(5)), "without a metric that is a matrix"),
+        (lambda: phases(5, 20, metric=np.eye(5)), "metric must be None or a factor per column"),
         (lambda: phases(5, 20, quantizer="stochastic"), "steps of the phase"),
         (lambda: lt.RandomFeatures(bits=None).fit(np.eye(3)), "coded side"),
         (lambda: phases(5, 20, quantizer=lt.PeriodicMap([0, 0.5, 0.1]), feature_map="cosine"), "sums and comparisons"),

@@ -128,6 +128,14 @@ def test_a_text_among_numbers_is_refused_by_line_with_the_ways_out(tmp_path):
     assert "--drop w or --categories w" in str(caught.value)
 
 
+def test_a_text_among_few_numbers_is_a_category_and_named_by_line(tmp_path):
+    found = findings(tmp_path, w=[*cycle("1", "2", "3")[:39], "tall"], x=[*range(40)])["w"]
+    assert (found.taken_as, found.why) == (
+        "category",
+        "numbers, but 'tall' in row 40 (line 41): correct it if that is a mistake",
+    )
+
+
 def test_an_infinite_number_is_refused_by_line(tmp_path):
     with pytest.raises(TableError, match=r"got 'inf' in row 2 \(line 3\), column 'w'.*--drop w"):
         surveyed(tmp_path, w=cycle("1", "inf"), x=cycle(1, 2))

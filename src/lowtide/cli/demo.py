@@ -38,16 +38,17 @@ _HEADINGS = (
 
 @click.command()
 @click.option("--output", type=NEW_FILE, default=Path("lowtide-demo.html"), help="Page to write, with the plots.")
-@click.option("--components", type=click.IntRange(64, 8192), default=2048, help="Random features of each method.")
+@click.option(
+    "--components", type=click.IntRange(64, 8192), default=2048, help="Number of random features of each method."
+)
 @click.option("--no-html", is_flag=True, help="Write no page.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Split and frequencies.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the split and of the frequencies.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON in place of the table.")
 @click.pass_context
 def demo(context: click.Context, output: Path, components: int, no_html: bool, seed: int, as_json: bool) -> None:
     """Compare an exact SVM with random features in float32 and in 4, 2 and 1 bits, on real digits.
 
-    Takes some ten seconds. Prints a table, and writes an HTML page that needs no other file, where the extra
-    lowtide[report] is installed.
+    It takes some ten seconds, prints a table, and writes an HTML page with plots, if the extra 'report' is installed.
     """
     from lowtide.cli.demo_measure import Plan, compare
     from lowtide.persist import write_whole

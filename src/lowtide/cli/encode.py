@@ -47,14 +47,14 @@ Examples:
     type=term.NEW_FILE,
     help="What to write: codes (.lowtide), a store for any number of rows (.zarr), or packed bytes alone (.npy).",
 )
-@click.option("--target", metavar="COLUMN", help="Keep this column beside the codes of a store, to learn from.")
+@click.option("--target", metavar="COLUMN", help="Keep this column beside the codes in a store, to learn it later.")
 @click.option(
     "--model",
     type=term.FILE,
-    help="Encode as this model or encoder does; the options of features and columns are then its own.",
+    help="Encode as this model or encoder does; options about features and columns are then not allowed.",
 )
-@click.option("--save-encoder", type=term.NEW_FILE, help="Write the new encoder too, to encode more rows with.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--save-encoder", type=term.NEW_FILE, help="Also write the new encoder, to encode more rows later.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @term.encoder_options
 @term.table_options
 @term.voice_options
@@ -69,11 +69,11 @@ def encode(
     table: TableOptions,
     voice: Voice,
 ) -> None:
-    """Encode the rows of DATA, a table as 'lowtide fit' takes it, into a few bits a feature.
+    """Encode the rows of the table DATA into a few bits per feature.
 
-    With --model the codes are those that the model reads: 'lowtide predict' takes them in place of the table. Without,
-    a new encoder is made of the table. A store is written shard by shard: a command that was killed goes on where it
-    stopped when it is given again.
+    With --model the codes are those that the model reads: 'lowtide predict' takes them in place of the table. Without
+    it, a new encoder is fitted to the table. A store is written piece by piece: if the command is killed, give it
+    again and it goes on where it stopped.
     """
     if encoder.metric is not None:
         encoder, table = _of_vectors(encoder, table)

@@ -29,11 +29,11 @@ Examples:
 @term.encoding_option
 @term.voice_options
 def evaluate(model: Path, data: Path, target: str | None, header: bool, encoding: str | None, voice: Voice) -> None:
-    """Score a model on the rows of DATA, a table as 'lowtide fit' takes it, or codes or a store of 'lowtide encode'.
+    """Score MODEL on the rows of DATA, a table such as 'lowtide fit' takes, or codes that 'lowtide encode' wrote.
 
-    Of classes: accuracy with its standard error, the confusions, precision and recall a class, and how far its
-    probabilities can be trusted. Of numbers: R², errors, and quantiles of what is left. Use rows that the model was
-    not fitted on; the table is read block by block, whatever its size.
+    For classes: accuracy with its standard error, which classes are taken for each other, precision and recall per
+    class, and how far the probabilities can be trusted. For numbers: R², errors, and quantiles of the residuals. Use
+    rows that the model was not fitted on. The table is read block by block, whatever its size.
     """
     term.check_apart({"DATA": None}, [model, data, target])
     learner, table = models.load_model(model)

@@ -30,14 +30,14 @@ Examples:
     "-o",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the header and the source; made if it is not there.",
+    help="Folder for the header and the source; created if it does not exist.",
 )
 @click.option("--name", help="Prefix of every function, and name of the files.  [default: that of MODEL]")
 @click.option(
     "--weights",
     type=click.Choice(["int8", "int6", "int4", "float16", "none"]),
     default="int8",
-    help="How the weights of the decision are kept; none for the encoder alone.",
+    help="Type of the stored weights; none exports the encoder alone.",
 )
 @click.option(
     "--input",
@@ -48,12 +48,10 @@ Examples:
     "--favor",
     type=click.Choice(["flash", "time"]),
     default="flash",
-    help="Draw again what a seed gives and keep weights coded, or keep all of it ready.",
+    help="Save flash (random numbers are drawn again, weights are compressed), or save time.",
 )
-@click.option(
-    "--check", type=FILE, help="Table whose rows are decided with the rounded weights and by the model itself."
-)
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--check", type=FILE, help="Table on which to count how often the C decides like the model.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @voice_options
 def export_c(
     model: Path,

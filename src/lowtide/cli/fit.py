@@ -61,11 +61,9 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--classification",
         "task",
         flag_value="classification",
-        help="Learn classes.  [default: for text, truth values and few whole numbers]",
+        help="Learn classes.  [default: if the target is text, yes or no, or few whole numbers]",
     )
-    numbers = click.option(
-        "--regression", "task", flag_value="regression", help="Learn numbers.  [default: for other numbers]"
-    )
+    numbers = click.option("--regression", "task", flag_value="regression", help="Learn numbers.  [default: otherwise]")
     return classes(numbers(command))
 
 
@@ -73,7 +71,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("data", type=term.FILE_OR_STORE)
 @target_option("What to learn: a column, or a file with one column.  [store: y]")
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
-@click.option("--force", is_flag=True, help="Replace the model file if it is there.")
+@click.option("--force", is_flag=True, help="Replace the model file if it exists.")
 @task_options
 @click.option(
     "--validate",
@@ -82,14 +80,14 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default=0.0,
     show_default=False,
     metavar="SHARE",
-    help="Hold out this share of the rows, 0.1 say, and report the score on them.",
+    help="Keep this share of the rows aside, 0.2 for example, and score the model on them.",
 )
 @click.option(
     "--cv",
     "n_folds",
     type=click.IntRange(2),
     metavar="FOLDS",
-    help="Score so many models, each on a part of the rows that it has not seen; then fit on all rows.",
+    help="Cross-validate: score this many models, each on rows it was not fitted on; then fit on all rows.",
 )
 @term.learner_options
 @term.table_options
@@ -108,12 +106,13 @@ def fit(
     save_settings: bool,
     voice: Voice,
 ) -> None:
-    """Learn from the table DATA (.csv, .tsv, .jsonl, .parquet, .npy; texts also .gz or .zst), or from a store of codes.
+    """Learn from the table DATA and write a model file.
 
-    What columns hold is found by a look at all rows, and shown; --column, --categories and --drop do otherwise. The
-    model file keeps the columns, their scale and their categories, so that 'lowtide predict' takes tables as they are.
-    What is "auto" is chosen by rows left out, within the budget, and said. A large table, and a store (.zarr), whose
-    features are those it was encoded with, are read block by block, in memory that does not grow with their rows.
+    DATA is a .csv, .tsv, .jsonl, .parquet or .npy file (text files also as .gz or .zst), or a store of codes (.zarr).
+    What each column holds is found out from all rows, and shown; --column, --categories and --drop change it. The
+    model file keeps the columns, their scale and their categories, so 'lowtide predict' takes tables as they are.
+    Settings that are "auto" are chosen by the loss on rows left out, within the budget, and shown. Large tables and
+    stores are read block by block, in memory that does not grow with their rows.
     """
     place = check_model_name(output, force=force)
     outputs = {"--output": output}

@@ -46,13 +46,13 @@ _PARTS = {
 }
 
 
-@click.command(short_help="Say what is in a model, a code file or a store.")
+@click.command(short_help="Show what is in a model, a code file or a store.")
 @click.argument("file", type=FILE_OR_STORE)
 @voice_options
 def inspect(file: Path, voice: Voice) -> None:
-    """Say what is in a model, encoder or code FILE, or a store, how large its parts are, and how exact its kernel is.
+    """Show what is in a model, encoder or code FILE, or in a store: settings, sizes, and the error of kernel values.
 
-    A file's checksum is verified on the way; 'lowtide verify' does that for a store.
+    The checksum of a file is verified as well; for a store use 'lowtide verify'.
     """
     check_apart({"FILE": None}, [file])
     text, content = _inspect_store(file) if file.is_dir() else _inspect_file(file)
@@ -60,11 +60,11 @@ def inspect(file: Path, voice: Voice) -> None:
     voice.result("inspect", {"file": str(file), **content})
 
 
-@click.command(short_help="Compare a store or a file with its checksums.")
+@click.command(short_help="Check that a store or a file is undamaged.")
 @click.argument("path", type=FILE_OR_STORE)
 @voice_options
 def verify(path: Path, voice: Voice) -> None:
-    """Read all of a store (.zarr) or of a model, encoder or code file, and compare it with its checksums.
+    """Read all of a store (.zarr) or of a model, encoder or code file, and check it against its checksums.
 
     Ends with 1 and names every damaged shard and chunk when something is not what was written. Nothing is changed.
     """

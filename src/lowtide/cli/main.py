@@ -16,22 +16,22 @@ import lowtide
 from lowtide.cli.terminal import refuse
 from lowtide.errors import LowtideError, ParameterError
 
-# A new command is a new file and a line here: its name, then module:function. A command's module imports click alone
-# and leaves the rest to its function, so that --help stays fast.
+# A new command is a new file and a line here, in the order in which commands are used: its name, then module:function.
+# A command's module imports click alone and leaves the rest to its function, so that --help stays fast.
 COMMANDS = {
-    "completion": "lowtide.cli.completion:completion",
-    "demo": "lowtide.cli.demo:demo",
-    "encode": "lowtide.cli.encode:encode",
-    "evaluate": "lowtide.cli.evaluate:evaluate",
-    "export-c": "lowtide.cli.export_c:export_c",
     "fit": "lowtide.cli.fit:fit",
-    "inspect": "lowtide.cli.inspect:inspect",
     "predict": "lowtide.cli.predict:predict",
+    "evaluate": "lowtide.cli.evaluate:evaluate",
     "report": "lowtide.cli.report:report",
-    "search": "lowtide.cli.search:search",
-    "serve": "lowtide.cli.serve:serve",
     "tune": "lowtide.cli.tune:tune",
+    "serve": "lowtide.cli.serve:serve",
+    "export-c": "lowtide.cli.export_c:export_c",
+    "encode": "lowtide.cli.encode:encode",
+    "search": "lowtide.cli.search:search",
+    "inspect": "lowtide.cli.inspect:inspect",
     "verify": "lowtide.cli.inspect:verify",
+    "demo": "lowtide.cli.demo:demo",
+    "completion": "lowtide.cli.completion:completion",
     "versions": "lowtide.cli.main:versions",
 }
 
@@ -49,12 +49,12 @@ class LazyGroup(click.Group):
     --------
     >>> from lowtide.cli.main import main
     >>> main.list_commands(None)
-    ['completion', 'demo', 'encode', 'evaluate', 'export-c', 'fit', 'inspect', 'predict', 'report', 'search', ...]
+    ['fit', 'predict', 'evaluate', 'report', 'tune', 'serve', 'export-c', 'encode', 'search', 'inspect', 'verify', ...]
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the registered names without importing anything."""
-        return sorted(COMMANDS)
+        """Return the registered names in the order of their use, without importing anything."""
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or None when there is none of that name."""
@@ -98,7 +98,10 @@ class LazyGroup(click.Group):
     help="Import a module first, so that the parts it registers with lowtide.register are known; may be repeated.",
 )
 def main(modules: tuple[str, ...]) -> None:
-    """Kernel machines on a few bits per feature."""
+    """Learn from tables with kernel machines that keep each row in a few hundred bits.
+
+    Start with: lowtide fit data.csv --target COLUMN -o model.lowtide
+    """
     for module in modules:
         _import(module)
 

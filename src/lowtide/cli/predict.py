@@ -37,15 +37,15 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Predict the rows of a table with a model file.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, short_help="Predict the rows of a table by a model file.", epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE_OR_STORE)
 @click.option(
     "--output", "-o", type=term.NEW_FILE, help="File to write: .csv, .npy or .parquet.  [default: CSV to stdout]"
 )
-@click.option("--force", is_flag=True, help="Replace the output if it is there.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
-@click.option("--scores", is_flag=True, help="Add the score of each class, one column for two classes.")
+@click.option("--scores", is_flag=True, help="Add the score of each class (a single column for two classes).")
 @target_option(
     "True values to score with: a column, or a file with one column.  [default: the model's target, if there]"
 )
@@ -64,11 +64,10 @@ def predict(
     encoding: str | None,
     voice: Voice,
 ) -> None:
-    """Predict the rows of DATA, a table as 'lowtide fit' takes it, or codes or a store of 'lowtide encode'.
+    """Predict the rows of DATA, a table such as 'lowtide fit' takes, or codes or a store that 'lowtide encode' wrote.
 
-    Columns are found by name; those the model does not know are left out. Missing values and categories that were not
-    there at fit are counted, and taken as the model's recipe has it. Where the table has the target, the score is
-    printed too.
+    Columns are found by name; columns that the model does not use are ignored. Missing values and unknown categories
+    are handled as the model learned to, and counted. If the table has the target, the score is printed too.
     """
     place = None if output is None else check_output(output, force=force, several=probabilities or scores)
     term.check_apart({"--output": output}, [model, data, target])

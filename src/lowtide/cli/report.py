@@ -39,14 +39,16 @@ Examples:
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE)
 @click.option("--output", "-o", type=term.NEW_FILE, help="Page to write.  [default: the model's name with .html]")
-@click.option("--force", is_flag=True, help="Replace the page if it is there.")
+@click.option("--force", is_flag=True, help="Replace the page if it exists.")
 @click.option("--no-html", is_flag=True, help="Write no page.")
 @target_option("The true values: a column, or a file with one column.  [default: the model's target]")
 @click.option(
-    "--rows", type=click.IntRange(40, 1_000_000), default=20_000, help="Look at so many rows at most, drawn by chance."
+    "--rows", type=click.IntRange(40, 1_000_000), default=20_000, help="Use at most this many rows, drawn at random."
 )
 @click.option("--unseen", is_flag=True, help="The model has never seen these rows: score its own answers on them.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of the split and of all that is drawn.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the split and of everything random."
+)
 @term.header_option("The first line of a CSV file is a row.")
 @term.encoding_option
 @term.voice_options
@@ -64,11 +66,11 @@ def report(
     encoding: str | None,
     voice: Voice,
 ) -> None:
-    """Measure MODEL on DATA, a table as 'lowtide fit' takes it, and write a page that can be shown to others.
+    """Measure MODEL on the table DATA, and write an HTML page about it that you can show to others.
 
-    The model is fitted anew on three quarters of the rows and judged by the last quarter, so it does not matter whether
-    it has seen them. Some twenty-five fits: about a minute of processor time for 20,000 rows. The
-    page is one file without scripts or links, and names columns and classes, but shows no row.
+    The model is fitted again on three quarters of the rows and judged by the last quarter, so it does not matter
+    whether it has seen them. About twenty-five models are fitted: about a minute of processor time for 20,000 rows.
+    The page is one file without scripts or links. It names columns and classes, but shows no row.
     """
     from lowtide import reports
 

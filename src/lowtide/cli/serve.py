@@ -33,25 +33,27 @@ Examples:
     help="The rows of --codes of that name in more bits, to score the best again by (?rescore=4); may be repeated.",
 )
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0 for any free one.")
 @click.option(
     "--keys",
     type=FILE,
-    help="API keys, 'name: key' a line; also from LOWTIDE_KEYS.  [needed unless on a loopback address]",
+    help="API keys, one 'name: key' per line; also from LOWTIDE_KEYS.  [needed unless on a loopback address]",
 )
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second for each key.  [default: any]")
-@click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body, in MB.")
-@click.option("--max-rows", type=click.IntRange(1), default=1 << 16, help="Most rows of a request.")
+@click.option(
+    "--rate", type=click.FloatRange(0, min_open=True), help="Requests per second of each key.  [default: no limit]"
+)
+@click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body of a request, in MB.")
+@click.option("--max-rows", type=click.IntRange(1), default=1 << 16, help="Most rows in a request.")
 @click.option(
     "--memory",
     type=click.IntRange(1),
     help="Memory of all requests together, in MB.  [default: a quarter of what is free]",
 )
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A further name of the server; may be repeated.")
-@click.option("--proxy", is_flag=True, help="A proxy that does TLS stands before the server.")
-@click.option("--plain-http", is_flag=True, help="Take keys of other machines without TLS.")
-@click.option("--batching/--no-batching", default=True, help="One product for requests that wait together.")
-@click.option("--log/--no-log", "log", default=True, help="A line on stderr for each request.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another host name of the server; may be repeated.")
+@click.option("--proxy", is_flag=True, help="Say that a proxy in front of the server does TLS.")
+@click.option("--plain-http", is_flag=True, help="Accept keys from other machines without TLS.")
+@click.option("--batching/--no-batching", default=True, help="Answer requests that wait together by one computation.")
+@click.option("--log/--no-log", "log", default=True, help="Write a line to stderr for each request.")
 def serve(
     models: tuple[str, ...],
     codes: tuple[str, ...],
@@ -69,10 +71,10 @@ def serve(
     batching: bool,
     log: bool,
 ) -> None:
-    """Serve MODEL files: predictions from codes, rows or features, and the most similar rows of codes.
+    """Serve MODEL files over HTTP: predict from codes, rows or features, and find the most similar rows of codes.
 
-    A browser sees what is loaded at the address that is printed; programs use lowtide.Client. SIGHUP loads models and
-    keys again without losing a request; SIGTERM answers what has come, then stops.
+    Open the printed address in a browser to try the models; programs use lowtide.Client. SIGHUP loads models and keys
+    again without losing a request; SIGTERM answers the requests that have arrived, then stops.
     """
     import sys
 

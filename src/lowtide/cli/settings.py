@@ -31,10 +31,10 @@ def settings_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_take,
-        help="Take what is not given here from a TOML file that --save-settings wrote.",
+        help="Read options that are not given here from a TOML file that --save-settings wrote.",
     )
     write = click.option(
-        "--save-settings", is_flag=True, help="Write the options and what was chosen beside the model, as TOML."
+        "--save-settings", is_flag=True, help="Write the options and the chosen settings next to the model, as TOML."
     )
     return read(write(command))
 

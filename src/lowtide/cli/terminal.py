@@ -169,15 +169,14 @@ _KERNEL = click.option(
     "--kernel", type=click.Choice(["rbf", "laplacian", "matern"]), default="rbf", help="Similarity of two rows."
 )
 _BITS = click.option(
-    "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits a feature, 1 to 8; none for floats."
+    "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits per feature, 1 to 8; none for floats."
 )
-seed_option = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Of everything random.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of everything random.")
 budget_option = click.option(
     "--budget",
     type=Limit(),
     multiple=True,
-    help="At most so many bytes an item (64B), bytes of the model (model:100kB), seconds of the fit (2s); may be "
-    "repeated.",
+    help="Limit the bytes per item (64B), of the model (model:100kB), or the seconds of the fit (2s); may be repeated.",
 )
 _LOSSES = click.Choice(["auto", "squared", "logistic", "squared_hinge", "hinge"])
 _LAYOUTS = click.Choice(["hadamard", "orthogonal", "iid"])
@@ -189,7 +188,9 @@ _ENCODER = (
         default="scale",
         help="Inverse width of the kernel, as in scikit-learn.",
     ),
-    click.option("--components", type=click.IntRange(1, _MOST_COMPONENTS), default=1024, help="Random features."),
+    click.option(
+        "--components", type=click.IntRange(1, _MOST_COMPONENTS), default=1024, help="Number of random features."
+    ),
     _BITS,
     click.option(
         "--projection",
@@ -205,8 +206,8 @@ _ENCODER = (
     seed_option,
 )
 _LEARNER = (
-    click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; numbers have squared."),
-    click.option("--C", "C", type=WordOrNumber("auto"), default="auto", help="Inverse regularization."),
+    click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; regression always has squared."),
+    click.option("--C", "C", type=WordOrNumber("auto"), default="auto", help="Inverse of the regularization."),
     _KERNEL,
     click.option(
         "--gamma",
@@ -218,27 +219,29 @@ _LEARNER = (
         "--components",
         type=WordOrNumber("auto", whole=(1, _MOST_COMPONENTS)),
         default="auto",
-        help="Random features.",
+        help="Number of random features.",
     ),
     _BITS,
     click.option(
         "--metric",
         type=OneOf("auto", "diagonal", "full", "none"),
         default="auto",
-        help="Stretch the columns that matter, or mix them by a matrix.",
+        help="Stretch columns by how much they matter (diagonal), or mix them by a matrix (full).",
     ),
     click.option(
         "--prune",
         type=WordOrNumber("auto", "none", whole=(2, 64)),
         default="auto",
-        help="Draw so many times as many features, and keep the best.",
+        help="Draw this many times as many features, and keep the best.",
     ),
     budget_option,
     seed_option,
 )
 _COLUMNS: dict[str, Any] = {"metavar": "COLUMN", "multiple": True, "shell_complete": complete_columns}
 encoding_option = click.option(
-    "--encoding", type=Encoding(), help="Of a text table: latin-1, windows-1252, ...  [default: UTF-8 or UTF-16]"
+    "--encoding",
+    type=Encoding(),
+    help="Encoding of a text file: latin-1, windows-1252, ...  [default: UTF-8 or UTF-16]",
 )
 _TABLE = (
     click.option(
@@ -258,7 +261,7 @@ _TABLE = (
 )
 _VOICE = (
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
-    click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what was asked for."),
+    click.option("--quiet", "-q", is_flag=True, help="Print only errors, and results that were asked for."),
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import lowtide as lt
+from lowtide._checks import missing_extra
 from lowtide.cli import terminal as term
 from lowtide.cli.completion import target_option
 from lowtide.cli.fit import check_model_name, task_options
@@ -18,7 +19,6 @@ from lowtide.cli.lesson import read_table
 from lowtide.cli.models import choice_content, chosen_settings, encoder_summary
 from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import TableOptions, Voice, bytes_in_words, counted, refuse
-from lowtide.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from lowtide.learners import Advice, AdvisedCode
@@ -38,7 +38,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Compare codes, and say which to take.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, short_help="Find out how few bytes per item are enough.", epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
 @target_option("What to learn: a column, or a file with one column.", required=True)
 @term.budget_option
@@ -47,13 +47,13 @@ Examples:
     "n_rows",
     type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
     default=_MOST_ROWS,
-    help="Compare on so many rows at the most, a quarter of them held out; fewer are faster.",
+    help="Use at most this many rows, a quarter of them to judge; fewer are faster.",
 )
 @click.option(
-    "--output", "-o", type=term.NEW_FILE, help="Model file to write: what is recommended, fitted on all rows."
+    "--output", "-o", type=term.NEW_FILE, help="Model file to write: the recommended model, fitted on all rows."
 )
-@click.option("--plot", type=term.NEW_FILE, help="Plot to write, .svg or .png, by matplotlib (extra report).")
-@click.option("--force", is_flag=True, help="Replace files if they are there.")
+@click.option("--plot", type=term.NEW_FILE, help="Plot to write, .svg or .png (needs the extra 'report').")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @task_options
 @term.seed_option
 @term.table_options
@@ -73,12 +73,12 @@ def tune(
     save_settings: bool,
     voice: Voice,
 ) -> None:
-    """Compare codes of several kinds and sizes on the table DATA, and say which to take.
+    """Compare codes of several kinds and sizes on the table DATA, and recommend one.
 
-    Random, sketched, ternary and learned codes from 8 to 512 bytes an item, and the rows as they are, are tried on
-    some rows and judged by others, about thirty models in all: seconds for a few hundred rows, minutes for thousands
-    of rows with hundreds of columns. The recommendation is the smallest within the budget that is not clearly worse
-    than the best.
+    Random, sketched, ternary and learned codes of 8 to 512 bytes per item, and the rows as they are, are tried on some
+    rows and judged by others. That is about thirty models: seconds for a few hundred rows, minutes for thousands of
+    rows with hundreds of columns. Recommended is the smallest code within the budget that is not clearly worse than
+    the best.
     """
     if data.is_dir() or data.suffix == ".lowtide":
         refuse("DATA", f"must be a table: codes are what is compared, got {str(data)!r}.")
@@ -250,9 +250,7 @@ def _figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError(
-            f"--plot needs the extra 'report' ({error.name} is missing). Run: pip install 'lowtide[report]'."
-        ) from error
+        raise missing_extra(f"--plot needs {error.name}, which is not installed", "report") from error
     return Figure(figsize=(8.0, 4.8), layout="constrained")
 
 

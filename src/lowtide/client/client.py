@@ -36,7 +36,7 @@ _LONGEST_WHERE = 16_000  # characters; a server takes headers of 32 kB
 
 
 class Similar(NamedTuple):
-    """The most similar rows of each query, best first.
+    """The most similar rows that a server found for each query, best first.
 
     `indices` int64 (q, k), `estimates` float64 (q, k) of the kernel, `standard_errors` float64 (q, k), or None where
     theory has none.
@@ -92,7 +92,7 @@ class _Known:
 
 
 class Client:
-    """Encodes rows here and sends their bits to a server of `lowtide serve`.
+    """Ask a server of `lowtide serve`: rows are encoded here, and only their bits are sent.
 
     The encoder is fetched once, built again here and checked by its fingerprint; on the Hadamard path a row has the
     same bits as on the server. A request that was not answered is sent again: all of them only read.

@@ -37,7 +37,7 @@ _VERSION = 1
 
 
 class Codes:
-    """Packed integer levels with a codebook, and arithmetic on the packed bits.
+    """Hold rows as packed integer levels with a codebook, and multiply them without unpacking.
 
     With D = np.asarray(C), D[i, j w + p] = codebook[level_ij, p] scale[j w + p], w = 1 or 2 values a level:
     `C @ W` = D W, `C.T @ R` = D' R, `C.gram()` = D' D, `C.dot(O)` = D O'.

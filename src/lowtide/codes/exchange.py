@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide import _core
-from lowtide._checks import host_array
+from lowtide._checks import host_array, missing_extra
 from lowtide.codes.arithmetic import aligned_rows
 from lowtide.codes.layout import Bits, field_places, row_bytes, stored_bits
-from lowtide.errors import CodeLayoutError, MissingExtraError
+from lowtide.errors import CodeLayoutError
 from lowtide.spec import Part
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ def import_arrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise MissingExtraError(
-            "Codes go to Arrow and come from there by pyarrow, which is not installed: pip install 'lowtide[io]'."
-        ) from error
+        raise missing_extra("Codes are exchanged with Arrow by pyarrow, which is not installed", "io") from error
     return pyarrow
 
 

@@ -17,7 +17,7 @@ from lowtide.errors import CodeLayoutError
 
 @runtime_checkable
 class CodeSource(Protocol):
-    """Blocks of codes of one encoder, from memory, disk or elsewhere. `Codes` itself is one.
+    """Anything that yields blocks of codes of one encoder, from memory, disk or elsewhere; `Codes` itself is one.
 
     Blocks come in row order, cover every row once, share codebook and fingerprint, and may be asked for again.
 

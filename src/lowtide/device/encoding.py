@@ -20,13 +20,14 @@ from lowtide.encoders import (
     RowMeasures,
     Trits,
 )
-from lowtide.projections import HadamardProjection, SparseTernaryProjection
+from lowtide.errors import ParameterError
+from lowtide.projections import Hadamard, HadamardProjection, SparseTernaryProjection
 from lowtide.quantizers import PhaseSteps
 
 _STEP_24 = np.float32(2.0**-24)
 _LARGEST = {"uint8_t": 255, "int16_t": 32768}
 _MOST_TERMS = 65535
-_DENSE = "A dense W takes four bytes of flash a column and frequency."
+_DENSE = "A dense matrix of frequencies would take four bytes of flash for each column and frequency."
 
 
 def encoder_part(encoder: DrawnEncoder, names: dict[str, Any], favor: str) -> Part:
@@ -127,8 +128,12 @@ def _line_part(encoder: DrawnSketch, names: dict[str, Any]) -> Part:
 def _hadamard_part(encoder: DrawnFeatures | DrawnSketch, names: dict[str, Any]) -> Part:
     """Return what projects a row, a block at a time, and the length of each frequency."""
     projection = encoder.projection
+    if isinstance(encoder.layout, Hadamard) and not isinstance(projection, HadamardProjection):
+        must = "a metric must be None or a factor per column to be exported"
+        remedy = "Fit with metric=None or metric='diagonal' (--metric none, --metric diagonal). " + _DENSE
+        raise ParameterError(f"export_c: {must}, got a matrix, which 'auto' may choose. {remedy}")
     if not isinstance(projection, HadamardProjection):
-        remedy = "Fit with projection='hadamard', and without a metric that is a matrix. " + _DENSE
+        remedy = "Fit with projection='hadamard'. " + _DENSE
         raise fail("export_c", f"{encoder.kind} must be on the Hadamard layout", encoder.layout, remedy)
     n_blocks, _, dimension = projection.layout.shape
     scale, scale_of = _scales(projection.scale)

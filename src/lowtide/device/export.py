@@ -32,7 +32,7 @@ _WIDTH = 113
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """The generated C, and what it takes.
+    """The generated C source, with the flash and RAM that it takes.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def export_c(
     favor: Literal["flash", "time"] = "flash",
     rows: Any = None,
 ) -> DeviceCode:
-    """Return a fitted encoder, and the decision of a model, as C99 without heap, libm or a library.
+    """Return a fitted encoder, or a whole model, as C99 source without heap, libm or a library.
 
     Codes are equal bit by bit to those of `encode`: `RandomFeatures` and `Sketch` on the Hadamard layout in float32, by
     the same operations in the same order, and so `LearnedFeatures`, whose codes are read by their random features when

@@ -129,7 +129,7 @@ def ranges_of(source: CodeSource, n_parts: int) -> list[tuple[int, int]]:
 
 
 def encode(encoder: Encoder, X: Any) -> CodeCollection:
-    """Return the codes of a Dask array or data frame, lazily, a partition at a time.
+    """Encode a Dask array or data frame lazily, one partition at a time.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _made(rows: Any, shipped: bytes, method: str) -> Any:
 
 @dataclass(frozen=True)
 class CodeCollection:
-    """Codes of the partitions of a Dask collection, made when they are computed. `encode` makes one.
+    """The codes of a Dask collection, computed when they are needed; `encode` returns one.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ def _written(
 
 
 def predict(model: Any, X: Any, *, method: str = "predict") -> da.Array:
-    """Return a model's predictions, lazily: a Dask array with a chunk a partition.
+    """Predict lazily on Dask: the result is an array with one chunk per partition.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ _ENCODER_OF = {KernelClassifier: "features", KernelRegressor: "features", Sketch
 
 
 def fit(model: Model, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Model:
-    """Fit a model on a cluster and return it: the same object, as if `model.fit` had seen all rows.
+    """Fit a model on a Dask cluster, and return the same object as if `model.fit` had seen all rows.
 
     Parameters
     ----------

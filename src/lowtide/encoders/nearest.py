@@ -28,7 +28,7 @@ _RESCORED = 1 << 22
 
 
 class Found(NamedTuple):
-    """Rows that a search found, best first."""
+    """The rows that a search found, best first, with their scores and errors."""
 
     indices: NDArray[Any]  # numbers of rows, or the caller's names of them
     scores: NDArray[np.float32]

@@ -25,7 +25,7 @@ _MORE_ON_THE_RIGHT = 2
 
 @dataclass(eq=False, repr=False)
 class AsymmetricNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Nystroem features with a left and a right side: K(X, R) pinv(K(L, R)) K(L, Y) for landmarks L and R.
+    """Turn rows into Nystroem features of a kernel with a direction: K(X, R) pinv(K(L, R)) K(L, Y), landmarks L and R.
 
     With the singular value decomposition K(L, R) = U S V' the left side of x is k(x, R) V S^-1/2, the right side of y
     k(L, y)' U S^-1/2. It is exact between landmarks, and it takes any function of two rows as the kernel, also one that

@@ -329,7 +329,7 @@ class DrawnFeatures(DrawnFourier):
 
 @dataclass(eq=False, repr=False)
 class RandomFeatures(FourierEncoder):
-    """Random Fourier features in float32 and in a few packed bits, on the same frequencies.
+    """Turn rows into random Fourier features of a kernel, as float32 and as a few packed bits each.
 
     With frequencies omega_j of the kernel and dither xi_j uniform, the full side of x is
     sqrt(2/m) cos(omega_j . x + xi_j) (and its sine), m the number of components. The coded side keeps a b-bit level of

@@ -203,7 +203,7 @@ class DrawnSketch(DrawnEncoder):
 
 @dataclass(eq=False, repr=False)
 class Sketch(Encoder):
-    """Random projections of normalized rows in a few bits, stored once, read as features of any bandwidth.
+    """Store each row once, in a few bits per projection, and read features of any bandwidth from the same bytes.
 
     With w_j normal, a row keeps the b-bit level of w_j . x / |x|, k = n_components of them. From the same
     bytes, by a codebook alone, come linear features (for cosines and linear models) and, for every gamma, the random

@@ -249,7 +249,7 @@ class DrawnTernary(DrawnEncoder):
 
 @dataclass(eq=False, repr=False)
 class TernaryFeatures(Encoder):
-    """Random features of three values from sums of -x, 0 and +x, matched to the kernel of a target.
+    """Turn rows into features of three values by additions and comparisons alone, matched to a target kernel.
 
     With W of entries 0 (probability eps) and +-(1 - eps)^(-1/2), and z the centered rows (times sqrt(2 gamma) for
     "rbf"), a feature is alpha sigma(w_j . z)/sqrt(m), sigma(t) = 1[t > s_plus] - 1[t < s_minus]. On data of many

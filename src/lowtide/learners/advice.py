@@ -49,7 +49,7 @@ _STEPS = 255
 
 @dataclass(frozen=True)
 class AdvisedCode:
-    """One way to keep an item, with what it takes and how well held-out rows are predicted from it.
+    """One way to keep an item: its bytes, its cost, and how well held-out rows are predicted from it.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class AdvisedCode:
 
 @dataclass(frozen=True)
 class Advice:
-    """Ways to keep items, and the one to take.
+    """The ways to keep items that `advise` compared, and the one that it recommends.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def advise(
     random_state: int | np.random.RandomState | None = 0,
     on_trial: Callable[[AdvisedCode], object] | None = None,
 ) -> Advice:
-    """Compare ways to keep the items of a task in few bytes, and say which to take.
+    """Compare ways to keep items in few bytes on your own data, and recommend one.
 
     Random, sketched, ternary and learned codes of several sizes, and the rows themselves in float32 and in a byte a
     column, are tried on some of the rows; others, held out from everything, judge them.

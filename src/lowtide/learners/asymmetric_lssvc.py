@@ -45,7 +45,7 @@ _READ = 1 << 24
 
 @dataclass(eq=False, repr=False)
 class AsymmetricLSSVC(ClassifierMixin, Learner):
-    """Least-squares classifier that learns from k(x, y) and from k(y, x): rows as sources and rows as targets.
+    """Learn classes from a kernel with a direction: by least squares on k(x, y) and on k(y, x).
 
     It regresses the labels on the columns of the kernel matrix and on its rows, or solves the AsK-LS system
     [0 0 y' 0; 0 0 0 y'; y 0 I/g H; 0 y H' I/g] with H_ij = y_i k(x_i, x_j) y_j and g = 2 C, in both cases

@@ -192,7 +192,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what decided: one row a candidate.
+    """The settings that were chosen from the data, with one row for each candidate that was tried.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ def _takes_blocks(model: Any) -> bool:
 
 @dataclass(eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, KernelMachine):
-    """A kernel machine for classes, trained and used on a few packed bits per feature.
+    """Learn classes as `SVC` does, from a few packed bits per feature; settings left out are chosen from the data.
 
     With D the coded (or full) features it minimizes |w|^2/2 + C sum_i s_i loss(y_i, D_i w + b), b not penalized. More
     than two classes: each against the rest, the multinomial loss for "logistic"; or a machine a pair of them.

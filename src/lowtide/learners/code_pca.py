@@ -32,7 +32,7 @@ _ROUNDING = 1e-12
 
 @dataclass(eq=False, repr=False)
 class CodePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
-    """Principal components of coded features: kernel PCA and kernel spectral clustering on a few bits per feature.
+    """Find the principal components of codes: kernel PCA and spectral clustering on a few bits per feature.
 
     With D the decoded codes (n, m) and P = I - 11'/n, the components are the top eigenvectors V of D'PD, and a row
     is mapped to (D_i - mean) V. Its Gram matrix D D' estimates the kernel matrix, so these are the kernel principal

@@ -58,7 +58,7 @@ def compress(
     X: Any = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
-    """Turn a fitted kernel machine into one on a few bits a feature, without training.
+    """Turn a fitted kernel machine of scikit-learn into one on a few bits per feature, without training.
 
     The machine's kernel sums sum_i alpha_i k(x_i, x) + b become decode(encode(x)) . w + b with the weights
     w = sum_i alpha_i transform(x_i): unbiased, and the support rows are not needed any more.
@@ -326,7 +326,7 @@ class CompressedMachine(Learner):
 
 @dataclass(eq=False, repr=False)
 class CompressedClassifier(ClassifierMixin, CompressedMachine):
-    """A compressed `SVC` or `NuSVC`: a column a pair of classes, decided by votes as scikit-learn does.
+    """A compressed `SVC` or `NuSVC`: one score per pair of classes, decided by votes as scikit-learn does.
 
     Parameters
     ----------

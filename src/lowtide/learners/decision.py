@@ -45,7 +45,7 @@ class RightWeights:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What was learned, whole and frozen: scores D w + b of rows, with D one side of them, and what follows from these.
+    """A fitted model as a frozen value: scores D w + b of rows, with D one side of them, and the answers they give.
 
     Everything that predicts, saves, serves, ships or exports a learner reads this value and nothing else.
 

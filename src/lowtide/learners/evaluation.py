@@ -44,7 +44,7 @@ _OF_NUMBERS = ("r2", "r2_error", "rmse", "mae", "median_absolute_error", "residu
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class is found.
+    """Precision, recall and F1 of one class.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a model is on rows with known answers; what is of the other task is None.
+    """The scores of a model on rows with known answers; scores of the other task are None.
 
     Attributes
     ----------

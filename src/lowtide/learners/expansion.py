@@ -186,7 +186,7 @@ def _stationary(base: Any) -> tuple[Kernel, Array | None]:
 
 @dataclass(frozen=True, repr=False)
 class DecisionReport:
-    """How far decision values moved, in their own units; printing it gives a short table.
+    """How far compression moved the decision values; print it for a short table.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class _Stream:
 
 @dataclass(eq=False, repr=False)
 class KernelRegressor(RegressorMixin, KernelMachine):
-    """Kernel ridge regression, trained and used on a few packed bits per feature.
+    """Learn numbers as `KernelRidge` does, from a few packed bits per feature; settings left out are chosen.
 
     With D the coded (or full) features it minimizes sum_i s_i (y_i - D_i w - b)^2 + alpha |w|^2, b not penalized.
 

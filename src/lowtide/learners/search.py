@@ -20,10 +20,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
-from lowtide._checks import check_positive, fail, host_array
+from lowtide._checks import check_positive, fail, host_array, missing_extra
 from lowtide.codes import Codes
 from lowtide.encoders import Sketch, fourier_codebook, fourier_codes, steps_of_codes
-from lowtide.errors import FingerprintMismatchError, MissingExtraError
+from lowtide.errors import FingerprintMismatchError
 from lowtide.learners.classifier import KernelClassifier
 from lowtide.learners.design import column_of, first_codes, is_source
 from lowtide.learners.folds import GivenProblem, evaluator
@@ -49,7 +49,7 @@ def _best_can(name: str) -> Any:
 
 @dataclass(eq=False, repr=False)
 class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
-    """Cross-validated search over gamma and strength that sketches the rows once.
+    """Search the best gamma and regularization by cross-validation, on a sketch of the rows that is made once.
 
     Every gamma reads the same packed levels through a codebook of its own. For the squared loss each fold's Gram matrix
     is summed once a gamma, a training set's is the total less its fold's, and every strength costs one factorization.
@@ -197,8 +197,7 @@ class SketchSearchCV(MetaEstimatorMixin, CallbackSupport, BaseEstimator):
         try:
             from matplotlib import pyplot as plt
         except ImportError as error:
-            need = f"Plots need matplotlib, got: {error}. Install it with pip install 'lowtide[report]'."
-            raise MissingExtraError(need) from error
+            raise missing_extra("Plots need matplotlib, which is not installed", "report") from error
         if ax is None:
             _, ax = plt.subplots()
         results, candidates = self.cv_results_, self.cv_results_["params"]

@@ -174,7 +174,7 @@ class FeatureMap(Spec):
 
 @dataclass(eq=False, repr=False)
 class CosSin(FeatureMap):
-    """Two components a frequency, cos t and sin t = cos(t - pi/2), interleaved: column 2j cosine, 2j+1 sine.
+    """Two components per frequency, cos t and sin t, interleaved: column 2j is the cosine, 2j+1 the sine.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class CosSin(FeatureMap):
 
 @dataclass(eq=False, repr=False)
 class Cosine(FeatureMap):
-    """One component a frequency: cos(omega . x + xi), xi uniform.
+    """One component per frequency: cos(omega . x + xi), xi uniform.
 
     Examples
     --------

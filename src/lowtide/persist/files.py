@@ -36,7 +36,7 @@ WeightForm = Literal["float64", "float32", "float16", "int8"]
 def save(
     object: Any, path: PathLike, *, weights: WeightForm | None = None, metadata: dict[str, Any] | None = None
 ) -> None:
-    """Write a fitted encoder, a fitted learner or codes to a file.
+    """Write a fitted model, encoder, pipeline or codes to a file that is safe to load.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _pieces(object: Any, weights: WeightForm | None, metadata: dict[str, Any] | 
 
 
 def load(path: PathLike, *, kind: Kind | None = None) -> Any:
-    """Return the object of a file that `save` wrote.
+    """Load the model, encoder or codes of a file that `save` wrote; no code in the file is run.
 
     Parameters
     ----------

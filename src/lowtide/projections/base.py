@@ -40,7 +40,7 @@ class Blocks:
 
 
 class Projection(Spec):
-    """HOW frequencies are laid out. `laws` are the frequency laws that the layout can carry.
+    """Say how frequencies are laid out; `laws` are the frequency laws that the layout works with.
 
     A layout says in `lay_out` how frequencies are drawn, in `from_arrays` how they come back from a file, and in
     `blocks_of` how they depend on each other; callers use `draw` and `restore`, which look at the law first. A layout

@@ -20,7 +20,7 @@ _PANEL = 64
 
 @dataclass(eq=False, repr=False)
 class Iid(Projection):
-    """Independent draws of the kernel's law: fits every kernel, costs d multiplications a frequency.
+    """Independent frequencies: works with every kernel, and takes d multiplications per frequency.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _FEW_STEPS = np.arange(1, 256)
 
 
 class Quantizer(Spec):
-    """HOW few bits: turns a feature map's components into small integers.
+    """Round the components of a feature map to small integers of a few bits.
 
     Steps of the phase are drawn as `PhaseSteps`, by `even_steps` where they are steps of the cosine. A parameter named
     `bits` is checked, 1 to 8, and is what a quantizer given by name is built with.
@@ -309,7 +309,7 @@ def even_steps(
 
 @dataclass(eq=False, repr=False)
 class LloydMax(Quantizer):
-    """Lloyd-Max quantizer of the map's density: centroids as levels, midpoints as borders.
+    """Round to the 2^bits values with the least squared error (Lloyd-Max): centroids as levels, midpoints as borders.
 
     On the arcsine law of a dithered cosine it also has the least variance against the full side. One bit is the square
     wave sign(cos t). Centroids are rounded to whole multiples of a 2047th of the largest, so that products of codes add

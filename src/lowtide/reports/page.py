@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 import lowtide
-from lowtide.errors import MissingExtraError
+from lowtide._checks import missing_extra
 
 _LONGEST = 80
 
@@ -49,10 +49,8 @@ def check_extra(remedy: str) -> None:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            f"The page with the plots needs matplotlib and jinja2, got: {error}. Run pip install 'lowtide[report]'"
-            f"{remedy}."
-        ) from error
+        need = f"The page with the plots needs matplotlib and jinja2, and {error.name} is not installed"
+        raise missing_extra(need, "report", remedy) from error
 
 
 def percent(share: float) -> str:

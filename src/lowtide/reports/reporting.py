@@ -36,7 +36,7 @@ _REMEDY = ", or ask for the numbers alone"
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured of a model; `html` is the page, `save` writes it, `to_json` has the numbers.
+    """The measurements of a model; `html` is the page about it, `save` writes it, `to_json` has the numbers.
 
     Attributes
     ----------

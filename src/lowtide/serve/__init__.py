@@ -1,15 +1,13 @@
 """A server of models and codes: the extra `serve`."""
 
-from lowtide.errors import MissingExtraError
+from lowtide._checks import missing_extra
 
 try:
     import prometheus_client as _prometheus_client  # noqa: F401
     import starlette as _starlette  # noqa: F401
     import uvicorn as _uvicorn  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError(
-        f"lowtide.serve needs {error.name}, which is not installed. Install the extra: pip install 'lowtide[serve]'."
-    ) from error
+    raise missing_extra(f"lowtide.serve needs {error.name}, which is not installed", "serve") from error
 
 from lowtide.serve.catalog import Catalog, Named
 from lowtide.serve.guard import KeyRing

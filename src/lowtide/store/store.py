@@ -43,7 +43,7 @@ _MOST_NAMED = 20
 
 
 class CodeStore(StoredTable):
-    """Packed codes of one encoder in a folder, with columns beside them: a `CodeSource` that needs no memory for rows.
+    """Keep packed codes of one encoder in a folder on disk, with labels and other columns, and read them in blocks.
 
     The folder is a Zarr v3 group that other tools read as it is; lowtide reads a chunk into memory of its own and
     verifies its checksum there, so that a file that is changed, cut short or removed meanwhile is an error or goes

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from lowtide.errors import MissingExtraError
+from lowtide._checks import missing_extra
 from lowtide.tables.cells import COMMA, GROUPS, PLAIN, Marks, TableError
 
 PACKED = (".gz", ".zst")
@@ -175,8 +175,8 @@ def _arrow_for_zstd() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        remedy = "pip install 'lowtide[io]', or unpack the file with zstd -d."
-        raise MissingExtraError(f"Zstandard files need pyarrow, which is not installed: {remedy}") from error
+        need = "Zstandard files need pyarrow, which is not installed"
+        raise missing_extra(need, "io", ". Or unpack the file with zstd -d") from error
     return pyarrow
 
 

@@ -209,14 +209,21 @@ class Look:
             return self._constant(next(iter(counts)))
         if self._n_truths == n:
             return Finding(self.name, "truth", self.n_missing)
-        if self._n_numbers >= _MOSTLY_NUMBERS * n and len(counts) > MOST_CATEGORIES:
-            place, cell = self._first["number"]
+        if self._n_numbers >= _MOSTLY_NUMBERS * n:
+            return self._of_mostly_numbers(n, counts)
+        return self._of_texts(counts)
+
+    def _of_mostly_numbers(self, n: int, counts: Counter[str]) -> Finding:
+        """Refuse a text among many different numbers; among few values, as in 1, 2, '3 or more', say where it is."""
+        place, cell = self._first["number"]
+        if len(counts) > MOST_CATEGORIES:
             ways = f"{self._choice.typed(self.name, 'drop')} or {self._choice.typed(self.name, 'category')}"
             raise TableError(
                 f"{self._file}: column {self.name!r} must hold numbers, as it does in most rows, got {cell} in {place}"
                 f"{self._more(n - self._n_numbers)}. Correct the cell or leave it empty, or add {ways}."
             )
-        return self._of_texts(counts)
+        found = self._of_texts(counts)
+        return replace(found, why=found.why or f"numbers, but {cell} in {place}: correct it if that is a mistake")
 
     def _more(self, n: int) -> str:
         return f" (and {n - 1:,} more like it)" if n > 1 else ""

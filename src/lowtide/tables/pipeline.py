@@ -37,7 +37,7 @@ from lowtide.tables.surveying import survey
 
 @dataclass(eq=False, repr=False)
 class TableRecipe(TransformerMixin, BaseEstimator):
-    """Transformer that makes the rows of a table what `lowtide fit` makes of them.
+    """Turn the rows of a table into numbers as `lowtide fit` does: find what columns hold, fill, scale, spread.
 
     What columns hold is found by a look at all rows. Numbers are filled with their median and standardized,
     (x - mean) / std. Truth values become 0 and 1, dates the days since 1970 and where they are in a year, a week and
@@ -219,7 +219,7 @@ class _Table:
 
 
 def recipe_of(steps: Any, names: Iterable[str] | int | None = None) -> Recipe:
-    """Return the recipe of fitted scikit-learn transformers: it makes the same numbers, to the bit.
+    """Turn fitted scikit-learn transformers into a recipe that makes the same numbers, to the bit.
 
     Parameters
     ----------

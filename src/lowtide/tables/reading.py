@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide.errors import MissingExtraError
+from lowtide._checks import missing_extra
 from lowtide.tables.cells import PLAIN, TableError, arrow_values, listed, number_of, shown
 from lowtide.tables.dialect import PACKED, Dialect, look, open_text, reading, wrong
 
@@ -295,9 +295,8 @@ def import_pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow, which is not installed: pip install 'lowtide[io]'. CSV and .npy need nothing."
-        ) from error
+        need = "Parquet files need pyarrow, which is not installed"
+        raise missing_extra(need, "io", ". CSV and .npy files need nothing") from error
     return pyarrow
 
 

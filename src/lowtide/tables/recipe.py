@@ -50,7 +50,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a row of a table goes through before it is encoded: columns by name and type to numbers.
+    """The steps that turn a row of a table into numbers: columns by name, scaling, missing values, categories, dates.
 
     Every feature has a source (the number or truth value in a raw column, whether it is missing, a part of a date, the
     indicator of a category, the place of a cell among categories) and goes through elementary operations in float64:

@@ -2,8 +2,8 @@
 Settings that choose themselves, and the bytes they need
 =========================================================
 
-`KernelClassifier()` with nothing said chooses gamma, a metric, the number of components, the loss and C from the data.
-`advise` compares codes of few bytes, and the rows themselves, on rows that are held out.
+`KernelClassifier()` chooses gamma, a metric, the number of components, the loss and C from the data, unless they are
+given. `advise` compares codes of few bytes, and the rows themselves, on rows that are held out.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ A page about a model
 ====================
 
 `lowtide.report` measures a model on rows of its table and makes one HTML file of it: bytes against accuracy, baselines,
-confusions, columns that matter, a model card, and what to hold against the model. The same as `lowtide report`.
+confusions, columns that matter, a model card, and what speaks against the model. `lowtide report` does the same.
 """
 
 import matplotlib.pyplot as plt
@@ -14,16 +14,17 @@ from sklearn.preprocessing import StandardScaler
 import lowtide as lt
 
 # %%
-# A model as somebody would have it: columns standardized, codes of 32 bytes, the rest as it comes.
+# A model as somebody would have it: columns standardized, codes of 32 bytes, other settings chosen from the data.
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 learner = lt.KernelClassifier(n_components=256, metric=None, random_state=0)
 model = make_pipeline(StandardScaler(), learner).fit(X, y)
 
 # %%
-# The model has seen these rows. So it is fitted anew on three quarters of them, and judged by the last quarter.
+# The model has seen these rows. So it is fitted again on three quarters of them, and judged by the last quarter.
+# ``report.save("page.html")`` writes the page; here are its first sentences.
 
-report = lt.report(model, X, y, "report.html")
+report = lt.report(model, X, y)
 print(report)
 
 # %%
