@@ -150,10 +150,10 @@ class DrawnVectorCodes(DrawnEncoder):
         return np.asarray(self.unit * (values + self.query_terms(full)[1][:, None]))
 
     def spread(self, codes: Codes, full: Array, scores: Floats, plausible: float = _PLAUSIBLE) -> Floats:
-        """Return the standard error of scores (n_q, k) of codes, k rows of each query one after the other."""
-        r, a = self._quality(codes)
+        """Return the standard error of scores (n_q, k) of k coded rows, or of k of each query one after the other."""
+        of_all = len(codes) == scores.shape[1]
+        r, a = (each.reshape(1 if of_all else len(full), -1) for each in self._quality(codes))
         length, offset = self.query_terms(full)
-        r, a = r.reshape(len(full), -1), a.reshape(len(full), -1)
         of_rows = 0.0 if self.metric == "inner_product" else -(r**2) / 2.0
         products = scores / self.unit - offset[:, None] - of_rows
         size = r * length[:, None]
@@ -223,10 +223,8 @@ class DrawnVectorCodes(DrawnEncoder):
         self, codes: Codes, full: Array, K: Floats, sides: tuple[Side, Side], plausible: float = _PLAUSIBLE
     ) -> Floats:
         """Return the standard errors of all scores K, whichever side is coded."""
-        n, m = len(codes), len(full)
         scores = K.T if sides[0] == "codes" else K
-        every = codes[np.tile(np.arange(n), m)]
-        errors = self.spread(every, full, scores, plausible)
+        errors = self.spread(codes, full, scores, plausible)
         return errors.T if sides[0] == "codes" else errors
 
     def exact(self, X: Any, Y: Any) -> Floats:
