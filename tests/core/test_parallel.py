@@ -11,7 +11,6 @@ from core import cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from lowtide import _core
-from lowtide._core.threads import register
 
 INPUTS = cases.draw((600, 50, 64, 8, 512))
 
@@ -116,22 +115,15 @@ def test_ops_may_be_called_from_many_threads_at_once(four_threads):
 
 
 def test_threadpool_limits_hold_for_the_ops(four_threads):
-    register()
-    register()
     assert [entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "lowtide"] == [4]
     with threadpool_limits(limits=1, user_api="lowtide"):
         assert _core.thread_count() == 1
     assert _core.thread_count() == 4
 
 
-def test_importing_the_core_does_not_import_threadpoolctl():
-    code = "import sys; from lowtide import _core; print('threadpoolctl' in sys.modules)"
-    assert in_python(code) == "False"
-
-
-def test_importing_the_core_registers_where_threadpoolctl_is_loaded():
+def test_importing_a_learner_makes_the_threads_of_the_ops_known():
     code = (
-        "import threadpoolctl; from lowtide import _core;"
+        "from lowtide import KernelClassifier; import threadpoolctl;"
         "print([e['prefix'] for e in threadpoolctl.threadpool_info() if e['user_api'] == 'lowtide'])"
     )
     assert in_python(code) == "['_lowtide_core']"

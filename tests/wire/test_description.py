@@ -93,7 +93,7 @@ ARRAY = {"dtype": "float32", "shape": [50], "data": "AAAA"}
         {"parts": {}},
         {"parts": {"encoder": None}},
         {"version": 2},
-        {"version": 4},
+        {"version": 5},
         {"version": "3"},
         {"spec": None},
         {"spec": {}},

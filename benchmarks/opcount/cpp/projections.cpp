@@ -1,4 +1,5 @@
-// Rows to projected values and back: hadamard, hadamard_transpose, rotation, panel_product, norm.
+// Rows to projected values and back: hadamard, hadamard_transpose, rotation, panel_product, norm; and pair_product, which
+// has the shape of panel_product.
 #include "cases.hpp"
 #include "inputs.hpp"
 
@@ -32,27 +33,59 @@ void add_rotation(Cases& cases, const char* name, std::size_t dim, std::size_t n
 }
 
 // As dense projections use it, rows of a matrix; or as grams do, columns of a panel added to sums.
+template <class Element>
+PanelProductOf<Element> panel_product_of(const Element* a, const Element* panels, float* out, std::size_t n_rows,
+                                         std::size_t n_panels, std::size_t depth, bool columns) {
+  PanelProductOf<Element> product{};
+  product.a = a;
+  product.a_row = columns ? 1 : depth;
+  product.a_step = columns ? n_rows : 1;
+  product.n_rows = n_rows;
+  product.panels = panels;
+  product.panel_stride = panel_width * depth;
+  product.n_panels = n_panels;
+  product.depth = depth;
+  product.out = out;
+  product.out_stride = n_panels * panel_width;
+  product.add = columns;
+  return product;
+}
+
 void add_panel_product(Cases& cases, const char* name, bool columns) {
   constexpr std::size_t n_rows = 16, n_panels = 4, depth = 256;
   cases.push_back({name, n_rows * n_panels * panel_width * depth, "multiply-add", [=](const Ops& ops) {
                      const auto a = numbers<float>(n_rows * depth, 3);
                      const auto panels = numbers<float>(n_panels * panel_width * depth, 4);
                      const auto out = zeros<float>(n_rows * n_panels * panel_width);
-                     PanelProduct product{};
-                     product.a = a.get();
-                     product.a_row = columns ? 1 : depth;
-                     product.a_step = columns ? n_rows : 1;
-                     product.n_rows = n_rows;
-                     product.panels = panels.get();
-                     product.panel_stride = panel_width * depth;
-                     product.n_panels = n_panels;
-                     product.depth = depth;
-                     product.out = out.get();
-                     product.out_stride = n_panels * panel_width;
-                     product.add = columns;
+                     const auto product =
+                         panel_product_of(a.get(), panels.get(), out.get(), n_rows, n_panels, depth, columns);
                      return [=, &ops, held = std::pair(a, panels)] {
                        (void)held, (void)out;
                        ops.panel_product(product);
+                     };
+                   }});
+}
+
+// As many sums, each of twice as many products.
+void add_pair_product(Cases& cases) {
+  constexpr std::size_t n_rows = 16, n_panels = 4, depth = 256;
+  cases.push_back({"pair_product", 2 * n_rows * n_panels * panel_width * depth, "multiply-add", [=](const Ops& ops) {
+                     const auto a = zeros<Pair>(n_rows * depth), panels = zeros<Pair>(n_panels * panel_width * depth);
+                     const auto out = zeros<float>(n_rows * n_panels * panel_width);
+                     const auto product =
+                         panel_product_of(a.get(), panels.get(), out.get(), n_rows, n_panels, depth, false);
+                     return [=, &ops, held = std::pair(a, panels)] {
+                       (void)held, (void)out;
+                       ops.pair_product.multiply(product);
+                     };
+                   }});
+  cases.push_back({"pair_product columns", 2 * panel_width * depth, "level", [=](const Ops& ops) {
+                     const auto levels = zeros<std::uint8_t>(panel_width * 2 * depth);
+                     const auto book = zeros<PairBook>(1);
+                     book[0].width = 1;
+                     const auto panel = zeros<Pair>(panel_width * depth);
+                     return [=, &ops] {
+                       ops.pair_product.columns(levels.get(), 2 * depth, 2 * depth, book[0], panel.get());
                      };
                    }});
 }
@@ -71,6 +104,7 @@ void add_projections(Cases& cases) {
   add_rotation(cases, "rotation 1025", 1025, 4);
   add_panel_product(cases, "panel_product rows", false);
   add_panel_product(cases, "panel_product columns", true);
+  add_pair_product(cases);
   cases.push_back({"norm", 4096, "entry", [](const Ops& ops) {
                      const auto x = numbers<float>(4096, 5), out = zeros<float>(1);
                      return [=, &ops] { out[0] = ops.norm(x.get(), 4096); };

@@ -1,46 +1,31 @@
-"""Makes the threads of the ops known to threadpoolctl, so that `threadpool_limits` holds for them too."""
+"""Makes the threads of the ops known to threadpoolctl, so that `threadpool_limits` holds for them too.
 
-import sys
-from typing import Any
+Examples
+--------
+>>> from threadpoolctl import threadpool_limits
+>>> from lowtide import _core
+>>> with threadpool_limits(limits=1, user_api="lowtide"):
+...     _core.thread_count()
+1
+"""
 
-_registered: list[Any] = []
-
-
-def register() -> None:
-    """Register the extension with threadpoolctl; more than once is the same as once.
-
-    Examples
-    --------
-    >>> from threadpoolctl import threadpool_limits
-    >>> from lowtide import _core
-    >>> _core.threads.register()
-    >>> with threadpool_limits(limits=1, user_api="lowtide"):
-    ...     _core.thread_count()
-    1
-    """
-    if _registered:
-        return
-    import threadpoolctl  # type: ignore[import-untyped, unused-ignore]
-
-    class LowtideController(threadpoolctl.LibController):  # type: ignore[misc, unused-ignore]
-        user_api = "lowtide"
-        internal_api = "lowtide"
-        filename_prefixes = ("_lowtide_core",)
-        check_symbols = ("lowtide_get_num_threads", "lowtide_set_num_threads")
-
-        def get_num_threads(self) -> int:
-            return int(self.dynlib.lowtide_get_num_threads())
-
-        def set_num_threads(self, num_threads: int) -> None:
-            self.dynlib.lowtide_set_num_threads(num_threads)
-
-        def get_version(self) -> None:
-            return None
-
-    threadpoolctl.register(LowtideController)
-    _registered.append(LowtideController)
+import threadpoolctl  # type: ignore[import-untyped, unused-ignore]
 
 
-# Loading threadpoolctl just for this would cost every program.
-if "threadpoolctl" in sys.modules:
-    register()
+class _LowtideController(threadpoolctl.LibController):  # type: ignore[misc, unused-ignore]
+    user_api = "lowtide"
+    internal_api = "lowtide"
+    filename_prefixes = ("_lowtide_core",)
+    check_symbols = ("lowtide_get_num_threads", "lowtide_set_num_threads")
+
+    def get_num_threads(self) -> int:
+        return int(self.dynlib.lowtide_get_num_threads())
+
+    def set_num_threads(self, num_threads: int) -> None:
+        self.dynlib.lowtide_set_num_threads(num_threads)
+
+    def get_version(self) -> None:
+        return None
+
+
+threadpoolctl.register(_LowtideController)
