@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
 
 import lowtide.learners
-from lowtide._later import ByName, later
+from lowtide._later import ByName, later, put_off
 
 
 def test_names_come_from_their_modules_and_others_are_refused(monkeypatch):
@@ -25,3 +26,28 @@ def test_classes_by_name_are_a_mapping_that_imports_what_is_taken():
     )  # fmt: skip
     assert classes["CodePCA"] is lowtide.learners.CodePCA
     assert classes.get("Decision") is None
+
+
+def test_a_module_that_is_put_off_is_loaded_by_its_first_use():
+    code = """
+import sys
+from lowtide._later import put_off
+put_off("colorsys")
+put_off("xml.dom")
+put_off("sys")
+import colorsys
+import xml.dom
+assert not hasattr(colorsys, "__file__")
+from colorsys import rgb_to_hsv
+import xml.dom.minidom
+assert rgb_to_hsv(0, 0, 1)[2] == 1 == colorsys.rgb_to_hsv(0, 0, 1)[2]
+assert sys.modules["colorsys"].__file__ and xml.dom.minidom.Document
+import colorsys
+assert colorsys.__file__ and sys.modules["xml.dom"].__file__
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_module_that_is_there_is_not_put_off():
+    put_off("subprocess")
+    assert sys.modules["subprocess"] is subprocess

@@ -1,13 +1,14 @@
-"""Names that a package imports when they are first asked for, so that what nobody asks for costs nothing."""
+"""Names and modules that are imported when they are first asked for, so that what nobody asks for costs nothing."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["ByName", "later"]
+__all__ = ["ByName", "later", "put_off"]
 
 ClassT = TypeVar("ClassT", bound=type)
 
@@ -49,3 +50,19 @@ class ByName(Mapping[str, ClassT]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class _PutOff(ModuleType):
+    """A module's place in `sys.modules`, until something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
+
+
+def put_off(module: str) -> None:
+    """Have a module that others import at their top loaded when it is first used; it is no matter if it is there."""
+    sys.modules.setdefault(module, _PutOff(module))

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import lowtide
+from lowtide._later import put_off
 from lowtide.cli.terminal import refuse
 from lowtide.errors import LowtideError, ParameterError
 
@@ -66,6 +67,8 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it raises on purpose becomes a line on stderr and an exit code."""
+        # A quarter of what it takes to import scikit-learn, which wants it for a function that no command calls.
+        put_off("scipy.stats")
         try:
             found = super().invoke(ctx)
             if sys.stdout is not None:  # as it is where the shell has closed it
