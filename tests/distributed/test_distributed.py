@@ -19,7 +19,7 @@ from learners.samples import classes, curve, weights
 from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
-from lowtide.distributed import encode, fit, predict
+from lowtide.distributed import encode, fit, predict, top_k
 from lowtide.distributed.cluster import connected, ship, unship
 from lowtide.errors import FingerprintMismatchError, ParameterError
 
@@ -418,3 +418,30 @@ def test_missing_dask_names_the_extra():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in run.stderr
     assert "lowtide[distributed]" in run.stderr
+
+
+@pytest.fixture(scope="module")
+def vectors_store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vectors") / "vectors.zarr"
+    encoder = lt.VectorCodes(bits=2, metric="l2", random_state=0).fit(X)
+    with lt.CodeStore.create(path, encoder, chunk_rows=16, shard_chunks=2) as store:
+        store.append(X, y=Y)
+    return lt.CodeStore.open(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"where": np.arange(len(X)) % 3 == 0, "ids": "y"}, {"where": [5], "return_std": True}, {"return_std": True}],
+    ids=["all", "some", "one", "errors"],
+)
+def test_a_search_on_workers_finds_what_the_store_finds(options, client, vectors_store):
+    found, here = top_k(vectors_store, X[:7], 4, client=client, **options), vectors_store.top_k(X[:7], 4, **options)
+    np.testing.assert_array_equal(found.indices, here.indices)
+    np.testing.assert_array_equal(found.scores, here.scores)
+    if "return_std" in options:
+        np.testing.assert_array_equal(found.std, here.std)
+
+
+def test_only_a_store_of_vectors_is_searched_on_workers(client, store):
+    with pytest.raises(ParameterError, match="store must be a CodeStore of VectorCodes"):
+        top_k(store, X[:2], client=client)

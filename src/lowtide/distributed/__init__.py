@@ -1,4 +1,4 @@
-"""Dask: rows encoded on a cluster, models fitted by sums over it, predictions made on it."""
+"""Dask: rows encoded on a cluster, models fitted by sums over it, predictions and searches made on it."""
 
 from lowtide._checks import missing_extra
 
@@ -8,7 +8,7 @@ try:
 except ImportError as error:
     raise missing_extra("lowtide.distributed needs Dask, which is not installed", "distributed") from error
 
-from lowtide.distributed.collection import CodeCollection, encode, predict
+from lowtide.distributed.collection import CodeCollection, encode, predict, top_k
 from lowtide.distributed.fitting import fit
 
-__all__ = ["CodeCollection", "encode", "fit", "predict"]
+__all__ = ["CodeCollection", "encode", "fit", "predict", "top_k"]

@@ -1,4 +1,4 @@
-"""Rows of a Dask collection as codes, as a store and as predictions, a partition at a time."""
+"""Rows of a Dask collection as codes, as a store, as predictions and as what a search finds, a partition at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.distributed.cluster import connected, ship, unship
-from lowtide.encoders import Encoder
+from lowtide.encoders import Encoder, Found, VectorCodes
 from lowtide.persist import PathLike
 from lowtide.store import CodeStore, ShardRecord, ShardWriter, template_of
 
@@ -48,6 +48,16 @@ class RowRange:
     def shape(self) -> tuple[int, int]:
         """Decoded shape."""
         return self.n_rows, int(self.source.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, as a share of the source's."""
+        return int(self.source.nbytes) * self.n_rows // max(1, int(self.source.n_rows))
+
+    def __getitem__(self, rows: Array) -> Codes:
+        """Return the codes of some rows, by their numbers in this range."""
+        codes: Codes = self.source[self.begin + rows]
+        return codes
 
     def blocks(self, size: int) -> Iterator[Codes]:
         """Yield the rows in order, at most `size` of them at a time."""
@@ -328,6 +338,78 @@ def predict(model: Any, X: Any, *, method: str = "predict") -> da.Array:
     made, k = delayed(_made, pure=False), like.shape[1:]
     arrays = [da.from_delayed(made(part, shipped, method), (n, *k), like.dtype) for part, n in zip(parts, sizes)]
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def top_k(
+    store: CodeStore,
+    X: Any,
+    k: int = 10,
+    *,
+    where: Any = None,
+    ids: Any = None,
+    return_std: bool = False,
+    client: Any = None,
+) -> Found:
+    """Search a store of `VectorCodes` on a cluster: every worker scans shards of its own.
+
+    Parameters
+    ----------
+    store : CodeStore
+        On a file system that all workers share.
+    X : array (q, n_features)
+        Queries in full precision, which travel to every worker.
+    k : int, default=10
+    where, ids, return_std
+        As in `CodeStore.top_k`.
+    client : distributed.Client, str or None, default=None
+        As of `fit`.
+
+    Returns
+    -------
+    Found
+        What `store.top_k` returns in one process, row by row.
+
+    Examples
+    --------
+    >>> from lowtide.distributed import top_k
+    >>> found = top_k(store, queries, 10, client=client)  # doctest: +SKIP
+    """
+    if not isinstance(store, CodeStore) or not isinstance(store.encoder, VectorCodes):
+        raise fail("top_k", "store must be a CodeStore of VectorCodes", store, "Codes in memory have a top_k.")
+    where, names = store.mask_of(where), store.names_of(ids)
+    with connected(client) as opened:
+        ranges = [each for each in ranges_of(store, len(opened.ncores())) if each[0] < each[1]]
+        encoder, queries = opened.scatter([ship(store.encoder), np.asarray(X)], broadcast=True, hash=False)
+        tasks = [
+            opened.submit(
+                _found, RowRange(store, *each), encoder, queries, k, _cut(where, each), return_std, pure=False
+            )
+            for each in ranges
+        ]
+        parts = opened.gather(tasks)
+    return _best_of(parts, k, names, largest=store.encoder.drawn_.largest)
+
+
+def _cut(where: Array | None, rows: tuple[int, int]) -> Array | None:
+    return None if where is None else where[slice(*rows)]
+
+
+def _found(rows: RowRange, shipped: bytes, X: Array, k: int, where: Array | None, return_std: bool) -> Found:
+    """Return what a search of some rows finds, by their numbers in the whole store."""
+    found = unship(shipped).top_k(rows, X, k, where=where, return_std=return_std)
+    return Found(found.indices + rows.begin, found.scores, found.std)
+
+
+def _best_of(parts: Sequence[Found], k: int, names: Array | None, *, largest: bool) -> Found:
+    """Return the best k rows of what parts of the rows found, equal scores by lower number."""
+    scores = np.hstack([part.scores for part in parts])
+    order = np.argsort(-scores if largest else scores, axis=1, kind="stable")[:, :k]
+    indices, scores = (
+        np.take_along_axis(each, order, axis=1) for each in (np.hstack([part.indices for part in parts]), scores)
+    )
+    errors = [part.std for part in parts if part.std is not None]
+    std = np.take_along_axis(np.hstack(errors), order, axis=1) if errors else None
+    return Found(indices if names is None else names[indices], scores, std)
 
 
 def _parts(X: Any) -> tuple[list[Any], list[float], Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_option, fail
-from lowtide.codes import Codes, StoredRows, concatenate
+from lowtide.codes import Codes, StoredRows, concatenate, row_mask
 from lowtide.encoders import Encoder, VectorCodes
 from lowtide.errors import FileFormatError, LowtideError
 from lowtide.persist import PathLike, check_metadata, refusing
@@ -387,12 +387,36 @@ class CodeStore(StoredTable):
         if not isinstance(self.encoder, VectorCodes):
             remedy = "Make the store with one, or search codes of it: store[:].top_k(...)."
             raise fail("CodeStore", "a store must have VectorCodes to be searched", self.encoder, remedy)
-        if isinstance(options.get("ids"), str):
-            options["ids"] = self.column(options["ids"])
-        if isinstance(options.get("where"), str):
-            name, _, value = options["where"].partition("=")
-            options["where"] = self.matching(name, value)
+        options |= {"ids": self.names_of(options.get("ids")), "where": self.mask_of(options.get("where"))}
         return self.encoder.top_k(self, X, k, **options)
+
+    def names_of(self, ids: Any) -> NDArray[Any] | None:
+        """Return names of the rows: values of a column, or those given.
+
+        Parameters
+        ----------
+        ids : str, array (n_rows,) or None
+            A column's name, or the names; None for none.
+        """
+        if ids is None:
+            return None
+        names = self.column(ids) if isinstance(ids, str) else np.asarray(ids)
+        if names.shape != (self.n_rows,):
+            raise fail("CodeStore", f"ids must have an entry a row, {self.n_rows}", f"shape {names.shape}")
+        return names
+
+    def mask_of(self, where: Any) -> NDArray[np.bool_] | None:
+        """Return which rows may be found, mask (n_rows,); None for all.
+
+        Parameters
+        ----------
+        where : str, array or None
+            "column=value", a mask (n_rows,), or row numbers.
+        """
+        if isinstance(where, str):
+            name, _, value = where.partition("=")
+            return self.matching(name, value)
+        return None if where is None else row_mask(where, self.n_rows)
 
     def verify(self) -> None:
         """Read everything that is committed now and compare it with its checksums.
