@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from learners.samples import classes, encoder, weights
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from lowtide.errors import ParameterError
 from lowtide.learners import calibration
-from lowtide.learners.calibration import Calibration, CalibrationRows, fit_calibration
+from lowtide.learners.calibration import Calibration, CalibrationRows, fit_calibration, slope_sums
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.problem import Problem
 from lowtide.learners.rules import largest
@@ -106,6 +106,23 @@ def drawn(n, k, seed=0):
     truth = Calibration((-0.5, 0.0, 0.5), (6.0, 1.0, 4.0, 0.5))
     P = truth.probabilities(F)
     return F, (rng.uniform(size=(n, 1)) > np.cumsum(P, axis=1)).sum(axis=1), P
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 3), (1, 2), (37, 5)])
+def test_slope_sums_are_the_log_sums_with_their_two_derivatives(n, k):
+    rng = np.random.default_rng(0)
+    F, s, slope, step = -rng.uniform(0.0, 3.0, (n, k)), weights(n), 0.7, 1e-4
+
+    def value(at):
+        return float(s @ logsumexp(at * F, axis=1))
+
+    ahead, here, behind = (value(slope + by) for by in (step, 0.0, -step))
+    logs, mean, spread = slope_sums(F, s, slope)
+    np.testing.assert_allclose(logs, here, rtol=1e-12, atol=1e-12)
+    # Differences of order two: the error is step^2, and of the second one the rounding of values over step^2.
+    size = 1.0 + abs(here)
+    np.testing.assert_allclose(mean, (ahead - behind) / (2 * step), rtol=0, atol=27 * size * step**2)
+    np.testing.assert_allclose(spread, (ahead - 2 * here + behind) / step**2, rtol=0, atol=81 * size * step**2)
 
 
 @pytest.mark.parametrize("k", [2, 4])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
-from lowtide.learners.calibration import Calibration, Machine, fit_calibration
+from lowtide.learners.calibration import Calibration, Machine, fit_calibration, slope_sums
 from lowtide.learners.cholesky import suitable_threads
 
 __all__ = ["best_threshold", "class_losses", "fit_mixture", "settled"]
@@ -158,12 +158,8 @@ def _slope(scores: Array, wanted: Array, weight: Array) -> float:
     scores = scores - scores.max(axis=1, keepdims=True)
     right = float(np.vdot(wanted, scores))
     for _ in range(_SLOPE_STEPS):
-        chances = np.exp(slope * scores)
-        total = chances.sum(axis=1)
-        chances *= scores
-        means = chances.sum(axis=1) / total
-        spread = float(weight @ (np.einsum("ij,ij->i", chances, scores) / total - means**2))
-        step = (right - float(weight @ means)) / max(spread, np.finfo(float).tiny)
+        _, mean, spread = slope_sums(scores, weight, slope)
+        step = (right - mean) / max(spread, np.finfo(float).tiny)
         slope = float(np.clip(slope + step, 0.5 * slope, 2.0 * slope))
     return slope
 

@@ -199,6 +199,19 @@ def _doubted(labels: Array, weight: Array, k: int) -> Array:
     return targets
 
 
+def slope_sums(scores: Array, weight: Array, slope: float) -> tuple[float, float, float]:
+    """Return weighted sums over rows: log sum_c e^{slope f_c}, and its first and second derivative in the slope.
+
+    These are mean and variance of a row's scores f under softmax(slope f). No score may be above 0.
+    """
+    expected = np.exp(slope * scores)
+    total = expected.sum(axis=1)
+    expected *= scores
+    means = expected.sum(axis=1) / total
+    squares = np.einsum("ij,ij->i", expected, scores) / total
+    return float(weight @ np.log(total)), float(weight @ means), float(weight @ (squares - means**2))
+
+
 class _Line:
     """Scores with a column a class, for the log loss of one slope, whose sums are means and variances of scores."""
 
@@ -209,14 +222,11 @@ class _Line:
 
     def sums(self, start: float, ratio: Array, prior: float) -> tuple[float, Array, Array]:
         """Return the value at the slope start * ratio, with its gradient and Hessian in the ratio."""
-        expected = np.exp((start * ratio[0]) * self.scores)
-        total = expected.sum(axis=1)
-        expected *= self.scores
-        means = expected.sum(axis=1) / total
-        squares = np.einsum("ij,ij->i", expected, self.scores) / total
-        value = float(self.weight @ np.log(total)) - start * ratio[0] * self.wanted
-        gradient = start * (float(self.weight @ means) - self.wanted) + prior * (1.0 - 1.0 / ratio)
-        hessian = start**2 * float(self.weight @ (squares - means**2)) + prior / ratio**2
+        slope = start * ratio[0]
+        logs, mean, spread = slope_sums(self.scores, self.weight, slope)
+        value = logs - slope * self.wanted
+        gradient = start * (mean - self.wanted) + prior * (1.0 - 1.0 / ratio)
+        hessian = start**2 * spread + prior / ratio**2
         return value + prior * float(np.sum(ratio - np.log(ratio))), gradient, hessian[:, None]
 
 
