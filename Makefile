@@ -208,7 +208,7 @@ studies: $(STAMP_PACKAGE)  ## the papers' figures at full size into the record, 
 	@$(BIN)/python -m benchmarks.papers all --record
 	@$(BIN)/python -m benchmarks.papers tables
 
-docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html, its examples run, its links and spelling checked
+docs: $(STAMP_DOCS)  ## the documentation, in docs/_build/html, its examples run, its links and every word checked
 	@$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 	@$(BIN)/python docs/check.py
 	@echo "docs/_build/html/index.html"

@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from lowtide.cli.values import ColumnAs, Limit, WordOrNumber
+from lowtide.cli.values import ColumnAs, Existing, Limit, WordOrNumber
 
 
 @pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
@@ -42,3 +42,23 @@ def test_a_column_is_taken_as_a_kind():
     assert ColumnAs().convert("a=b=number", None, None) == ("a=b", "number")
     with pytest.raises(click.BadParameter, match="must be a column's name, = and one of"):
         ColumnAs().convert("a=colour", None, None)
+
+
+def test_existing_takes_a_path_that_is_there(tmp_path):
+    (tmp_path / "sales.csv").touch()
+    assert Existing(exists=True).convert(str(tmp_path / "sales.csv"), None, None) == str(tmp_path / "sales.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sale.csv", "sale.csv' does not exist. Did you mean '.*sales.csv'.$"),
+        ("zebra", "zebra' does not exist.$"),
+        ("no-folder/sales.csv", "sales.csv' does not exist.$"),
+        ("..", "is a directory"),
+    ],
+)
+def test_existing_refuses_the_rest_with_names_that_are_near(tmp_path, name, said):
+    (tmp_path / "sales.csv").touch()
+    with pytest.raises(click.BadParameter, match=said):
+        Existing(exists=True, dir_okay=False).convert(str(tmp_path / name), None, None)

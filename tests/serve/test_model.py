@@ -273,7 +273,10 @@ def test_columns_that_are_missing_and_surplus_are_named_as_such(houses):
     answer = ask(houses, "/v1/predict", json.dumps([MIXED_ROWS[1], row]).encode(), JSON)
     assert answer.is_refusal
     assert answer.status == 422
-    words = r"column 'city' is missing in row 2 \(byte \d+\); it has 'City', which is not known. Did you mean 'City'\?"
+    words = (
+        r"column 'city' is missing in row 2 \(byte \d+\); it has 'City', which is not known\. "
+        r"If 'City' is 'city', rename it\."
+    )
     assert re.fullmatch(words, answer.json["detail"])
     refused = ask(houses, "/v1/predict", pack_rows(np.ones((1, 8))), ROWS)
     assert "city, sold, built hold categories or dates: send JSON" in refused.json["detail"]

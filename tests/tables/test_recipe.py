@@ -131,7 +131,7 @@ def test_an_unknown_category_is_refused_where_the_recipe_says_so(cell, got):
         ([{"x": 1.0}], "columns 'city' and 'z' are missing in row 1\\.$"),
         (
             [{"x": 1.0, "z": 2.0, "City": "Oslo"}],
-            "'city' is missing in row 1; it has 'City', which is not known. Did you mean 'City'",
+            "'city' is missing in row 1; it has 'City', which is not known. If 'City' is 'city', rename it",
         ),
         ({"x": [1.0], "city": ["Oslo"]}, "column 'z' is missing in the table"),
         ({"x": [1.0], "city": ["Oslo"], "z": [1, 2]}, "equal lengths"),

@@ -1,6 +1,6 @@
 """Fig. 1b: a device that keeps its whole dataset on one bit a feature, and compares full features of a query with it.
 
-Images by their nearest neighbours under the Gaussian kernel: the store on 1 bit a feature, the query full; both on
+Images by their nearest neighbors under the Gaussian kernel: the store on 1 bit a feature, the query full; both on
 1 bit; and, at equal memory, fewer features of 64 bits. The figure is a drawing; what it promises is measured.
 """
 
@@ -47,9 +47,9 @@ def nearest(products: Floats) -> NDArray[np.intp]:
     return np.argpartition(-products, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
 
 
-def vote(neighbours: NDArray[np.intp], labels: Labels) -> Labels:
-    """Return the most frequent label among the neighbours."""
-    counts = np.apply_along_axis(np.bincount, 1, labels[neighbours], minlength=labels.max() + 1)
+def vote(neighbors: NDArray[np.intp], labels: Labels) -> Labels:
+    """Return the most frequent label among the neighbors."""
+    counts = np.apply_along_axis(np.bincount, 1, labels[neighbors], minlength=labels.max() + 1)
     return np.asarray(counts.argmax(axis=1))
 
 
@@ -68,7 +68,7 @@ class Device:
         }
 
     def found(self, way: str) -> NDArray[np.intp]:
-        """Return the neighbours of each query, (queries, 10)."""
+        """Return the neighbors of each query, (queries, 10)."""
         return nearest(np.asarray(self.products[way]).T)
 
 
@@ -78,7 +78,7 @@ def measure(run: Run) -> Figure:
     X, y, queries, labels = images(run)
     distances = np.sum(X**2, axis=1) - 2 * queries @ X.T + np.sum(queries**2, axis=1)[:, None]
     exact = nearest(-distances)
-    # A kernel of about 0.6 at the tenth neighbour: neighbours have values that differ.
+    # A kernel of about 0.6 at the tenth neighbor: neighbors have values that differ.
     gamma = 1 / (2 * float(np.median(np.partition(distances, NEIGHBOURS, axis=1)[:, NEIGHBOURS])))
     run.settings |= {"gamma": gamma, "exact": float(np.mean(vote(exact, y) == labels))}
     recall = {way: np.empty((len(run.settings["m"]), run.settings["draws"])) for way in WAYS}
@@ -113,7 +113,7 @@ def judge(run: Run, recall: dict[str, Floats], right: dict[str, Floats], slopes:
     }
     for key, (words, other, paper) in gains.items():
         for name, curves in {"recall": recall, "accuracy": right}.items():
-            what = "neighbours found" if name == "recall" else "right votes of ten neighbours"
+            what = "neighbors found" if name == "recall" else "right votes of ten neighbors"
             if run.quick and name == "accuracy":
                 continue  # too few queries to tell
             steps = (curves["full, 1 bit"] - curves[other]).mean(axis=0)
@@ -127,16 +127,16 @@ def tabulate(run: Run, recall: dict[str, Floats], right: dict[str, Floats]) -> N
         [WAYS[way][0], *(f"{a:.1f} / {b:.1f}" for a, b in zip(recall[way].mean(axis=1), right[way].mean(axis=1)))]
         for way in WAYS
     ]
-    run.table("found", ["neighbours found / right votes, %", *sizes], rows)
+    run.table("found", ["neighbors found / right votes, %", *sizes], rows)
 
 
 def draw_plot(run: Run, recall: dict[str, Floats], right: dict[str, Floats]) -> Figure:
-    figure, (axes,) = panels(1, 2, f"{run.settings['data']}: ten neighbours from a store of m bits a row")
-    for axis, curves, title in zip(axes, (recall, right), ("neighbours found, %", "right votes, %")):
+    figure, (axes,) = panels(1, 2, f"{run.settings['data']}: ten neighbors from a store of m bits a row")
+    for axis, curves, title in zip(axes, (recall, right), ("neighbors found, %", "right votes, %")):
         for way, (label, color) in WAYS.items():
             axis.plot(run.settings["m"], curves[way].mean(axis=1), ".-", color=color, label=label)
         axis.set(xscale="log", xlabel="bits a stored row", title=title)
-    axes[1].axhline(100 * run.settings["exact"], color=GREEN, ls="--", lw=1, label="exact neighbours")
+    axes[1].axhline(100 * run.settings["exact"], color=GREEN, ls="--", lw=1, label="exact neighbors")
     for axis in axes:
         axis.legend()
     return figure

@@ -298,4 +298,4 @@ def _larger_code(decision: Any) -> list[tuple[str, str]]:
     if code is None or code <= row:
         return []
     smaller = f"--budget {row}B makes smaller codes" if row >= 8 else "--components makes smaller codes"
-    return [("bytes", f"a code of {code} is larger than its row of {row}: store and send rows, or {smaller}")]
+    return [("bytes", f"a code takes {code}, more than its row of {row}: store and send rows, or {smaller}")]

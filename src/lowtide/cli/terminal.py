@@ -19,15 +19,15 @@ import click
 
 import lowtide
 from lowtide.cli.completion import complete_columns
-from lowtide.cli.values import ColumnAs, Encoding, Limit, OneOf, WordOrNumber
+from lowtide.cli.values import ColumnAs, Encoding, Existing, Limit, OneOf, WordOrNumber
 from lowtide.errors import LowtideError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Command = Callable[..., Any]
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FILE_OR_STORE = click.Path(exists=True, path_type=Path)
+FILE = Existing(exists=True, dir_okay=False, path_type=Path)
+FILE_OR_STORE = Existing(exists=True, path_type=Path)
 NEW_FILE = click.Path(path_type=Path)
 _MOST_COMPONENTS = 1 << 20
 _FORMAT = 1  # of the JSON results; grows when a field changes its meaning

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 import sys
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -50,6 +52,20 @@ class WordOrNumber(_Value):
             words = " or ".join(repr(word) for word in self._words)
             self.fail(f"must be {self._wanted}, or {words}, got {value!r}.", param, ctx)
         return number
+
+
+class Existing(click.Path):
+    """Accept the path of a file that is there; for one that is not, name those of its folder that are almost it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        wanted = Path(value)
+        if not wanted.exists() and wanted.parent.is_dir():
+            near = get_close_matches(wanted.name, sorted(path.name for path in wanted.parent.iterdir()), n=2)
+            if near:
+                names = " or ".join(repr(str(wanted.with_name(name))) for name in near)
+                self.fail(f"{str(value)!r} does not exist. Did you mean {names}?", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class OneOf(_Choice):

@@ -251,14 +251,14 @@ def lacking(where: str, missing: Sequence[str], surplus: Sequence[str]) -> str:
     Examples
     --------
     >>> lacking("row 1", ["city"], ["City", "id"])
-    "column 'city' is missing in row 1; it has 'City' and 'id', which are not known. Did you mean 'City'?"
+    "column 'city' is missing in row 1; it has 'City' and 'id', which are not known. If 'City' is 'city', rename it."
     """
     lacks = f"column{'s' if len(missing) > 1 else ''} {listed(missing)} {_are(missing)} missing in {where}"
     if not surplus:
         return f"{lacks}."
     lower = {name.lower(): name for name in reversed(surplus[:_MOST_COMPARED])}
     near = [lower[match] for match in get_close_matches(missing[0].lower(), lower, n=1)]
-    meant = f" Did you mean {near[0]!r}?" if near else ""
+    meant = f" If {near[0]!r} is {missing[0]!r}, rename it." if near else ""
     return f"{lacks}; it has {listed(surplus)}, which {_are(surplus)} not known.{meant}"
 
 
