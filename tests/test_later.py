@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import lowtide.learners
-from lowtide._later import ByName, later, put_off
+from lowtide._later import ByName, later, names_in_stub, put_off
 
 
 def test_names_come_from_their_modules_and_others_are_refused(monkeypatch):
@@ -17,6 +17,25 @@ def test_names_come_from_their_modules_and_others_are_refused(monkeypatch):
     assert sys.modules[__name__].__dict__["dumps"] is get("dumps")
     with pytest.raises(AttributeError, match="'xml'"):
         get("xml")
+
+
+def test_names_of_a_package_are_those_of_its_stub(tmp_path):
+    (tmp_path / "__init__.pyi").write_text(
+        "from json import dumps as dumps\nfrom math import pi as pi\nfrom json import loads as loads\n"
+    )
+    names, get = names_in_stub(__name__, str(tmp_path / "__init__.py"))
+    assert names == ["dumps", "loads", "pi"]
+    assert get("loads")(get("dumps")([1])) == [1]
+
+
+def test_one_encoder_does_not_load_the_others():
+    code = """
+import sys
+import lowtide
+lowtide.RandomFeatures
+assert not {"lowtide.encoders.sketch", "lowtide.encoders.ternary", "lowtide.theory.planner"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_classes_by_name_are_a_mapping_that_imports_what_is_taken():
