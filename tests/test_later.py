@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,13 @@ def test_names_of_a_package_are_those_of_its_stub(tmp_path):
     names, get = names_in_stub(__name__, str(tmp_path / "__init__.py"))
     assert names == ["dumps", "loads", "pi"]
     assert get("loads")(get("dumps")([1])) == [1]
+
+
+@pytest.mark.parametrize("package", ["encoders", "learners", "tables", "theory"])
+def test_no_name_of_a_package_is_that_of_a_module_which_would_hide_it(package):
+    found = importlib.import_module(f"lowtide.{package}")
+    modules = {path.stem for path in Path(found.__file__).parent.glob("*.py")}
+    assert not modules & set(found.__all__)
 
 
 def test_one_encoder_does_not_load_the_others():

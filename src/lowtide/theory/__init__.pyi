@@ -74,7 +74,7 @@ from lowtide.theory.sketch import (
     cosine_moments as cosine_moments,
     sketch_kernel_one_bit as sketch_kernel_one_bit,
 )
-from lowtide.theory.sketch_bounds import (
+from lowtide.theory.sketch_limits import (
     sketch_bias as sketch_bias,
     sketch_bits_needed as sketch_bits_needed,
     sketch_bounds as sketch_bounds,
