@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import lowtide.learners
-from lowtide._later import ByName, later, put_off
+from lowtide._later import ByName, later, names_in_stub, put_off
 
 
 def test_names_come_from_their_modules_and_others_are_refused(monkeypatch):
@@ -17,6 +19,32 @@ def test_names_come_from_their_modules_and_others_are_refused(monkeypatch):
     assert sys.modules[__name__].__dict__["dumps"] is get("dumps")
     with pytest.raises(AttributeError, match="'xml'"):
         get("xml")
+
+
+def test_names_of_a_package_are_those_of_its_stub(tmp_path):
+    (tmp_path / "__init__.pyi").write_text(
+        "from json import dumps as dumps\nfrom math import pi as pi\nfrom json import loads as loads\n"
+    )
+    names, get = names_in_stub(__name__, str(tmp_path / "__init__.py"))
+    assert names == ["dumps", "loads", "pi"]
+    assert get("loads")(get("dumps")([1])) == [1]
+
+
+@pytest.mark.parametrize("package", ["encoders", "learners", "tables", "theory"])
+def test_no_name_of_a_package_is_that_of_a_module_which_would_hide_it(package):
+    found = importlib.import_module(f"lowtide.{package}")
+    modules = {path.stem for path in Path(found.__file__).parent.glob("*.py")}
+    assert not modules & set(found.__all__)
+
+
+def test_one_encoder_does_not_load_the_others():
+    code = """
+import sys
+import lowtide
+lowtide.RandomFeatures
+assert not {"lowtide.encoders.sketch", "lowtide.encoders.ternary", "lowtide.theory.planner"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_classes_by_name_are_a_mapping_that_imports_what_is_taken():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["ByName", "later", "put_off"]
+__all__ = ["ByName", "later", "names_in_stub", "put_off"]
 
 ClassT = TypeVar("ClassT", bound=type)
 
@@ -29,6 +31,19 @@ def later(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str],
         return value
 
     return get
+
+
+def names_in_stub(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Return a package's `__all__` and `__getattr__` from the imports of the stub beside its `__init__.py`.
+
+    The stub is the one list of names: type checkers read it as it is.
+    """
+    stub = ast.parse(Path(file).with_name("__init__.pyi").read_text(encoding="utf-8"))
+    homes: dict[str, tuple[str, ...]] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            homes[node.module] = homes.get(node.module, ()) + tuple(alias.name for alias in node.names)
+    return [name for names in homes.values() for name in names], later(package, homes)
 
 
 class ByName(Mapping[str, ClassT]):

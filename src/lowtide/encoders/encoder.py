@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lowtide._checks import check_integer, check_positive, fail, host_array
 from lowtide.codes import Bits, Codes, row_bytes
 from lowtide.encoders.estimation import Pair, distance_estimate, expected_kernel, kernel_estimate, product
+from lowtide.encoders.kinds import ENCODERS
 from lowtide.encoders.rows import check_within_float32, is_plain, warn_when_float32_loses_the_signal
 from lowtide.errors import FileFormatError, FingerprintMismatchError
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, take_parts
@@ -205,8 +206,8 @@ def drawn_from_state(state: State) -> DrawnEncoder:
     take_parts("load", state, {"encoder": _VERSION})
     spec, arrays = state["encoder"].spec, state["encoder"].arrays
     kind, known = spec["kind"], DrawnEncoder._kinds
-    if kind not in known:
-        raise fail("load", f"the encoder must be one of {', '.join(known)}", kind, "Import what defines it first.")
+    if kind not in known and ENCODERS.get(kind) is None:  # whose module defines the drawn value, too
+        raise fail("load", f"the encoder must be one of {', '.join(ENCODERS)}", kind, "Import what defines it first.")
     drawn = known[kind].restore(spec, arrays)
     for name, rebuilt in (("fingerprint", drawn.fingerprint), ("side", drawn.side)):
         if rebuilt.hex() != spec[name]:

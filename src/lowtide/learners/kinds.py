@@ -1,0 +1,23 @@
+"""The learners that a file may name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lowtide._later import ByName
+
+if TYPE_CHECKING:
+    from lowtide.learners.learner import Learner
+
+LEARNERS: ByName[type[Learner]] = ByName(
+    "lowtide.learners",
+    (
+        "KernelClassifier",
+        "KernelRegressor",
+        "AsymmetricLSSVC",
+        "CompressedClassifier",
+        "CompressedRegressor",
+        "CompressedDetector",
+        "CodePCA",
+    ),
+)
