@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from learners.samples import classes, classifier, encoder, one_hot, signs, weights
+from learners.samples import classes, classifier, one_hot, signs, weights
 from sklearn.base import clone
 
 import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError
-from lowtide.learners import LOSSES, Loss, smooth, source_problem
+from lowtide.learners import LOSSES, Loss, source_problem
 from lowtide.learners.calibration import Calibration
-from lowtide.learners.smooth import left_out_scores, loss_sums
+from lowtide.learners.smooth import left_out_scores
 
 
 @dataclass
@@ -40,28 +40,6 @@ def registered():
 def targets_of(loss, y):
     many = loss.is_multinomial and len(np.unique(y)) > 2
     return one_hot(y) if many else signs(y)
-
-
-@pytest.mark.parametrize("at_once", [1, 10, 1 << 16])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "k"), [(0, 3), (1, 3), (23, 3), (23, 2)])
-def test_sums_of_a_loss_are_those_of_all_rows_however_many_are_taken_at_once(n, k, dtype, at_once, monkeypatch):
-    monkeypatch.setattr(smooth, "_LOSS_VALUES", at_once)
-    X, _ = classes(k=k)
-    loss, codes = LOSSES.resolve("logistic"), encoder(X).encode(X)[:n]
-    y, s = np.arange(n) % k, weights(n)
-    Y = np.eye(k)[y] if k > 2 else np.where(y, 1.0, -1.0)[:, None]
-    rng = np.random.default_rng(1)
-    coef, b = rng.normal(size=(codes.shape[1], Y.shape[1])).astype(dtype), rng.normal(size=Y.shape[1])
-    found = loss_sums(source_problem(codes, Y, s, True), coef, b, loss)
-    D = np.asarray(codes, dtype=np.float64)
-    value, slope = loss.value_and_gradient(D @ coef.astype(np.float64) + b, Y, s)
-    # Scores are sums over the features, gradients over the rows, of numbers below ten and one in absolute value.
-    rounding = 10 * (codes.shape[1] + n) * np.finfo(dtype).eps
-    np.testing.assert_allclose(found.value, value, rtol=0, atol=rounding * (1.0 + s.sum()))
-    np.testing.assert_allclose(found.intercept, slope.sum(axis=0), rtol=0, atol=rounding * (1.0 + s.sum()))
-    np.testing.assert_allclose(found.coef, D.T @ slope, rtol=0, atol=rounding * (1.0 + s.sum()))
-    assert found.coef.dtype == found.intercept.dtype == np.float64
 
 
 @pytest.mark.parametrize("k", [2, 3])

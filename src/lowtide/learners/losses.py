@@ -121,14 +121,13 @@ class Logistic(Loss):
             value = np.logaddexp(0.0, -margin)
             return float(np.sum(weight @ value)), -Y * expit(-margin) * weight[:, None]
         # One exponential for value and gradient, in one array. Without a row's largest score none overflows.
-        # numpy finds these faster when all first scores lie together, then all second ones.
-        peak = np.maximum.reduce(np.ascontiguousarray(F.T))
+        peak = np.maximum.reduce(F.T)
         gradient = F - peak[:, None]
         value = -np.einsum("ij,ij->i", gradient, Y)
         np.exp(gradient, out=gradient)
         total = gradient @ np.ones(F.shape[1])
         value += np.log(total)
-        gradient *= (1.0 / total)[:, None]
+        gradient /= total[:, None]
         gradient -= Y
         gradient *= weight[:, None]
         return float(weight @ value), gradient

@@ -28,8 +28,6 @@ Report = Callable[[Callable[[], Array]], None]
 
 # Below this sqrt(C S) weights are measured in it.
 _TINY_UNIT = 1e-5
-# Scores that a loss is asked for at once: with what it computes from them they stay in the cache of a core.
-_LOSS_VALUES = 1 << 16
 # Steps after a line search has ended, for rounding or at its goal.
 _MOST_POLISHING = 30
 # Rows of a small step, and the longest.
@@ -62,18 +60,10 @@ class LossSums:
 
 def loss_sums(part: Problem, coef: Array, intercept: Array, loss: Loss) -> LossSums:
     """Return the loss of some rows with its gradient; both products with the rows are in the type of coef."""
-    scores = part.train.matmul(coef)
-    value, column_sums = 0.0, np.zeros_like(intercept)
-    step = max(1, _LOSS_VALUES // len(intercept))
-    for start in range(0, len(scores), step):
-        rows = slice(start, start + step)
-        own, slope = loss.value_and_gradient(scores[rows] + intercept, part.targets[rows], part.weights[rows])
-        value += own
-        # BLAS adds rows several times as fast as numpy does.
-        column_sums += np.ones(len(slope)) @ slope
-        scores[rows] = slope
-    gradient = part.train.rmatmul(scores)
-    return LossSums(value, gradient.astype(np.float64, copy=False), column_sums)
+    scores = part.train.matmul(coef).astype(np.float64, copy=False) + intercept
+    value, slope = loss.value_and_gradient(scores, part.targets, part.weights)
+    gradient = part.train.rmatmul(np.ascontiguousarray(slope, dtype=coef.dtype))
+    return LossSums(value, gradient.astype(np.float64, copy=False), slope.sum(axis=0))
 
 
 @dataclass(frozen=True)
