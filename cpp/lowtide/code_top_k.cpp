@@ -23,6 +23,15 @@ constexpr std::size_t kKept = std::size_t{1} << 22;  // scored rows kept at a ti
 constexpr std::size_t kTileBytes = 1 << 17;  // interleaved rows, which stay in L2 while the groups of queries pass
 constexpr std::size_t kGrainRows = 2048;
 
+// Which of the rows [row, row + n_rows) are allowed, the first in the lowest bit.
+std::uint64_t present_rows(const RowTerms& terms, std::size_t row, std::size_t n_rows) {
+  const std::uint64_t all = n_rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_rows) - 1;
+  if (terms.allowed == nullptr) return all;
+  std::uint64_t allowed = 0;
+  for (std::size_t r = 0; r < n_rows; ++r) allowed |= std::uint64_t{terms.allowed[row + r] != 0} << r;
+  return allowed;
+}
+
 // A tile of rows: which of them count, and of each the two numbers that say when it can reach a score.
 //
 // factor P + offset reaches w when P >= w / factor - offset / factor, for every row a line in w. A row of factor 0 has the
@@ -33,12 +42,7 @@ struct TileTerms {
   float slack;  // of a line, for a w of size 1
 
   void set(const RowTerms& terms, float sign, std::size_t row, std::size_t n_rows) {
-    present = n_rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_rows) - 1;
-    if (terms.allowed != nullptr) {
-      std::uint64_t allowed = 0;
-      for (std::size_t r = 0; r < n_rows; ++r) allowed |= std::uint64_t{terms.allowed[row + r] != 0} << r;
-      present &= allowed;
-    }
+    present = present_rows(terms, row, n_rows);
     if (terms.factors == nullptr || present == 0) return;
     // The first row that counts stands for those that do not, so that none of them has the least line.
     const auto first = static_cast<std::size_t>(std::countr_zero(present));
@@ -155,22 +159,92 @@ class Scan {
   std::vector<TileTerms> of_tile_;
 };
 
-// Threads share the rows when there are many, else the queries.
-template <typename Queries>
+// One thread's pass over some rows as they lie in memory, for few queries.
+class RowScan {
+ public:
+  RowScan(const CodeMatrix& codes, const RowTerms& terms, float sign, const RowQueries& queries,
+          std::vector<Best>& best)
+      : rows_(codes.rows),
+        terms_(terms),
+        sign_(sign),
+        row_words_(words_per_row(codes.n_levels, codes.bits)),
+        bits_(codes.bits),
+        queries_(queries),
+        best_(best) {}
+
+  // Rows [begin, end) for queries [first, last).
+  void pass(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) {
+    polled_blocks(begin, end, kGrainRows, [&](std::size_t block, std::size_t stop) {
+      for (std::size_t row = block; row < stop; row += kRowScan) {
+        const std::size_t n_rows = std::min(kRowScan, stop - row);
+        const std::uint64_t present = present_rows(terms_, row, n_rows);
+        for (std::size_t q = first; q < last && present != 0; ++q) scan_tile(q, row, n_rows, present);
+      }
+    });
+  }
+
+ private:
+  void scan_tile(std::size_t q, std::size_t row, std::size_t n_rows, std::uint64_t present) {
+    std::int32_t sums[kRowScan];
+    ops().row_scan(rows_ + row * row_words_, n_rows, row_words_, bits_, queries_.tables(), queries_.weights(q), sums);
+    if (!reached(q, row, n_rows, sums)) return;
+    for (std::uint64_t left = present; left != 0; left &= left - 1) {
+      const auto r = static_cast<std::size_t>(std::countr_zero(left));
+      take(q, row + r, sums[r]);
+    }
+  }
+
+  // Whether a row may have a score that is not below the worst; what is past the range of float may.
+  bool reached(std::size_t q, std::size_t row, std::size_t n_rows, const std::int32_t* sums) const {
+    const float worst = best_[q].worst(), offset = queries_.float_offset(q), step = queries_.float_step(q);
+    constexpr float least = std::numeric_limits<float>::lowest();
+    int some = 0;
+    if (terms_.factors == nullptr) {
+      for (std::size_t r = 0; r < n_rows; ++r) some |= !(offset + step * static_cast<float>(sums[r]) < worst);
+      return some != 0;
+    }
+    const float *factors = terms_.factors + row, *offsets = terms_.offsets + row;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      const float own = sign_ * offsets[r];
+      const float score = factors[r] * (offset + step * static_cast<float>(sums[r])) + (own + std::abs(own) * 0x1p-20f);
+      some |= static_cast<int>(!(score < worst)) | static_cast<int>(score < least);
+    }
+    return some != 0;
+  }
+
+  // Products, sums and roundings rise with what they are made of, so the score of a bound bounds the score.
+  void take(std::size_t q, std::size_t row, std::int32_t sum) {
+    const double factor = terms_.factors == nullptr ? 1.0 : double{terms_.factors[row]};
+    const double offset = terms_.factors == nullptr ? 0.0 : double{sign_} * terms_.offsets[row];
+    const auto score_of = [&](double product) { return static_cast<float>(factor * product + offset); };
+    if (best_[q].full() && score_of(queries_.bound(q, sum)) < best_[q].worst()) return;
+    best_[q].push({score_of(queries_.product(q, rows_ + row * row_words_)), static_cast<std::int64_t>(row)});
+  }
+
+  const std::uint64_t* rows_;
+  const RowTerms& terms_;
+  float sign_;
+  std::size_t row_words_;
+  unsigned bits_;
+  const RowQueries& queries_;
+  std::vector<Best>& best_;
+};
+
+// Threads share the rows when there are many, else the groups of queries that a pass takes.
+template <typename Pass, typename Queries>
 std::vector<Best> search(const CodeMatrix& codes, const RowTerms& terms, float sign, const Queries& queries,
-                         std::size_t n_queries, std::size_t k) {
+                         std::size_t n_queries, std::size_t n_groups, std::size_t k) {
   std::vector<Best> best(n_queries, Best(k));
-  const std::size_t n_groups = queries.bytes().groups().size();
   if (codes.n_rows < 2 * kGrainRows) {
     parallel_for(n_groups, 1, [&](std::size_t first, std::size_t last) {
-      Scan<Queries>(codes, terms, sign, queries, best).pass(0, codes.n_rows, first, last);
+      Pass(codes, terms, sign, queries, best).pass(0, codes.n_rows, first, last);
     });
     return best;
   }
   std::mutex merging;
   parallel_for(codes.n_rows, kGrainRows, [&](std::size_t begin, std::size_t end) {
     std::vector<Best> own(n_queries, Best(k));
-    Scan<Queries>(codes, terms, sign, queries, own).pass(begin, end, 0, n_groups);
+    Pass(codes, terms, sign, queries, own).pass(begin, end, 0, n_groups);
     const std::lock_guard<std::mutex> lock(merging);
     for (std::size_t q = 0; q < n_queries; ++q)
       polled_blocks(0, own[q].rows().size(), Best::block, [&](std::size_t first, std::size_t last) {
@@ -178,6 +252,12 @@ std::vector<Best> search(const CodeMatrix& codes, const RowTerms& terms, float s
       });
   });
   return best;
+}
+
+template <typename Queries>
+std::vector<Best> search_tables(const CodeMatrix& codes, const RowTerms& terms, float sign, const Queries& queries,
+                                std::size_t n_queries, std::size_t k) {
+  return search<Scan<Queries>>(codes, terms, sign, queries, n_queries, queries.bytes().groups().size(), k);
 }
 
 void write(std::vector<Best>& best, std::size_t k, float sign, std::int64_t* indices, float* scores) {
@@ -200,8 +280,10 @@ void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const double* Q,
   const std::size_t n_features = codes.n_levels * codes.width;
   for (std::size_t first = 0; first < n_queries; first += chunk_of(k)) {
     const std::size_t count = std::min(chunk_of(k), n_queries - first);
-    const FloatQueries queries(codes, Q + first * n_features, count, sign);
-    auto best = search(codes, terms, sign, queries, count, k);
+    const double* some = Q + first * n_features;
+    auto best = RowQueries::takes(codes, some, count)
+                    ? search<RowScan>(codes, terms, sign, RowQueries(codes, some, count, sign), count, count, k)
+                    : search_tables(codes, terms, sign, FloatQueries(codes, some, count, sign), count, k);
     write(best, k, sign, indices + first * k, scores + first * k);
   }
 }
@@ -214,7 +296,7 @@ void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const CodeMatrix
     CodeMatrix some = queries;
     some.rows += first * row_words;
     some.n_rows = std::min(chunk_of(k), queries.n_rows - first);
-    auto best = search(codes, terms, sign, CodeQueries(codes, some, sign), some.n_rows, k);
+    auto best = search_tables(codes, terms, sign, CodeQueries(codes, some, sign), some.n_rows, k);
     write(best, k, sign, indices + first * k, scores + first * k);
   }
 }

@@ -23,6 +23,7 @@
 #include "lowtide/ops/panel_fill/panel_fill.hpp"
 #include "lowtide/ops/panel_product/panel_product.hpp"
 #include "lowtide/ops/row_product/row_product.hpp"
+#include "lowtide/ops/row_scan/row_scan.hpp"
 #include "lowtide/ops/stochastic/stochastic.hpp"
 #include "lowtide/ops/ternary/ternary.hpp"
 #include "lowtide/ops/threshold/threshold.hpp"
@@ -65,6 +66,7 @@ struct Ops {
   DotOp trit_dot;
   TritGramOp trit_gram;
   ScanOp code_scan;
+  RowScanFn row_scan;
   PanelFillOp panel_fill;
   PanelProductFn panel_product;
   PairOp pair_product;

@@ -67,6 +67,38 @@ class FloatQueries {
   std::vector<Steps> steps_;
 };
 
+// Weights on the decoded features of width 1 for rows as they lie in memory: bytes of the codebook times bytes of weights,
+//   book[v] = base + book step * entry[v] + error,   weight[j] = weight step * byte[j] + error,
+//   score <= offset + step * sum of entry * byte,
+// offset = base * sum of weights + sum over j of the largest error of a product + a bound on the rounding in double.
+class RowQueries {
+ public:
+  // Whether row_scan is faster than tables for so many queries, and what it makes of them is within float's range.
+  static bool takes(const CodeMatrix& codes, const double* Q, std::size_t n_queries);
+
+  RowQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign);
+
+  const std::uint8_t* tables() const { return tables_; }
+  const std::int8_t* weights(std::size_t q) const { return weights_.get() + q * n_weights_; }
+  double bound(std::size_t q, std::int32_t sum) const { return lines_[q].offset + lines_[q].step * sum; }
+  // A line in the sum that is not below the bound when it is computed in float, nor times a factor: offset and step.
+  float float_offset(std::size_t q) const { return lines_[q].float_offset; }
+  float float_step(std::size_t q) const { return static_cast<float>(lines_[q].step); }
+  double product(std::size_t q, const std::uint64_t* row) const { return exact_.product(q, row, 0); }
+
+ private:
+  struct Line {
+    double offset, step;
+    float float_offset;
+  };
+
+  FloatQueries exact_;
+  std::size_t n_weights_;
+  std::uint8_t tables_[64];  // [place in a nibble][nibble]
+  Buffer<std::int8_t> weights_;
+  std::vector<Line> lines_;
+};
+
 // Packed 1-bit rows under a symmetric contingency table: the bytes count equal bits, or different ones.
 class CodeQueries {
  public:

@@ -43,6 +43,7 @@ void fill_scalar(Ops& table) {
   table.trit_dot = scalar::trit_dot;
   table.trit_gram = scalar::trit_gram;
   table.code_scan = scalar::code_scan;
+  table.row_scan = scalar::row_scan;
   table.panel_fill = scalar::panel_fill;
   table.panel_product = scalar::panel_product;
   table.pair_product = scalar::pair_product;
@@ -118,6 +119,7 @@ void fill_avx512(Ops& table) {
   table.trit_dot = avx512::trit_dot;
   table.trit_gram = avx512::trit_gram;
   table.code_scan = avx512::code_scan;
+  table.row_scan = avx512::row_scan;
   table.panel_fill = avx512::panel_fill;
   table.panel_product = avx512::panel_product;
   table.pair_product = avx512::pair_product;
@@ -253,6 +255,7 @@ constexpr Entry entries[] = {
     ENTRY(trit_dot),
     ENTRY(trit_gram),
     ENTRY(code_scan),
+    ENTRY(row_scan),
     ENTRY(panel_fill),
     ENTRY(panel_product),
     ENTRY(pair_product),

@@ -98,6 +98,39 @@ LOWTIDE_TEST(scan_sums_and_masks_are_exact) {
         }
 }
 
+LOWTIDE_TEST(row_scan_sums_are_exact) {
+  for (Isa level : check::runnable_levels())
+    for (unsigned bits : {1, 2, 4})
+      for (std::size_t row_words : {1, 3, 4, 5, 7, 8, 9, 12, 13, 128})
+        for (std::size_t n_rows : {1, 3, 17, 64}) {
+          // Unaligned: the rows of a view begin at any word.
+          const auto words = random_words(n_rows * row_words + 1, 6);
+          const std::vector<std::uint64_t> rows(words.begin() + 1, words.end());
+          std::mt19937 random(7);
+          const std::size_t places = 4 / bits, stride = row_stride(row_words);
+          std::vector<std::uint8_t> tables(16 * places);
+          auto weights = make_buffer<std::int8_t>(2 * places * stride);
+          for (auto& entry : tables) entry = static_cast<std::uint8_t>(random() % 3 == 0 ? 127 : random() % 128);
+          for (std::size_t i = 0; i < 2 * places * stride; ++i) {
+            const int weight = random() % 3 == 0 ? 127 : static_cast<int>(random() % 128);
+            weights[i] = static_cast<std::int8_t>(i % stride >= 8 * row_words ? 0 : random() % 2 ? weight : -weight);
+          }
+          std::vector<std::int32_t> sums(kRowScan);
+          ops_at(level).row_scan(words.data() + 1, n_rows, row_words, bits, tables.data(), weights.get(), sums.data());
+          bool same = true;
+          for (std::size_t r = 0; r < n_rows; ++r) {
+            std::int32_t sum = 0;
+            for (std::size_t b = 0; b < 8 * row_words; ++b)
+              for (std::size_t h = 0; h < 2; ++h)
+                for (std::size_t p = 0; p < places; ++p)
+                  sum += tables[16 * p + (byte_of(rows, row_words, r, b) >> (4 * h) & 15)] *
+                         weights[(h * places + p) * stride + b];
+            same = same && sums[r] == sum;
+          }
+          CHECK(same, where(level, bits * 1000 + row_words, n_rows));
+        }
+}
+
 LOWTIDE_TEST(query_groups_cover_every_query_once) {
   for (std::size_t n = 0; n < 40; ++n) {
     std::size_t next = 0;
@@ -157,6 +190,36 @@ LOWTIDE_TEST(byte_tables_bound_every_score) {
         const auto score = static_cast<float>(queries.product(q, rows.data() + i * words, 0));
         CHECK(sum >= queries.limit(q, std::nextafter(score, -1e30f)), std::to_string(q));
       }
+}
+
+LOWTIDE_TEST(row_sums_bound_every_score) {
+  constexpr std::size_t n_rows = 200, n_levels = 130, words = 3;
+  auto rows = random_words(n_rows * words, 8);
+  for (std::size_t i = 0; i < n_rows; ++i) rows[i * words + 2] &= 3;
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal;
+  std::vector<double> Q(4 * n_levels);
+  for (std::size_t j = 0; j < n_levels; ++j) {
+    Q[j] = normal(random);
+    Q[n_levels + j] = j == 70 ? 1e6 : normal(random);
+    Q[2 * n_levels + j] = 1e-3 * normal(random) * normal(random) * normal(random);
+    Q[3 * n_levels + j] = 0;
+  }
+  const float books[][2] = {{-0.25f, 1.5f}, {1.0f, 1.0f}, {0.7f, -0.3f}};
+  for (const auto& book : books)
+    for (double sign : {1.0, -1.0}) {
+      const CodeMatrix codes{rows.data(), n_rows, n_levels, 1, book, 1};
+      const RowQueries queries(codes, Q.data(), 4, sign);
+      for (std::size_t q = 0; q < 4; ++q)
+        for (std::size_t i = 0; i < n_rows; ++i) {
+          std::int32_t sum = 0;
+          scalar::row_scan(rows.data() + i * words, 1, words, 1, queries.tables(), queries.weights(q), &sum);
+          const double product = queries.product(q, rows.data() + i * words);
+          CHECK(queries.bound(q, sum) >= product, std::to_string(q));
+          const float line = queries.float_offset(q) + queries.float_step(q) * static_cast<float>(sum);
+          CHECK(line >= queries.bound(q, sum), std::to_string(q));
+        }
+    }
 }
 
 }  // namespace lowtide
