@@ -19,6 +19,7 @@ REASONS = {
     "code_tables_f64": "two lanes, and done once for a product. One column has 256 sums of every byte, where the "
     "scalar form has 16 of every nibble, so that the product has half as many look-ups.",
     "pair_product": "not used on ARM, which multiplies floats as fast as whole numbers; there is no form of its own.",
+    "row_scan": "not used on ARM, where look-ups serve any number of queries; there is no form of its own.",
     "bit_dot bits": "done once for a product; the scalar form only copies words.",
     "bit_dot weights": "done once for a product: the digits of sixteen sums of every four weights are written, where "
     "the scalar form only converts the weights.",

@@ -1,4 +1,4 @@
-// Search over packed rows: code_scan.
+// Search over packed rows: code_scan, row_scan.
 #include "cases.hpp"
 #include "inputs.hpp"
 
@@ -31,6 +31,19 @@ void add_scan(Cases& cases, const char* name, std::size_t n_queries, std::size_t
                    }});
 }
 
+void add_row_scan(Cases& cases) {
+  constexpr unsigned bits = 2;
+  cases.push_back({"row_scan 2 bits", kRowScan * n_bytes * 8 / bits, "product", [](const Ops& ops) {
+                     const auto rows = words(kRowScan * row_words, 4);
+                     const auto tables = integers<std::uint8_t>(16 * 4 / bits, 128, 5);
+                     const auto weights = integers<std::int8_t>(8 / bits * row_stride(row_words), 128, 6);
+                     const auto sums = zeros<std::int32_t>(kRowScan);
+                     return [=, &ops] {
+                       ops.row_scan(rows.get(), kRowScan, row_words, bits, tables.get(), weights.get(), sums.get());
+                     };
+                   }});
+}
+
 }  // namespace
 
 void add_scans(Cases& cases) {
@@ -38,6 +51,7 @@ void add_scans(Cases& cases) {
   add_scan(cases, "code_scan.scan 1 query", 1, kScanFine);
   add_scan(cases, "code_scan.scan 8 queries", 8, kScanFine);
   add_scan(cases, "code_scan.scan 8 queries, counts", 8, kScanCounts);
+  add_row_scan(cases);
 }
 
 }  // namespace lowtide::opcount
