@@ -62,7 +62,7 @@ from benchmarks.peers import learning
 
 X, X_test, y, y_test = learning.mnist()
 fixed = {"C": 1.0, "loss": "squared", "metric": None, "random_state": 0}
-model = lt.KernelClassifier(gamma=learning.GAMMA, n_components=learning.LARGE, **fixed).fit(X, y)
+model = lt.KernelClassifier(gamma=learning.LARGE_GAMMA, n_components=learning.LARGE, **fixed).fit(X, y)
 print(status("VmHWM"), 100 * model.score(X_test, y_test))
 """
 )
