@@ -136,7 +136,7 @@ python-test: $(STAMP_DEV)  ## the Python tests and doctests
 	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS)
 
 isa: $(STAMP_DEV)  ## tests of the compiled core, once per instruction-set level of this processor
-	@for level in scalar avx2 avx512 amx neon dotprod i8mm; do \
+	@for level in scalar avx2 avx512 vbmi amx neon dotprod i8mm; do \
 	  if [ "$$(LOWTIDE_ISA=$$level $(BIN)/python -c 'from lowtide import _core; print(_core.isa())')" = $$level ]; then \
 	    echo "core tests at $$level"; LOWTIDE_ISA=$$level $(BIN)/python -m pytest -n $(JOBS) tests/core || exit 1; \
 	  else echo "core tests at $$level: not run, this processor does not have it"; fi; done

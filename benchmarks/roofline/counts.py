@@ -1,4 +1,4 @@
-"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2, AVX-512 and AMX.
+"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2, AVX-512, VBMI and AMX.
 
 Loads and stores are not counted (they have ports of their own), nor is what runs once a row: a count is a lower bound,
 and the rate that follows from it an upper one.
@@ -38,6 +38,7 @@ class Counts:
     LEVELS: ClassVar[dict[str, tuple[int, float, float, float]]] = {
         "avx2": (8, 14 / 16, 14 / 8, 15 / 8),
         "avx512": (16, 14 / 32, 13 / 16, 15 / 16),
+        "vbmi": (16, 14 / 32, 13 / 16, 15 / 16),
         "amx": (16, 14 / 32, 13 / 16, 15 / 16),
     }
 
@@ -48,8 +49,13 @@ class Counts:
 
     @property
     def wide(self) -> bool:
-        """Whether registers have 64 bytes, and so an instruction that counts bits."""
+        """Whether registers have 64 bytes."""
         return self.lanes == 16
+
+    @property
+    def counts_bits(self) -> bool:
+        """Whether an instruction counts the ones of a register."""
+        return self.isa in ("vbmi", "amx")
 
     def hadamard(self, dim: int, n_frequencies: int) -> Work:
         """Return the work of one row: whole blocks, then one of which only the first frequencies are used."""
@@ -72,17 +78,22 @@ class Counts:
     def common_ones(self, pairs: float) -> Work:
         """Return the work of `pairs` pairs of bits in `dot` and `gram`.
 
-        And, count, add of 512 bits; AVX2 looks four bits of 32 pairs up at once.
+        And, count, add of 512 bits; where bits are not counted, four bits are looked up for as many pairs as a register
+        has bytes.
         """
-        return {"popcount": pairs, "vector": pairs * 3 / 512} if self.wide else {"vector": pairs * 2 / 128}
+        if self.counts_bits:
+            return {"popcount": pairs, "vector": pairs * 3 / 512}
+        return {"vector": pairs * 2 / (16 * self.lanes)}
 
     def gram_levels(self, pairs: float) -> Work:
         """Return the work of pairs of decoded levels: a multiply-add, or six products of digits in tiles of bytes."""
         return {"tiles": 6 * pairs} if self.isa == "amx" else {"sgemm": 2 * pairs}
 
     def gram_trits(self, pairs: float) -> Work:
-        """Return the work of `pairs` pairs of trits: six instructions for 512; AVX2 looks two rows up at once."""
-        return {"popcount": 2 * pairs, "vector": pairs * 6 / 512} if self.wide else {"vector": pairs * 2 / 64}
+        """Return the work of `pairs` pairs of trits: six instructions for 512; else two rows are looked up at once."""
+        if self.counts_bits:
+            return {"popcount": 2 * pairs, "vector": pairs * 6 / 512}
+        return {"vector": pairs * 2 / (8 * self.lanes)}
 
     def look_ups(self, entries: float, n_columns: int) -> Work:
         """Return the work of a product of `entries` 1-bit features with columns.

@@ -146,7 +146,7 @@ std::int32_t tile_products(std::size_t rounds) {
 
 // Ones of n_words words, a multiple of 64, counted `repeats` times, by the widest count of the level.
 std::uint64_t ones(const std::uint64_t* words, std::size_t n_words, std::size_t repeats) {
-#if defined(__AVX512F__)
+#if defined(__AVX512VPOPCNTDQ__)
   Words total[8] = {};
   for (std::size_t r = 0; r < repeats; ++r) {
     for (std::size_t i = 0; i < n_words; i += 64) {

@@ -20,8 +20,9 @@ __all__ = ["FLAGS", "compiler", "library", "on_threads"]
 SOURCE = Path(__file__).with_name("probes.cpp")
 # As in CMakeLists.txt.
 AVX2 = ("-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mpopcnt")
-AVX512 = (*AVX2, *(f"-mavx512{part}" for part in ("f", "bw", "dq", "vl", "vpopcntdq", "vbmi", "vnni")))
-FLAGS = {"avx2": AVX2, "avx512": AVX512, "amx": (*AVX512, "-mamx-tile", "-mamx-int8")}
+AVX512 = (*AVX2, *(f"-mavx512{part}" for part in ("f", "bw", "dq", "vl", "vnni")))
+VBMI = (*AVX512, "-mavx512vbmi", "-mavx512vpopcntdq")
+FLAGS = {"avx2": AVX2, "avx512": AVX512, "vbmi": VBMI, "amx": (*VBMI, "-mamx-tile", "-mamx-int8")}
 
 
 def compiler() -> str | None:
@@ -35,7 +36,7 @@ def library() -> Any:
     level, cxx = _core.isa(), compiler()
     if level not in FLAGS:
         raise RuntimeError(
-            f"roofline: instructions are counted for avx2, avx512 and amx, the level in force is {level}. "
+            f"roofline: instructions are counted for avx2, avx512, vbmi and amx, the level in force is {level}. "
             "Unset LOWTIDE_ISA, or run on a processor that has one of them."
         )
     if cxx is None:

@@ -17,7 +17,7 @@
 namespace lowtide {
 namespace {
 
-constexpr Isa levels[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon, Isa::dotprod, Isa::i8mm};
+constexpr Isa levels[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::vbmi, Isa::amx, Isa::neon, Isa::dotprod, Isa::i8mm};
 
 struct Choice {
   Isa level;
@@ -71,9 +71,10 @@ Isa detect() {
                     __builtin_cpu_supports("popcnt");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vbmi") &&
                       __builtin_cpu_supports("avx512vnni");
-  if (avx512 && may_use_tiles()) return Isa::amx;
+  const bool vbmi = avx512 && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vpopcntdq");
+  if (vbmi && may_use_tiles()) return Isa::amx;
+  if (vbmi) return Isa::vbmi;
   if (avx512) return Isa::avx512;
   if (avx2) return Isa::avx2;
 #elif defined(LOWTIDE_ARM)
@@ -94,7 +95,7 @@ Choice choose() {
     if (!level.runs_on(best)) return {best, "LOWTIDE_ISA names a level that this processor does not have"};
     return {level, ""};
   }
-  return {best, "LOWTIDE_ISA must be scalar, avx2, avx512, amx, neon, dotprod or i8mm"};
+  return {best, "LOWTIDE_ISA must be scalar, avx2, avx512, vbmi, amx, neon, dotprod or i8mm"};
 }
 
 const Choice& choice() {
@@ -118,6 +119,7 @@ const char* isa_complaint() { return choice().complaint; }
 const char* isa_name(Isa level) {
   if (level == Isa::avx2) return "avx2";
   if (level == Isa::avx512) return "avx512";
+  if (level == Isa::vbmi) return "vbmi";
   if (level == Isa::amx) return "amx";
   if (level == Isa::neon) return "neon";
   if (level == Isa::dotprod) return "dotprod";

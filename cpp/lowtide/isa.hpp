@@ -9,14 +9,14 @@ namespace lowtide {
 enum class Family : int { none, x86, arm };
 
 // A rank within a family: a level may use everything of a lower rank in its own. Rank 0 is plain C++, the same in every
-// family. avx512 means F, BW, DQ, VL, VPOPCNTDQ, VBMI and VNNI together; amx means tiles and their products of bytes, and
-// the system's leave to use them. neon means what every 64-bit ARM processor has, and CRC32; dotprod adds dot products of
+// family. avx512 means F, BW, DQ, VL and VNNI together, vbmi VBMI and VPOPCNTDQ besides; amx means tiles and their products
+// of bytes, and the system's leave to use them. neon means what every 64-bit ARM processor has, and CRC32; dotprod adds dot products of
 // bytes (FEAT_DotProd), i8mm products of matrices of bytes (FEAT_I8MM).
 struct Isa {
   Family family;
   int rank;
 
-  static const Isa scalar, avx2, avx512, amx, neon, dotprod, i8mm;
+  static const Isa scalar, avx2, avx512, vbmi, amx, neon, dotprod, i8mm;
 
   bool operator==(const Isa&) const = default;
 
@@ -27,7 +27,8 @@ struct Isa {
 inline constexpr Isa Isa::scalar{Family::none, 0};
 inline constexpr Isa Isa::avx2{Family::x86, 1};
 inline constexpr Isa Isa::avx512{Family::x86, 2};
-inline constexpr Isa Isa::amx{Family::x86, 3};
+inline constexpr Isa Isa::vbmi{Family::x86, 3};
+inline constexpr Isa Isa::amx{Family::x86, 4};
 inline constexpr Isa Isa::neon{Family::arm, 1};
 inline constexpr Isa Isa::dotprod{Family::arm, 2};
 inline constexpr Isa Isa::i8mm{Family::arm, 3};

@@ -113,7 +113,6 @@ void fill_avx512(Ops& table) {
   table.row_product_f32 = avx512::row_product;
   table.row_product_f64 = avx512::row_product;
   table.code_dot = avx512::code_dot;
-  table.bit_dot = avx512::bit_dot;
   table.code_gram = avx512::code_gram;
   table.ternary = avx512::ternary;
   table.trit_dot = avx512::trit_dot;
@@ -123,6 +122,14 @@ void fill_avx512(Ops& table) {
   table.panel_fill = avx512::panel_fill;
   table.panel_product = avx512::panel_product;
   table.pair_product = avx512::pair_product;
+}
+
+void fill_vbmi(Ops& table) {
+  table.code_dot = vbmi::code_dot;
+  table.bit_dot = vbmi::bit_dot;
+  table.code_gram = vbmi::code_gram;
+  table.trit_dot = vbmi::trit_dot;
+  table.trit_gram = vbmi::trit_gram;
 }
 #endif
 
@@ -184,7 +191,7 @@ struct Filler {
 constexpr Filler fillers[] = {
     {Isa::scalar, fill_scalar},
 #if defined(LOWTIDE_X86)
-    {Isa::avx2, fill_avx2},     {Isa::avx512, fill_avx512},
+    {Isa::avx2, fill_avx2},     {Isa::avx512, fill_avx512},   {Isa::vbmi, fill_vbmi},
 #endif
 #if defined(LOWTIDE_AMX)
     {Isa::amx, fill_amx},

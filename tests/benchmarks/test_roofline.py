@@ -60,7 +60,7 @@ def test_hadamard_instructions_are_additions_shuffles_and_products(isa: str, shu
     assert counts.hadamard(1024, 1024)["vector"] == expected
 
 
-@pytest.mark.parametrize("isa", ["avx2", "avx512", "amx"])
+@pytest.mark.parametrize("isa", ["avx2", "avx512", "vbmi", "amx"])
 def test_work_names_only_limits_that_are_measured(isa: str) -> None:
     counts = counts_at(isa)
     works = [
@@ -141,7 +141,7 @@ def test_probes_do_the_work_that_they_are_timed_for() -> None:
 
 @pytest.mark.parametrize(
     ("target", "value", "words"),
-    [("lowtide._core.isa", "scalar", "avx2, avx512 and amx"), ("benchmarks.roofline.probes.compiler", None, "CXX")],
+    [("lowtide._core.isa", "scalar", "avx2, avx512, vbmi and amx"), ("benchmarks.roofline.probes.compiler", None, "CXX")],
 )
 def test_probes_say_what_they_need(monkeypatch: pytest.MonkeyPatch, target: str, value: str | None, words: str) -> None:
     monkeypatch.setattr("lowtide._core.isa", lambda: "avx2")

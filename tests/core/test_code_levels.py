@@ -9,7 +9,7 @@ import pytest
 
 from lowtide import _core
 
-FAMILIES = [["avx2", "avx512", "amx"], ["neon", "dotprod", "i8mm"]]
+FAMILIES = [["avx2", "avx512", "vbmi", "amx"], ["neon", "dotprod", "i8mm"]]
 BELOW = [family[: family.index(_core.detected_isa()) + 1] for family in FAMILIES if _core.detected_isa() in family]
 OTHERS = [level for level in ["scalar", *(BELOW[0] if BELOW else [])] if level != _core.isa()]
 

@@ -11,7 +11,7 @@ from core import cases
 from lowtide import _core
 
 # By family and rank: a processor runs the plain level, and those of its own family up to the one it has.
-FAMILIES = [["avx2", "avx512", "amx"], ["neon", "dotprod", "i8mm"]]
+FAMILIES = [["avx2", "avx512", "vbmi", "amx"], ["neon", "dotprod", "i8mm"]]
 LEVELS = ["scalar", *FAMILIES[0], *FAMILIES[1]]
 RUNNABLE = ["scalar"] + [
     level
@@ -19,7 +19,7 @@ RUNNABLE = ["scalar"] + [
     if _core.detected_isa() in family
     for level in family[: family.index(_core.detected_isa()) + 1]
 ]
-NAMES = "scalar, avx2, avx512, amx, neon, dotprod or i8mm"
+NAMES = "scalar, avx2, avx512, vbmi, amx, neon, dotprod or i8mm"
 
 
 def in_python(code, level):

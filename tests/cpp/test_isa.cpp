@@ -7,7 +7,9 @@ using lowtide::Isa;
 LOWTIDE_TEST(levels_run_where_their_family_has_at_least_their_rank) {
   CHECK(Isa::avx2.runs_on(Isa::avx512));
   CHECK(Isa::avx512.runs_on(Isa::avx512));
-  CHECK(!Isa::amx.runs_on(Isa::avx512));
+  CHECK(!Isa::vbmi.runs_on(Isa::avx512));
+  CHECK(Isa::avx512.runs_on(Isa::vbmi));
+  CHECK(!Isa::amx.runs_on(Isa::vbmi));
   CHECK(Isa::neon.runs_on(Isa::dotprod));
   CHECK(!Isa::i8mm.runs_on(Isa::dotprod));
   CHECK(!Isa::neon.runs_on(Isa::amx));
@@ -32,7 +34,7 @@ LOWTIDE_TEST(an_op_is_fast_where_a_level_has_its_own_form) {
 #if defined(LOWTIDE_X86)
   CHECK(lowtide::is_fast_at(Isa::avx2, "hadamard") == true);
   CHECK(lowtide::is_fast_at(Isa::avx512, "pack") == true);
-  CHECK(lowtide::is_fast_at(Isa::avx512, "digit_product") == false);
+  CHECK(lowtide::is_fast_at(Isa::vbmi, "digit_product") == false);
 #endif
 #if defined(LOWTIDE_ARM)
   CHECK(lowtide::is_fast_at(Isa::neon, "pack") == true);

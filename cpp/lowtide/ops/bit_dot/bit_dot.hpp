@@ -35,7 +35,7 @@ extern const BitDotOp bit_dot;
 namespace avx2 {
 extern const BitDotOp bit_dot;
 }
-namespace avx512 {
+namespace vbmi {
 extern const BitDotOp bit_dot;
 }
 namespace neon {

@@ -8,11 +8,8 @@ namespace lowtide::avx2 {
 namespace {
 
 void multiply(const DotTile& tile) {
-  nibbles::Tables tables;
-  for (unsigned a = 0; a < 16; ++a)
-    for (unsigned v = 0; v < 16; ++v) tables.entry[a][v] = static_cast<std::uint8_t>(_mm_popcnt_u32(a & v));
-  NibbleTiles::sum_tile(tables, tile.left, tile.right, nibbles::kWordGroups * tile.n_words, tile.n_left, tile.n_right,
-                        tile.upper, std::int32_t{0}, tile.sums);
+  static constexpr nibbles::Tables tables = nibbles::of_bits();
+  NibbleTiles::multiply(tables, tile, 0);
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ std::uint32_t code_ones(const std::uint64_t* row, std::size_t n_words);
 namespace avx512 {
 extern const DotOp code_dot;
 }
+namespace vbmi {
+extern const DotOp code_dot;
+}
 namespace neon {
 extern const DotOp code_dot;
 std::uint32_t code_ones(const std::uint64_t* row, std::size_t n_words);

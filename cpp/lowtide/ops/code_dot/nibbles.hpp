@@ -22,6 +22,15 @@ struct Tables {
   alignas(16) std::uint8_t entry[16][16];
 };
 
+// Ones that two nibbles have in common.
+constexpr Tables of_bits() {
+  Tables tables{};
+  for (unsigned a = 0; a < 16; ++a)
+    for (unsigned v = 0; v < 16; ++v)
+      for (unsigned bit = 0; bit < 4; ++bit) tables.entry[a][v] += (a & v) >> bit & 1;
+  return tables;
+}
+
 inline std::size_t panel_bytes(std::size_t n_words) { return kTile * kWordGroups * n_words; }
 
 template <class V>
@@ -44,6 +53,23 @@ struct Nibbles {
     }
   }
 
+  // Adds the look-ups of two panels of packed rows, and `bias` for every group, to the sums of the tile.
+  static void multiply(const Tables& tables, const DotTile& tile, std::int32_t bias) {
+    const std::size_t groups = kWordGroups * tile.n_words;
+    sum_tile(tables, tile.left, tile.right, groups, tile.n_left, tile.n_right, tile.upper,
+             static_cast<std::int32_t>(groups) * bias, tile.sums);
+  }
+
+  // The same for tiles s and t of an operand [tile][group][kTile] of whole tiles.
+  template <typename Sum>
+  static void multiply(const Tables& tables, const void* operand, std::size_t groups, std::size_t s, std::size_t t,
+                       Sum bias, Sum* sums) {
+    const auto* bytes = static_cast<const std::uint8_t*>(operand);
+    sum_tile(tables, bytes + s * groups * kTile, bytes + t * groups * kTile, groups, kTile, kTile, false,
+             static_cast<Sum>(groups) * bias, sums);
+  }
+
+ private:
   // Adds the look-ups of two panels, and `bias` to each, to the sums, rows kTile apart.
   template <typename Sum>
   static void sum_tile(const Tables& tables, const void* left_panel, const void* right_panel, std::size_t groups,
@@ -66,7 +92,6 @@ struct Nibbles {
     }
   }
 
- private:
   // 16-bit sums of rows j, j + 1 of `left` with `count` registers of `right`, over `groups` <= kRun groups.
   template <int N>
   static void sum_pair(const Tables& tables, const std::uint8_t* left, const std::uint8_t* right, std::size_t groups,

@@ -50,13 +50,8 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
 }
 
 void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* counts) {
-  nibbles::Tables tables;
-  for (unsigned a = 0; a < 16; ++a)
-    for (unsigned v = 0; v < 16; ++v) tables.entry[a][v] = static_cast<std::uint8_t>(_mm_popcnt_u32(a & v));
-  const auto* bytes = static_cast<const std::uint8_t*>(operand);
-  const std::size_t groups = groups_of(n_rows);
-  NibbleTiles::sum_tile(tables, bytes + s * groups * kGramTile, bytes + t * groups * kGramTile, groups, kGramTile,
-                        kGramTile, false, std::uint32_t{0}, counts);
+  static constexpr nibbles::Tables tables = nibbles::of_bits();
+  NibbleTiles::multiply(tables, operand, groups_of(n_rows), s, t, std::uint32_t{0}, counts);
 }
 
 }  // namespace

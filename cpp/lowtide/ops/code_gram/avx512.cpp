@@ -1,18 +1,27 @@
-// The counting is code_dot's vpopcntq form, which binds, on columns of bits instead of rows.
-#include "lowtide/ops/code_gram/columns.hpp"
+// Four rows at a time on the operand of the AVX2 form, in registers of 64 levels. For processors without vpopcntq. Binds:
+// the shuffle, one a cycle.
+#include "lowtide/ops/code_dot/nibbles_avx512.hpp"
+#include "lowtide/ops/code_gram/code_gram.hpp"
 
 namespace lowtide::avx512 {
 namespace {
 
-struct Level : gram_columns::OfBits<Level, 8> {
-  static constexpr const TransposeOp& transpose = code_transpose;
-  static constexpr const DotOp& dot = code_dot;
-};
+std::size_t operand_bytes(std::size_t n_levels, std::size_t n_rows) {
+  return avx2::code_gram.operand_bytes(n_levels, n_rows);
+}
 
-using Columns = gram_columns::Columns<Level>;
+void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels, std::size_t first_tile,
+             std::size_t last_tile, void* operand) {
+  avx2::code_gram.prepare(rows, n_rows, n_levels, first_tile, last_tile, operand);
+}
+
+void tile(const void* operand, std::size_t n_rows, std::size_t, std::size_t s, std::size_t t, std::uint32_t* sums) {
+  static constexpr nibbles::Tables tables = nibbles::of_bits();
+  NibbleTiles::multiply(tables, operand, (n_rows + 3) / 4, s, t, std::uint32_t{0}, sums);
+}
 
 }  // namespace
 
-const GramOp code_gram = {Columns::operand_bytes, Columns::prepare, Columns::counts};
+const GramOp code_gram = {operand_bytes, prepare, tile};
 
 }  // namespace lowtide::avx512

@@ -36,6 +36,9 @@ extern const GramOp code_gram;
 namespace avx512 {
 extern const GramOp code_gram;
 }
+namespace vbmi {
+extern const GramOp code_gram;
+}
 namespace neon {
 extern const GramOp code_gram;
 }

@@ -10,9 +10,8 @@ namespace lowtide::avx2 {
 namespace {
 
 void multiply(const DotTile& tile) {
-  const std::size_t groups = nibbles::kWordGroups * tile.n_words;
-  NibbleTiles::sum_tile(trit_tables(), tile.left, tile.right, groups, tile.n_left, tile.n_right, tile.upper,
-                        -2 * static_cast<std::int32_t>(groups), tile.sums);
+  static constexpr nibbles::Tables tables = nibbles::of_trits();
+  NibbleTiles::multiply(tables, tile, -2);
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ extern const DotOp trit_dot;
 namespace avx512 {
 extern const DotOp trit_dot;
 }
+namespace vbmi {
+extern const DotOp trit_dot;
+}
 namespace neon {
 extern const DotOp trit_dot;
 }

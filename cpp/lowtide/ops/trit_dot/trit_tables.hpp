@@ -1,20 +1,18 @@
-// Products of pairs of trits as tables of nibbles, in the namespace of the including file's level.
+// Products of pairs of trits as tables of nibbles.
 #pragma once
 
 #include "lowtide/ops/code_dot/nibbles.hpp"
 
-namespace lowtide {
-namespace {
+namespace lowtide::nibbles {
 
 // The sum of two products of trits, plus 2: from 0 to 4.
-inline nibbles::Tables trit_tables() {
+constexpr Tables of_trits() {
   constexpr int trit[4] = {0, 1, -1, 0};
-  nibbles::Tables tables;
+  Tables tables{};
   for (unsigned a = 0; a < 16; ++a)
     for (unsigned v = 0; v < 16; ++v)
       tables.entry[a][v] = static_cast<std::uint8_t>(2 + trit[a & 3] * trit[v & 3] + trit[a >> 2] * trit[v >> 2]);
   return tables;
 }
 
-}  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::nibbles

@@ -50,10 +50,8 @@ void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t n_levels
 }
 
 void tile(const void* operand, std::size_t n_rows, std::size_t s, std::size_t t, std::int32_t* sums) {
-  const std::size_t pairs = pairs_of(n_rows);
-  const auto* bytes = static_cast<const std::uint8_t*>(operand);
-  NibbleTiles::sum_tile(trit_tables(), bytes + s * pairs * kGramTile, bytes + t * pairs * kGramTile, pairs, kGramTile,
-                        kGramTile, false, -2 * static_cast<std::int32_t>(pairs), sums);
+  static constexpr nibbles::Tables tables = nibbles::of_trits();
+  NibbleTiles::multiply(tables, operand, pairs_of(n_rows), s, t, std::int32_t{-2}, sums);
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ extern const TritGramOp trit_gram;
 namespace avx512 {
 extern const TritGramOp trit_gram;
 }
+namespace vbmi {
+extern const TritGramOp trit_gram;
+}
 namespace neon {
 extern const TritGramOp trit_gram;
 }

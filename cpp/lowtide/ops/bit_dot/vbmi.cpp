@@ -7,7 +7,7 @@
 
 #include "lowtide/ops/bit_dot/tables.hpp"
 
-namespace lowtide::avx512 {
+namespace lowtide::vbmi {
 namespace {
 
 struct V {
@@ -60,4 +60,4 @@ struct V {
 
 const BitDotOp bit_dot = bit_tables::OfQuads<V>::op;
 
-}  // namespace lowtide::avx512
+}  // namespace lowtide::vbmi
