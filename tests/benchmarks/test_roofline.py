@@ -141,7 +141,10 @@ def test_probes_do_the_work_that_they_are_timed_for() -> None:
 
 @pytest.mark.parametrize(
     ("target", "value", "words"),
-    [("lowtide._core.isa", "scalar", "avx2, avx512, vbmi and amx"), ("benchmarks.roofline.probes.compiler", None, "CXX")],
+    [
+        ("lowtide._core.isa", "scalar", "avx2, avx512, vbmi and amx"),
+        ("benchmarks.roofline.probes.compiler", None, "CXX"),
+    ],
 )
 def test_probes_say_what_they_need(monkeypatch: pytest.MonkeyPatch, target: str, value: str | None, words: str) -> None:
     monkeypatch.setattr("lowtide._core.isa", lambda: "avx2")
