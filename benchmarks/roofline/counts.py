@@ -1,5 +1,4 @@
-"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, for AVX2 and the levels above.
-
+"""Vector instructions that the ops cannot do without, from their files in `cpp/lowtide/ops`, from AVX2 on.
 
 Loads and stores are not counted (they have ports of their own), nor is what runs once a row: a count is a lower bound,
 and the rate that follows from it an upper one.
