@@ -124,10 +124,14 @@ class RowStrips {
   }
 
   void multiply(const Side& left, const Side& right, std::size_t n_words, bool diagonal) {
-    for (std::size_t q = 0; q * kDotRows < right.n; ++q)
-      for (std::size_t p = 0; p * kDotRows < left.n && (!diagonal || p <= q); ++p)
-        op_.multiply({left.panels + p * panel_bytes_, right.panels + q * panel_bytes_, n_words, left.count(p),
-                      right.count(q), diagonal && p == q, sums(p, q)});
+    const std::size_t most = op_.left_panels;
+    for (std::size_t q = 0; q * kDotRows < right.n; ++q) {
+      const std::size_t end = diagonal ? std::min(left.n, (q + 1) * kDotRows) : left.n;
+      for (std::size_t p = 0; p * kDotRows < end; p += most)
+        op_.multiply({left.panels + p * panel_bytes_, right.panels + q * panel_bytes_, n_words,
+                      std::min(most * kDotRows, end - p * kDotRows), right.count(q), diagonal && most == 1 && p == q,
+                      sums(p, q), panel_bytes_});
+    }
   }
 
   std::int32_t* sums(std::size_t p, std::size_t q) const {
