@@ -48,7 +48,7 @@ assert not {"lowtide.encoders.sketch", "lowtide.encoders.ternary", "lowtide.theo
 
 
 def test_classes_by_name_are_a_mapping_that_imports_what_is_taken():
-    classes = ByName("lowtide.learners", ("KernelRegressor", "CodePCA"))
+    classes = ByName("lowtide.learners", {name: name for name in ("KernelRegressor", "CodePCA")})
     assert (list(classes), len(classes), "CodePCA" in classes, "Decision" in classes) == (
         ["KernelRegressor", "CodePCA"], 2, True, False,
     )  # fmt: skip

@@ -10,8 +10,9 @@ from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
 from lowtide import LearnedFeatures, _core
-from lowtide.encoders.measures import Relevance, target_columns
-from lowtide.encoders.reading import FourierReading, drawn_reader
+from lowtide.encoders.learned import drawn_reader, target_columns
+from lowtide.encoders.measures import Relevance
+from lowtide.encoders.reading import FourierReading
 from lowtide.errors import FingerprintMismatchError, ParameterError
 from lowtide.kernels import Gaussian
 

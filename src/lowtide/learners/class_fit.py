@@ -15,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from lowtide._checks import fail
 from lowtide.learners.automatic import can_choose_loss, choose_loss
 from lowtide.learners.borders import class_losses, settled
-from lowtide.learners.calibration import Calibration, CalibrationRows, Machine
+from lowtide.learners.calibration import Calibration
 from lowtide.learners.choice import Choice, trials_of
 from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_pairs, class_weights
 from lowtide.learners.decision import Decision
+from lowtide.learners.left_out import CalibrationRows, Machine
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import Sides, Step
 from lowtide.learners.problem import Problem, SummedProblem

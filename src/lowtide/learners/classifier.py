@@ -18,11 +18,11 @@ from lowtide.codes import Codes, concatenate
 from lowtide.encoders import Encoder
 from lowtide.kernels import KERNELS, Kernel
 from lowtide.learners.borders import class_losses
-from lowtide.learners.calibration import CalibrationRows, Machine
 from lowtide.learners.class_fit import FIRST_ALPHA, ClassFit, settled_loss
 from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_weights
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import column_of, is_source
+from lowtide.learners.left_out import CalibrationRows, Machine
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.machine import (
     IN_BLOCKS,

@@ -27,7 +27,6 @@ from lowtide.learners.automatic import (
     rows_as_they_came,
     warn_when_columns_differ,
 )
-from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import Budget, Candidate, Choice, memory_components
 from lowtide.learners.decision import Decision, Side
 from lowtide.learners.design import (
@@ -44,6 +43,7 @@ from lowtide.learners.design import (
 )
 from lowtide.learners.dual import dense_design
 from lowtide.learners.learner import MOST_COMPONENTS, Learner, check_features
+from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
 from lowtide.learners.rules import Rule
 from lowtide.projections import PROJECTIONS

@@ -14,10 +14,10 @@ from sklearn.utils import Tags
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.encoders import Encoder
 from lowtide.kernels import KERNELS, Kernel
-from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import trials_of
 from lowtide.learners.decision import Side
 from lowtide.learners.design import column_of, is_source
+from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, fit_steps, forgotten_if_stopped, reports_progress
 from lowtide.learners.problem import Problem, SummedProblem, as_columns, labeled_blocks
 from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums

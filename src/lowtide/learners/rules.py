@@ -1,4 +1,4 @@
-"""How scores become answers: by the largest, by votes of pairs, as values or signs."""
+"""How scores become answers: by the largest, by votes of pairs, as values or signs; and classes as files keep them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
@@ -19,6 +18,12 @@ Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection", "components"]
 Output = Literal["predictions", "scores", "probabilities"]
 
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_NUMBERS = ("bool", *_INTEGERS, "float16", "float32", "float64")
+_TEXTS: dict[str, Any] = {"str": np.str_, "StringDType": np.dtypes.StringDType(), "object": np.object_}
+_PLAIN = (bool, int, float, str)
+# An array of texts takes the longest one's room for each: 64 MB of them at the most.
+_MOST_CHARACTERS = 1 << 24
 # Below, what the bound of `decisive_scores` costs is more than the float32 product saves.
 _LEAST_ROWS = 2000
 # Rows between two looks at whether to go on.
@@ -111,7 +116,15 @@ class Votes(Rule):
 
     def class_scores(self, scores: Array, classes: Array | None) -> Array:
         """Return the votes of each class, and less than half a vote for the confidence in them, (n, n_classes)."""
-        return np.asarray(_ovr_decision_function(scores < 0, -scores, len(_known(classes))))
+        n_classes = len(_known(classes))
+        votes, confidence = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
+        for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
+            lost = scores[:, column] < 0
+            votes[:, i] += ~lost
+            votes[:, j] += lost
+            confidence[:, i] += scores[:, column]
+            confidence[:, j] -= scores[:, column]
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def n_columns(self, n_classes: int) -> int:
         """Return one a pair of classes."""
@@ -223,3 +236,44 @@ def _known(classes: Array | None) -> Array:
     if classes is None:
         raise fail("Decision", "there must be classes to decide among", None)
     return classes
+
+
+def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return labels (n_classes,) as their type's name and plain values, exact for numbers of any width.
+
+    Examples
+    --------
+    >>> labels_to_spec(np.array(["cat", "dog"]))
+    {'dtype': 'str', 'values': ['cat', 'dog']}
+    """
+    kind = {"U": "str", "T": "StringDType", "O": "object"}.get(labels.dtype.kind, labels.dtype.name)
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    if not _can_be_kept(kind, values):
+        remedy = "Give the classes short names, or numbers, before fit."
+        raise fail("save", "class labels must be numbers, booleans or texts", f"{labels.dtype} {labels[:3]}", remedy)
+    return {"dtype": kind, "values": values}
+
+
+def labels_from_spec(spec: dict[str, Any]) -> NDArray[Any]:
+    """Return the labels that `labels_to_spec` described.
+
+    Examples
+    --------
+    >>> labels_from_spec({"dtype": "int8", "values": [-1, 1]})
+    array([-1,  1], dtype=int8)
+    """
+    kind, values = spec["dtype"], spec["values"]
+    if not _can_be_kept(kind, values):
+        raise fail("classes", "must be plain values of a known type", kind)
+    labels = np.array(values, dtype=_TEXTS.get(kind, kind))
+    if len(values) < 2 or len(set(values)) != len(values) or labels.tolist() != values:
+        raise fail("classes", f"must be two or more different values of {kind}", values[:5])
+    return labels
+
+
+def _can_be_kept(kind: Any, values: Any) -> bool:
+    """Whether a file can hold these values as this type."""
+    if kind not in (*_NUMBERS, *_TEXTS) or not isinstance(values, list):
+        return False
+    plain = all(isinstance(value, _PLAIN) for value in values)
+    return plain and (kind != "str" or max(len(str(v)) for v in values) * len(values) <= _MOST_CHARACTERS)
