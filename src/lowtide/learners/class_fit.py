@@ -21,7 +21,7 @@ from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, cla
 from lowtide.learners.decision import Decision
 from lowtide.learners.left_out import CalibrationRows, Machine
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.machine import Sides, Step
+from lowtide.learners.machine import FIRST_ALPHA, Sides, Step
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import Form
 from lowtide.learners.rules import ArgMax, Rule, Votes
@@ -30,8 +30,6 @@ from lowtide.learners.strength import Walk
 from lowtide.learners.training import RidgeFit, fit_smooth
 
 Array = NDArray[Any]
-# Where the choice of C starts: at C = 1.
-FIRST_ALPHA = 0.5
 # Rows that judge a loss.
 _JUDGES = 1024
 
