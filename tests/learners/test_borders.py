@@ -6,9 +6,9 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from lowtide.learners.borders import class_losses, fit_mixture, mixed_left_out, settled
+from lowtide.learners.calibration import Machine
 from lowtide.learners.classes import ClassIndex
 from lowtide.learners.dual import dense_design
-from lowtide.learners.left_out import Machine
 from lowtide.learners.losses import LOSSES
 from lowtide.learners.problem import Problem
 

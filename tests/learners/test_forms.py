@@ -10,9 +10,9 @@ from lowtide import _checks, load, save
 from lowtide.errors import MemoryNeedError, ParameterError
 from lowtide.learners import ridge as ridge_module
 from lowtide.learners import training
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.cholesky import Factor
 from lowtide.learners.dual import DualSystem, IterativeSystem, RowSpan, _probed_diagonal
-from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.losses import Logistic, SquaredHinge
 from lowtide.learners.ridge import NormalEquations
 from lowtide.learners.smooth import Objective, minimize

@@ -7,8 +7,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from lowtide.learners import ridge as ridge_module
 from lowtide.learners import source_problem
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.hinge import FIRST_WIDTH, MarginSums, NewtonSteps
-from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.losses import Hinge, RoundedHinge
 from lowtide.learners.smooth import left_out_scores
 from lowtide.learners.training import RidgeFit

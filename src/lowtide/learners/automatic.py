@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from lowtide.encoders import dense_rows, some_rows
 from lowtide.errors import ScaleWarning
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.choice import Candidate, Trial, Value, trials_of
 from lowtide.learners.cholesky import Factor, suitable_threads
 from lowtide.learners.design import FullDesign
 from lowtide.learners.dual import DualSystem, dense_design
-from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.losses import LOSSES, Loss
 from lowtide.learners.metric import MetricKind, best_frequencies, learn_metrics
 from lowtide.learners.problem import Problem

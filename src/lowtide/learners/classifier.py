@@ -31,10 +31,10 @@ from lowtide.spec import Registry
 if TYPE_CHECKING:
     from lowtide.encoders import Encoder
     from lowtide.kernels import Kernel
+    from lowtide.learners.calibration import CalibrationRows
     from lowtide.learners.class_fit import ClassFit
     from lowtide.learners.classes import ClassSums
     from lowtide.learners.decision import Decision, Side
-    from lowtide.learners.left_out import CalibrationRows
     from lowtide.learners.losses import Loss
     from lowtide.learners.problem import Problem, SummedProblem
     from lowtide.learners.ridge import Form

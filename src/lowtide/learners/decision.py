@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from lowtide._checks import check_option, fail, is_sparse
 from lowtide.codes import Codes, is_by_rows, row_bits
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
-from lowtide.learners.calibration import Calibration
 from lowtide.learners.design import FullDesign, check_same, encoded_design, is_source, read_as, read_blocks
 from lowtide.learners.rules import (
     RULES,
+    Calibration,
     Output,
     Rule,
     Task,

@@ -19,8 +19,8 @@ from lowtide.spec import Registry
 if TYPE_CHECKING:
     from lowtide.encoders import Encoder
     from lowtide.kernels import Kernel
+    from lowtide.learners.calibration import CalibrationRows
     from lowtide.learners.decision import Side
-    from lowtide.learners.left_out import CalibrationRows
     from lowtide.learners.problem import Problem, SummedProblem
     from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
 

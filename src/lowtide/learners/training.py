@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from lowtide._checks import available_memory, check_memory, fail
+from lowtide.learners.calibration import CalibrationRows
 from lowtide.learners.cholesky import suitable_threads
 from lowtide.learners.design import Design, FullDesign
 from lowtide.learners.dual import (
@@ -25,7 +26,6 @@ from lowtide.learners.dual import (
     weight_sums,
 )
 from lowtide.learners.hinge import FIRST_WIDTH, NewtonSteps
-from lowtide.learners.left_out import CalibrationRows
 from lowtide.learners.losses import Hinge, Loss, RoundedHinge
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import (

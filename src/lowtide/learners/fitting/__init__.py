@@ -1,4 +1,4 @@
-"""What a fit works with: each name is loaded when it is first used, so that an estimator alone loads nothing of it."""
+"""What learners fit, answer and load with: a name is imported when it is first used, so a learner alone takes none."""
 
 from lowtide._later import names_in_stub
 

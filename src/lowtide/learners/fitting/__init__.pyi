@@ -57,7 +57,7 @@ from lowtide.learners.design import (
 from lowtide.learners.dual import (
     dense_design as dense_design,
 )
-from lowtide.learners.left_out import (
+from lowtide.learners.calibration import (
     CalibrationRows as CalibrationRows,
     Machine as Machine,
 )
