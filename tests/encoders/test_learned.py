@@ -101,7 +101,7 @@ def test_order_and_repetition_of_rows_do_not_matter(measure):
 
 
 def test_large_data_are_learned_from_the_rows_of_smallest_hash(monkeypatch):
-    monkeypatch.setattr("lowtide.encoders.measures._MOST_ROWS", 150)
+    monkeypatch.setattr("lowtide.encoders.learned._MOST_ROWS", 150)
     order = RNG.permutation(400)
     one, other = fitted(), LearnedFeatures(n_bytes=8, n_components=256, random_state=0).fit(X[order])
     assert one.encode(X) == other.encode(X)
