@@ -47,8 +47,27 @@ assert not {"lowtide.encoders.sketch", "lowtide.encoders.ternary", "lowtide.theo
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_learner_loads_what_it_fits_with_when_a_fit_begins():
+    code = """
+import sys
+from lowtide import KernelClassifier
+model = KernelClassifier(n_components=8)
+loaded = {"lowtide.learners.class_fit", "lowtide.learners.decision", "lowtide.encoders.encoder", "lowtide.kernels"}
+assert not loaded & set(sys.modules)
+model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+assert loaded <= set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("package", ["lowtide.encoders", "lowtide.learners.fitting", "lowtide.theory"])
+def test_each_name_of_a_stub_is_there(package):
+    found = importlib.import_module(package)
+    assert all(getattr(found, name) is not None for name in found.__all__)
+
+
 def test_classes_by_name_are_a_mapping_that_imports_what_is_taken():
-    classes = ByName("lowtide.learners", ("KernelRegressor", "CodePCA"))
+    classes = ByName("lowtide.learners", {name: name for name in ("KernelRegressor", "CodePCA")})
     assert (list(classes), len(classes), "CodePCA" in classes, "Decision" in classes) == (
         ["KernelRegressor", "CodePCA"], 2, True, False,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral, Real
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -115,6 +116,12 @@ def _size(n_bytes: float) -> str:
     """Return bytes in words."""
     unit = next((unit for unit in (40, 30, 20) if n_bytes >= 2**unit), 20)
     return f"{n_bytes / 2**unit:.3g} {({40: 'TiB', 30: 'GiB', 20: 'MiB'})[unit]}"
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether X is a sparse matrix or array of scipy: there is none where nobody has imported scipy.sparse."""
+    known = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
+    return known is not None and bool(known(X))
 
 
 def host_array(owner: str, X: Any) -> Any:

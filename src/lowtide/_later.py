@@ -49,13 +49,12 @@ def names_in_stub(package: str, file: str) -> tuple[list[str], Callable[[str], A
 class ByName(Mapping[str, ClassT]):
     """Classes of a package by their names, each imported when it is taken out."""
 
-    def __init__(self, package: str, names: tuple[str, ...]) -> None:
+    def __init__(self, package: str, names: Mapping[str, str]) -> None:
+        """Take what the package calls each of them."""
         self._package, self._names = package, names
 
     def __getitem__(self, name: str) -> ClassT:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(sys.modules[self._package], name)
+        return getattr(sys.modules[self._package], self._names[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._names

@@ -11,8 +11,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from lowtide import _core
 from lowtide._checks import check_positive, fail
@@ -293,7 +293,7 @@ def add_gram(total: NDArray[Any], block: NDArray[Any], sign: float = 1.0) -> Non
     """
     k, m = block.shape
     if k * m * m <= 2 * _PIECE:
-        update = blas.ssyrk if total.dtype == np.float32 else blas.dsyrk
+        update = scipy.linalg.blas.ssyrk if total.dtype == np.float32 else scipy.linalg.blas.dsyrk
         update(sign, block.T, beta=1.0, c=total.T, overwrite_c=1)
         return
     step = max(_LEAST_ROWS, _PIECE // (k * m))

@@ -156,10 +156,11 @@ def test_a_call_crosses_few_files():
     model.predict(X[:1])
     encoder, few = model.features_, X[:4]
     crossed = _files_crossed(lambda: learner.fit(X, y))
-    # Among them how classes are fitted, where they meet, and the table of what was given: an idea a file.
-    assert len(crossed) <= 29
+    # Among them how classes are fitted, where they meet, and the table of what was given: an idea a file. What an
+    # encoder draws, and how scores become answers, are apart from the estimators, so that they know no scikit-learn.
+    assert len(crossed) <= 32
     # Nothing is left to the data.
     assert not any(file.endswith("automatic.py") for file in crossed)
     assert len(_files_crossed(lambda: model.predict(X[:1]))) <= 10
     estimate = lambda: encoder.kernel_estimate(few, few, sides=("codes", "full"), return_std=True)  # noqa: E731
-    assert len(_files_crossed(estimate)) <= 15  # one for the metric that rows may go through
+    assert len(_files_crossed(estimate)) <= 16  # one for the metric that rows may go through

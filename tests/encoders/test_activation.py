@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import lowtide as lt
 from lowtide import ActivationFeatures
-from lowtide.encoders.activation import cell_means
+from lowtide.encoders.drawn.activation import cell_means
 from lowtide.errors import FingerprintMismatchError, ParameterError
 from lowtide.kernels import ArcCosine
 from lowtide.quantizers import normal_steps

@@ -10,8 +10,9 @@ from sklearn.frozen import FrozenEstimator
 
 import lowtide as lt
 from lowtide import LearnedFeatures, _core
-from lowtide.encoders.measures import Relevance, target_columns
-from lowtide.encoders.reading import FourierReading, drawn_reader
+from lowtide.encoders.learned import drawn_reader, target_columns
+from lowtide.encoders.measures import Relevance
+from lowtide.encoders.reading import FourierReading
 from lowtide.errors import FingerprintMismatchError, ParameterError
 from lowtide.kernels import Gaussian
 
@@ -100,7 +101,7 @@ def test_order_and_repetition_of_rows_do_not_matter(measure):
 
 
 def test_large_data_are_learned_from_the_rows_of_smallest_hash(monkeypatch):
-    monkeypatch.setattr("lowtide.encoders.measures._MOST_ROWS", 150)
+    monkeypatch.setattr("lowtide.encoders.learned._MOST_ROWS", 150)
     order = RNG.permutation(400)
     one, other = fitted(), LearnedFeatures(n_bytes=8, n_components=256, random_state=0).fit(X[order])
     assert one.encode(X) == other.encode(X)

@@ -14,10 +14,10 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from lowtide.errors import ParameterError
 from lowtide.learners import calibration
-from lowtide.learners.calibration import Calibration, CalibrationRows, fit_calibration, slope_sums
+from lowtide.learners.calibration import CalibrationRows, fit_calibration, slope_sums
 from lowtide.learners.design import CodedDesign, FullDesign
 from lowtide.learners.problem import Problem
-from lowtide.learners.rules import largest
+from lowtide.learners.rules import Calibration, largest
 
 IDENTITY = Calibration()
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 import lowtide as lt
 from lowtide.errors import LowtideError, ParameterError
 from lowtide.learners import LOSSES, Loss, source_problem
-from lowtide.learners.calibration import Calibration
+from lowtide.learners.rules import Calibration
 from lowtide.learners.smooth import left_out_scores
 
 

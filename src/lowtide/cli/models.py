@@ -14,6 +14,7 @@ from lowtide.errors import FileFormatError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lowtide.learners import Decision
     from lowtide.tables import Block, Choice, Recipe, Sample, Source, Taken, Task
 
 # What a file's metadata call the recipe, where there is no decision to keep it, and the columns at fit.
@@ -32,15 +33,16 @@ class FittedTable:
 
     @classmethod
     def of(cls, thing: Any, metadata: dict[str, Any]) -> Self:
-        """Return the table of a learner or an encoder with its metadata; one of Python takes columns as they are."""
-        decision = getattr(thing, "decision_", None)
+        """Return the table of a learner, its decision or an encoder; one of Python takes columns as they are."""
+        decision = getattr(thing, "decision_", thing if isinstance(thing, lt.learners.Decision) else None)
         if decision is not None:
             recipe, names = decision.recipe, decision.columns
         else:
             recipe = lt.tables.Recipe.from_json(metadata[_RECIPE]) if _RECIPE in metadata else None
             names = getattr(thing, "feature_names_in_", None)
         if recipe is None:
-            recipe = lt.tables.Recipe.plain(thing.n_features_in_ if names is None else names)
+            width = thing.n_features_in_ if decision is None else decision.n_features
+            recipe = lt.tables.Recipe.plain(width if names is None else names)
         return cls(recipe, lt.tables.Choice.of_recipe(recipe, metadata.get(_COLUMNS)))
 
     def to_metadata(self, *, with_recipe: bool = True) -> dict[str, Any]:
@@ -225,6 +227,16 @@ def load_model(path: Path) -> tuple[Any, FittedTable]:
     return thing, FittedTable.of(thing, lt.persist.read_metadata(path))
 
 
+def load_decision(path: Path) -> tuple[Decision, FittedTable]:
+    """Return what a learner decides by, which needs no scikit-learn, and the table that it was fitted on."""
+    _check_no_table(path)
+    decision = lt.persist.load_decision(path)
+    if not decision.outputs:
+        kind = lt.persist.describe(path)["kind"]
+        raise FileFormatError(f"{str(path)!r} must hold a model, got {kind}. 'lowtide fit' writes models.")
+    return decision, FittedTable.of(decision, lt.persist.read_metadata(path))
+
+
 def load_encoder(path: Path) -> tuple[Any, FittedTable]:
     """Return the encoder of a file, or of the model in it, and the table that it was fitted on."""
     thing = _load(path)
@@ -249,12 +261,16 @@ def encoder_of(thing: Any) -> Any:
 
 
 def _load(path: Path) -> Any:
+    _check_no_table(path)
+    return lt.load(path)
+
+
+def _check_no_table(path: Path) -> None:
     if lt.tables.is_table_name(path):
         raise FileFormatError(
             f"{str(path)!r} must be a model file, got the name of a table. 'lowtide fit' writes "
             "model files; 'lowtide predict' takes the model first."
         )
-    return lt.load(path)
 
 
 def score(truth: NDArray[Any], predicted: NDArray[Any], *, classes: bool) -> dict[str, Any] | None:

@@ -71,12 +71,13 @@ def predict(
     """
     place = None if output is None else check_output(output, force=force, several=probabilities or scores)
     term.check_apart({"--output": output}, [model, data, target])
-    learner, table = models.load_model(model)
-    decision: Decision = learner.decision_
+    decision, table = models.load_decision(model)
     wanted = [name for name, asked in (("probabilities", probabilities), ("scores", scores)) if asked]
     for option in wanted:
         if option not in decision.outputs or decision.task == "regression":
-            refuse(f"--{option}", f"needs a model that has them, got a {type(learner).__name__}. Leave it out.")
+            refuse(
+                f"--{option}", f"needs a model that has them, got a {lt.persist.describe(model)['kind']}. Leave it out."
+            )
     run = Prediction(decision, table, data, target, header, voice, encoding)
     columns: dict[str, list[Any]] | None = None
     with voice.hearing():

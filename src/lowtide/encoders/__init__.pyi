@@ -1,11 +1,9 @@
 # The public names and their modules: what type checkers read, and what `lowtide._later.names_in_stub` imports from.
 from lowtide.encoders.activation import (
     ActivationFeatures as ActivationFeatures,
-    DrawnActivation as DrawnActivation,
 )
 from lowtide.encoders.asymmetric import (
     AsymmetricFeatures as AsymmetricFeatures,
-    DrawnAsymmetric as DrawnAsymmetric,
 )
 from lowtide.encoders.codebooks import (
     DitheredCosines as DitheredCosines,
@@ -15,17 +13,36 @@ from lowtide.encoders.codebooks import (
     linear_codes as linear_codes,
     steps_of_codes as steps_of_codes,
 )
-from lowtide.encoders.encoder import (
+from lowtide.encoders.drawn.activation import (
+    DrawnActivation as DrawnActivation,
+)
+from lowtide.encoders.drawn.asymmetric import (
+    DrawnAsymmetric as DrawnAsymmetric,
+)
+from lowtide.encoders.drawn.base import (
     DrawnEncoder as DrawnEncoder,
-    Encoder as Encoder,
     check_identity as check_identity,
     drawn_from_state as drawn_from_state,
+)
+from lowtide.encoders.drawn.fourier import (
+    DrawnFeatures as DrawnFeatures,
+)
+from lowtide.encoders.drawn.learned import (
+    DrawnLearned as DrawnLearned,
+)
+from lowtide.encoders.drawn.sketch import (
+    DrawnSketch as DrawnSketch,
+)
+from lowtide.encoders.drawn.ternary import (
+    DrawnTernary as DrawnTernary,
+)
+from lowtide.encoders.encoder import (
+    Encoder as Encoder,
 )
 from lowtide.encoders.kinds import (
     ENCODERS as ENCODERS,
 )
 from lowtide.encoders.learned import (
-    DrawnLearned as DrawnLearned,
     LearnedFeatures as LearnedFeatures,
 )
 from lowtide.encoders.measures import (
@@ -38,7 +55,6 @@ from lowtide.encoders.nystroem import (
     AsymmetricNystroem as AsymmetricNystroem,
 )
 from lowtide.encoders.random_features import (
-    DrawnFeatures as DrawnFeatures,
     RandomFeatures as RandomFeatures,
 )
 from lowtide.encoders.reading import (
@@ -52,11 +68,9 @@ from lowtide.encoders.rows import (
     some_rows as some_rows,
 )
 from lowtide.encoders.sketch import (
-    DrawnSketch as DrawnSketch,
     Sketch as Sketch,
 )
 from lowtide.encoders.ternary import (
-    DrawnTernary as DrawnTernary,
     TernaryFeatures as TernaryFeatures,
 )
 from lowtide.encoders.trits import (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowtide._checks import check_positive, fail
 from lowtide.codes import Codes
-from lowtide.encoders.encoder import fingerprint
+from lowtide.encoders.drawn.base import fingerprint
 from lowtide.errors import BiasWarning, CodeLayoutError, ParameterError
 from lowtide.kernels import Gaussian
 from lowtide.quantizers import LINE_QUANTIZERS, LineQuantizer, LineSteps, line_quantizer_by_name, normal_steps

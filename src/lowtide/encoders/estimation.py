@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from lowtide._checks import fail
+from lowtide._checks import fail, is_sparse
 from lowtide.cancel import matmul
 from lowtide.codes import Codes
 from lowtide.encoders.blocks import (
@@ -31,7 +30,7 @@ from lowtide.quantizers import DrawnQuantizer, Quantizer
 from lowtide.theory import Curve, PairMoments, covariance, kernel_reach
 
 if TYPE_CHECKING:
-    from lowtide.encoders.encoder import DrawnEncoder
+    from lowtide.encoders.drawn.base import DrawnEncoder
 
 Side = Literal["full", "codes"]
 Floats = NDArray[np.float64]
@@ -190,7 +189,7 @@ def product(left: Any, right: Any) -> NDArray[np.float32]:
         return left.dot(right) if isinstance(right, Codes) else left @ np.ascontiguousarray(right.T)
     if isinstance(right, Codes):
         return np.ascontiguousarray((right @ np.ascontiguousarray(left.T)).T)
-    return np.asarray(left @ right.T if issparse(left) or issparse(right) else matmul(left, right.T))
+    return np.asarray(left @ right.T if is_sparse(left) or is_sparse(right) else matmul(left, right.T))
 
 
 def plausible_variance(mean: Floats, std: Floats) -> Callable[[NDArray[Any]], Floats]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import pack_levels
-from lowtide.encoders.encoder import Arrays, fingerprint
+from lowtide.encoders.drawn.base import Arrays, fingerprint
 
 Floats = NDArray[np.float64]
 

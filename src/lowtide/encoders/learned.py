@@ -4,177 +4,40 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from lowtide._checks import check_integer, check_interval, check_option, fail
-from lowtide.codes import Codes, empty_rows
+from lowtide._checks import check_integer, check_option, fail
+from lowtide.codes import Codes
 from lowtide.encoders.codebooks import check_gamma
-from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_gamma, prefixed
-from lowtide.encoders.estimation import Pair, product
+from lowtide.encoders.drawn.fourier import SYMMETRIC, DrawnFeatures
+from lowtide.encoders.drawn.learned import DrawnLearned
+from lowtide.encoders.encoder import Encoder, check_weight
 from lowtide.encoders.fields import FieldSteps, learned_steps
-from lowtide.encoders.measures import MEASURES, Learned, Measures, RowMeasures, Sample, dense, mixing
-from lowtide.encoders.random_features import SYMMETRIC, DrawnFeatures
-from lowtide.encoders.reading import FourierReading, LinearReading, Reading, drawn_reader, row_parts
-from lowtide.encoders.rows import check_weight
+from lowtide.encoders.measures import MEASURES, MOST_COLUMNS, Learned, Measures, RowMeasures, dense, mixing
+from lowtide.encoders.random_features import RandomFeatures
+from lowtide.encoders.reading import FourierReading, LinearReading, Reading
+from lowtide.encoders.rows import dense_rows, row_keys_of
 from lowtide.kernels import Kernel, resolve_gamma
-from lowtide.projections import DenseProjection
+from lowtide.projections import PROJECTIONS, DenseProjection
 from lowtide.spec import Registry
 
-Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 _OWNER = "LearnedFeatures"
+# Numbers that directions are learned from: 128 MB of float64.
+_LEARNED_FROM = 1 << 24
+# Rows that do as well as all: 128 for each of 256 levels.
+_MOST_ROWS = 1 << 15
+# Numbers of more distinct values are no classes.
+_MOST_CLASSES = 64
+# Standard deviations beyond which a value is an outlier.
+_FAR = 4.0
 # Shares of the variance that are told apart when measurements are compared.
 _AS_GOOD = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnLearned(DrawnEncoder):
-    """Learned measurements, the steps that round them, and how decoded measurements are read."""
-
-    kind: ClassVar[str] = _OWNER
-    expands: ClassVar[bool] = True
-    measures: Measures
-    steps: FieldSteps
-    kernel: Kernel  # of the coordinates, or of the rows where the measurements are those of a kernel
-    gamma: float | None  # None when the kernel came as an object
-    reading: Reading
-    reconstruction_error: float
-    seed: int
-    n_features: int
-
-    def transform(self, rows: Any) -> Array:
-        """Return features of the coordinates as they are, float32 (n, n_outputs)."""
-        out = np.empty((rows.shape[0], self.n_outputs), dtype=np.float32)
-        for part in row_parts(rows.shape[0], max(self.n_outputs, self.n_features)):
-            out[part] = self.reading.features(self.measures.coordinates(rows[part]))
-        return out
-
-    def encode(self, rows: Any) -> Codes:
-        """Return Codes of the rounded coordinates."""
-        template = self.template
-        out = empty_rows(rows.shape[0], template.packed.shape[1])
-        for part in row_parts(rows.shape[0], max(self.measures.n_fields, self.n_features)):
-            out[part] = self.steps.packed(self.measures.coordinates(rows[part]))
-        return template.with_rows(out)
-
-    def expand(self, codes: Codes) -> Codes:
-        """Return codes of the features that the decoded coordinates have; the codes themselves for measure="kernel"."""
-        return self.reading.expand(codes)
-
-    def scores(self, rows: Any, weights: Floats, intercept: Floats) -> Floats:
-        """Return D w + b of a few validated rows, (n, k), with D their expanded codes."""
-        return self.expand(self.encode(rows)) @ weights + intercept
-
-    def seen(self, rows: Any, side: Any) -> Array:
-        """Return the coordinates that a side has of validated rows: as they are, or decoded; float32 (n, n_fields)."""
-        return self.measures.coordinates(rows) if side == "full" else np.asarray(self.encode(rows))
-
-    def product(self, left: Any, right: Any) -> Array:
-        """Return the products of two sides, codes expanded."""
-        return product(*(self.expand(side) if isinstance(side, Codes) else side for side in (left, right)))
-
-    def pair(self, sides: tuple[Any, Any]) -> Pair:
-        """Return what is known of the product of two sides."""
-        return self.reading.pair(sides, self)
-
-    def phase_noise(self, rows: Any) -> Floats:
-        """Return how far float32 has the phases of validated rows off, in radians, (n,)."""
-        return self.reading.noise(self.measures.coordinates(rows))
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of the full side and of expanded codes."""
-        return self.reading.n_outputs
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether measurements are sums of the row's columns: then they have the same bits on every machine."""
-        return isinstance(self.measures, RowMeasures)
-
-    @property
-    def bits(self) -> tuple[int, ...]:
-        """Bits of each measurement."""
-        return self.steps.bits
-
-    @property
-    def directions(self) -> Array:
-        """Directions of the measurements in columns: of rows, or of kernel values with the landmarks."""
-        return self.measures.projection.matrix
-
-    @cached_property
-    def template(self) -> Codes:
-        """Codes of zero rows, with codebook and identity."""
-        return self.new_template(self.steps.bits, len(self.steps.bits), self.steps.values)
-
-    @property
-    def row_cost(self) -> int:
-        """That of the measurements, and of reading them."""
-        return self.measures.row_cost + self.reading.row_cost
-
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """Identity of the measurements and of the seed; not of what they are read as, which changes no level."""
-        sizes = {"n_features": self.n_features, "n_fields": self.measures.n_fields, "seed": self.seed}
-        return fingerprint({"encoder": self.kind, "measure": self.measures.name, **sizes}, self.measures.arrays())
-
-    @property
-    def side(self) -> bytes:
-        """Identity of the steps."""
-        return self.steps.identity
-
-    def describe(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what a file keeps: measurements, steps, and what was drawn to read them."""
-        spec: dict[str, Any] = {
-            "measure": self.measures.name,
-            "kernel": SYMMETRIC.to_config(self.kernel),
-            "gamma": self.gamma,
-            "reconstruction_error": self.reconstruction_error,
-            "seed": self.seed,
-            "n_features": self.n_features,
-            "n_components": self.n_outputs,
-            "reader": None,
-            "mixed": False,
-        }
-        arrays = prefixed("measures", self.measures.arrays()) | prefixed("steps", self.steps.arrays())
-        if isinstance(self.reading, FourierReading):
-            spec["reader"], drawn = self.reading.drawn.describe()
-            arrays |= prefixed("reader", drawn)
-            spec["mixed"] = self.reading.mix is not None
-            arrays |= {} if self.reading.mix is None else prefixed("mix", self.reading.mix.arrays())
-        return spec, arrays
-
-    @classmethod
-    def restore(cls, spec: dict[str, Any], arrays: Arrays) -> Self:
-        """Return the features that were described."""
-        owner, n_features = cls.kind, check_integer(cls.kind, "n_features", spec["n_features"], 1)
-        steps = FieldSteps.restore(owner, arrays_of("steps", arrays))
-        kernel, gamma = SYMMETRIC.from_config(spec["kernel"]), kept_gamma(owner, spec)
-        measure = MEASURES[check_option(owner, "measure", spec["measure"], tuple(MEASURES))]
-        kept = arrays_of("measures", arrays)
-        measures = measure.restore(owner, kernel, n_features, len(steps.bits), kept)
-        reading: Reading = LinearReading(len(steps.bits))
-        mix = arrays_of("mix", arrays)
-        if bool(mix) is not spec["mixed"]:
-            raise fail(owner, "what mixes coordinates must be there where the spec says so", spec["mixed"])
-        if (spec["reader"] is None) is isinstance(measures, RowMeasures):
-            raise fail(owner, "random features must be there exactly with measure='rows'", spec["measure"])
-        if spec["reader"] is not None:
-            drawn = DrawnFeatures.restore(spec["reader"], arrays_of("reader", arrays))
-            if drawn.n_features != len(steps.bits):
-                raise fail(owner, f"random features must take {len(steps.bits)} coordinates", drawn.n_features)
-            drawn.required_template  # noqa: B018 - codes must be something to expand to
-            n = len(steps.bits)
-            reading = FourierReading(drawn, DenseProjection.kept(owner, mix, n, n) if mix else None)
-        if spec["n_components"] != reading.n_outputs:
-            raise fail(owner, f"n_components must be {reading.n_outputs}, as it is read", spec["n_components"])
-        error = check_interval(owner, "reconstruction_error", spec["reconstruction_error"], 0.0, 1.0)
-        seed = check_integer(owner, "seed", spec["seed"], 0, 2**63)
-        return cls(measures, steps, kernel, gamma, reading, error, seed, n_features)
 
 
 @dataclass(eq=False, repr=False)
@@ -365,3 +228,72 @@ def best_measures(
     mix = None if chosen.back is None else dense(mixing(chosen.back[fields]))
     error = min(1.0, lost / whole) if whole > 0 else 0.0
     return chosen.measures.kept(fields), chosen.Z[:, fields], steps, mix, error
+
+
+def drawn_reader(kernel: Kernel, n_components: int, bits: int, seed: int, Z: Floats) -> DrawnFeatures:
+    """Return random features of coordinates, by transforms where the kernel's frequencies can be laid out so."""
+    projection = "hadamard" if kernel.law in PROJECTIONS["hadamard"].laws else "iid"
+    reader = RandomFeatures(
+        kernel, n_components=n_components, projection=projection, bits=bits, random_state=seed % 2**32
+    )
+    return reader.fit(Z).drawn_
+
+
+class Sample:
+    """Rows to learn from in float64, with weights that sum to one: all of them, or as many as are quickly dealt with.
+
+    Those are the rows of smallest hash, so that neither their order nor their repetition matters. `targets` are what is
+    to be learned of them, if anything, as columns without their means.
+    """
+
+    def __init__(self, rows: Any, weight: Floats | None, y: Any = None) -> None:
+        n, d = rows.shape
+        w = np.ones(n) if weight is None else weight
+        most = max(1, min(_LEARNED_FROM // d, _MOST_ROWS if d <= MOST_COLUMNS else MOST_COLUMNS))
+        chosen = np.flatnonzero(w > 0)
+        if len(chosen) > most:
+            keys = row_keys_of(rows)[chosen]
+            chosen = chosen[keys <= np.partition(keys, most - 1)[most - 1]]
+        if not len(chosen):
+            raise fail("LearnedFeatures", "some weight must be above 0", "none")
+        self.weight = w[chosen] / w[chosen].sum()
+        self.rows = without_outliers(dense_rows(rows[chosen]), self.weight)
+        self.mean = self.weight @ self.rows
+        self.targets = None if y is None else target_columns(np.asarray(y)[chosen], self.weight)
+
+
+def without_outliers(rows: Floats, weight: Floats) -> Floats:
+    """Return rows whose entries are at most four standard deviations from the mean of their column.
+
+    A few large values would turn directions and steps to themselves, and most rows be told badly; they still get the
+    outermost level. A rare value that is always the same, as that of an indicator, is none of these.
+    """
+    mean = weight @ rows
+    reach = _FAR * np.sqrt(weight @ (rows - mean) ** 2)
+    far = np.abs(rows - mean) > reach
+    lowest, highest = (
+        pick(np.where(far, rows, other), axis=0) for pick, other in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    varies = lowest < highest
+    return np.where(far & varies, np.clip(rows, mean - reach, mean + reach), rows) if varies.any() else rows
+
+
+def target_columns(y: NDArray[Any], weight: Floats) -> Floats:
+    """Return targets (n, k) without their weighted means: 1 and -1 a class (one column of two), or numbers of size one.
+
+    There are none where y is neither classes nor numbers.
+    """
+    flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    kind = type_of_target(flat, input_name="y")
+    if kind in ("binary", "multiclass"):
+        classes, places = np.unique(flat, return_inverse=True)
+        if len(classes) <= _MOST_CLASSES or flat.dtype.kind not in "iuf":
+            columns = np.where(places.reshape(-1, 1) == np.arange(len(classes)), 1.0, -1.0)
+            columns = columns[:, 1:] if kind == "binary" else columns
+            return np.asarray(columns - weight @ columns)
+    elif not kind.startswith("continuous"):
+        return np.empty((len(y), 0))
+    numbers = y.reshape(len(y), -1).astype(np.float64)
+    numbers = numbers / np.maximum(np.abs(numbers).max(axis=0), np.finfo(float).tiny)
+    numbers = numbers - weight @ numbers
+    return np.asarray(numbers / np.maximum(np.sqrt(weight @ numbers**2), np.finfo(float).tiny))

@@ -5,39 +5,33 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
 from lowtide import _core
 from lowtide._checks import fail
 from lowtide.cancel import aside, matmul
-from lowtide.encoders.encoder import Arrays
+from lowtide.encoders.drawn.base import Arrays
 from lowtide.encoders.fields import DIGITS, rounded
-from lowtide.encoders.rows import dense_rows, float32_blocks, projected_rows, row_keys_of
+from lowtide.encoders.rows import float32_blocks, projected_rows, row_keys_of
 from lowtide.kernels import Kernel, distances
 from lowtide.projections import Blocks, DenseProjection
 
+if TYPE_CHECKING:
+    from lowtide.encoders.learned import Sample
+
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
-# Numbers that directions are learned from: 128 MB of float64.
-_LEARNED_FROM = 1 << 24
-# Rows that do as well as all: 128 for each of 256 levels.
-_MOST_ROWS = 1 << 15
 # Columns up to which their covariance is decomposed; of more the products of as many rows are.
-_MOST_COLUMNS = 2048
+MOST_COLUMNS = 2048
 # Strength of the ridge and least size of a direction in the metric of targets, as shares of what is typical.
 _RELEVANCE = 0.1
 # Weights that tell less than this share of the targets are rounding.
 _NOTHING = 1e-12
-# Numbers of more distinct values are no classes.
-_MOST_CLASSES = 64
 # Directions in which rows are shorter than this share of the largest, squared, are rounding.
 _SURE = 1e-12
-# Standard deviations beyond which a value is an outlier.
-_FAR = 4.0
 # Eigenvalues of a kernel matrix below this share of the largest are lost in the rounding of float32.
 _RANK = 1e-6
 
@@ -92,45 +86,6 @@ class Learned(NamedTuple):
     Z: Floats
     whole: float
     back: Floats | None = None
-
-
-class Sample:
-    """Rows to learn from in float64, with weights that sum to one: all of them, or as many as are quickly dealt with.
-
-    Those are the rows of smallest hash, so that neither their order nor their repetition matters. `targets` are what is
-    to be learned of them, if anything, as columns without their means.
-    """
-
-    def __init__(self, rows: Any, weight: Floats | None, y: Any = None) -> None:
-        n, d = rows.shape
-        w = np.ones(n) if weight is None else weight
-        most = max(1, min(_LEARNED_FROM // d, _MOST_ROWS if d <= _MOST_COLUMNS else _MOST_COLUMNS))
-        chosen = np.flatnonzero(w > 0)
-        if len(chosen) > most:
-            keys = row_keys_of(rows)[chosen]
-            chosen = chosen[keys <= np.partition(keys, most - 1)[most - 1]]
-        if not len(chosen):
-            raise fail("LearnedFeatures", "some weight must be above 0", "none")
-        self.weight = w[chosen] / w[chosen].sum()
-        self.rows = without_outliers(dense_rows(rows[chosen]), self.weight)
-        self.mean = self.weight @ self.rows
-        self.targets = None if y is None else target_columns(np.asarray(y)[chosen], self.weight)
-
-
-def without_outliers(rows: Floats, weight: Floats) -> Floats:
-    """Return rows whose entries are at most four standard deviations from the mean of their column.
-
-    A few large values would turn directions and steps to themselves, and most rows be told badly; they still get the
-    outermost level. A rare value that is always the same, as that of an indicator, is none of these.
-    """
-    mean = weight @ rows
-    reach = _FAR * np.sqrt(weight @ (rows - mean) ** 2)
-    far = np.abs(rows - mean) > reach
-    lowest, highest = (
-        pick(np.where(far, rows, other), axis=0) for pick, other in ((np.min, np.inf), (np.max, -np.inf))
-    )
-    varies = lowest < highest
-    return np.where(far & varies, np.clip(rows, mean - reach, mean + reach), rows) if varies.any() else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,27 +270,6 @@ class Relevance(NamedTuple):
         return np.asarray(rows / self.rest + rows @ self.vectors * away @ self.vectors.T)
 
 
-def target_columns(y: NDArray[Any], weight: Floats) -> Floats:
-    """Return targets (n, k) without their weighted means: 1 and -1 a class (one column of two), or numbers of size one.
-
-    There are none where y is neither classes nor numbers.
-    """
-    flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    kind = type_of_target(flat, input_name="y")
-    if kind in ("binary", "multiclass"):
-        classes, places = np.unique(flat, return_inverse=True)
-        if len(classes) <= _MOST_CLASSES or flat.dtype.kind not in "iuf":
-            columns = np.where(places.reshape(-1, 1) == np.arange(len(classes)), 1.0, -1.0)
-            columns = columns[:, 1:] if kind == "binary" else columns
-            return np.asarray(columns - weight @ columns)
-    elif not kind.startswith("continuous"):
-        return np.empty((len(y), 0))
-    numbers = y.reshape(len(y), -1).astype(np.float64)
-    numbers = numbers / np.maximum(np.abs(numbers).max(axis=0), np.finfo(float).tiny)
-    numbers = numbers - weight @ numbers
-    return np.asarray(numbers / np.maximum(np.sqrt(weight @ numbers**2), np.finfo(float).tiny))
-
-
 def mixing(back: Floats) -> Array:
     """Return what makes distances of measurements those of the rows that they stand for: (back back')^(1/2)."""
     values, vectors = aside(np.linalg.eigh, back @ back.T)
@@ -346,7 +280,7 @@ def principal_directions(rows: Floats, n: int) -> Floats:
     """Return the n directions in which rows (m, p) are largest, orthonormal columns (p, min(n, p)), largest first."""
     p = rows.shape[1]
     n = min(n, p)
-    if p <= _MOST_COLUMNS or p <= len(rows):
+    if p <= MOST_COLUMNS or p <= len(rows):
         vectors = aside(np.linalg.eigh, matmul(rows.T, rows))[1][:, ::-1][:, :n]
     else:
         values, turns = (part[..., ::-1][..., :n] for part in aside(np.linalg.eigh, matmul(rows, rows.T)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
-from lowtide._checks import fail
+from lowtide._checks import fail, is_sparse
 from lowtide.projections import MOST_FREQUENCIES
 
 _COLUMNS = "A column of factor 0 does not matter; leave columns as they are with factors of 1."
@@ -51,7 +51,7 @@ def multiplied(rows: Any, metric: NDArray[np.float32]) -> Any:
     wide = metric.astype(np.float64)
     if metric.ndim == 2:
         return np.asarray(rows @ wide)
-    return sparse.csr_array(rows @ sparse.diags_array(wide)) if sparse.issparse(rows) else rows * wide
+    return scipy.sparse.csr_array(rows @ scipy.sparse.diags_array(wide)) if is_sparse(rows) else rows * wide
 
 
 class MultipliedRows:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
 from lowtide.codes import Codes, CodeSource, row_mask
-from lowtide.encoders.encoder import check_identity
+from lowtide.encoders.drawn.base import check_identity
 from lowtide.encoders.rows import float32_blocks
 
 if TYPE_CHECKING:

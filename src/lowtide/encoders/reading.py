@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from lowtide._checks import fail
 from lowtide.codes import Codes, empty_rows
+from lowtide.encoders.drawn.fourier import DrawnFeatures
 from lowtide.encoders.estimation import Pair, Two
-from lowtide.encoders.random_features import DrawnFeatures, RandomFeatures
 from lowtide.encoders.rows import projected_rows
-from lowtide.kernels import Kernel
-from lowtide.projections import PROJECTIONS, DenseProjection
+from lowtide.projections import DenseProjection
 
 if TYPE_CHECKING:
-    from lowtide.encoders.learned import DrawnLearned
+    from lowtide.encoders.drawn.learned import DrawnLearned
 
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -147,15 +146,6 @@ class LinearReading(Reading):
             raise fail("LearnedFeatures", need, got, "reconstruction_error_ says what the codes lose of the kernel.")
 
         return Pair(mean, None, unknown, lambda: 1.0)
-
-
-def drawn_reader(kernel: Kernel, n_components: int, bits: int, seed: int, Z: Floats) -> DrawnFeatures:
-    """Return random features of coordinates, by transforms where the kernel's frequencies can be laid out so."""
-    projection = "hadamard" if kernel.law in PROJECTIONS["hadamard"].laws else "iid"
-    reader = RandomFeatures(
-        kernel, n_components=n_components, projection=projection, bits=bits, random_state=seed % 2**32
-    )
-    return reader.fit(Z).drawn_
 
 
 def row_parts(n: int, width: int) -> list[slice]:

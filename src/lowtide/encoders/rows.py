@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight
 
 from lowtide import _core
+from lowtide._checks import is_sparse
 from lowtide.codes import Codes, empty_result, empty_rows, pack_levels, row_bytes, stored_bits
 from lowtide.errors import ParameterError, PrecisionWarning
 from lowtide.projections import DrawnProjection
@@ -60,7 +59,7 @@ def float32_blocks(X: Any, n_columns: int = 0) -> Iterator[tuple[slice, NDArray[
 
 
 def _to_float32(block: Any) -> NDArray[np.float32]:
-    dense = block.toarray() if sparse.issparse(block) else block
+    dense = block.toarray() if is_sparse(block) else block
     with np.errstate(over="ignore"):
         rows = np.require(dense, np.float32, ("C", "A"))  # aligned too: an array may begin at any byte of a file
     if rows is not dense:
@@ -70,7 +69,7 @@ def _to_float32(block: Any) -> NDArray[np.float32]:
 
 def dense_rows(rows: Any) -> NDArray[np.float64]:
     """Return rows of an array or CSR matrix as a dense float64 array."""
-    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+    return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
 
 
 def not_finite() -> ParameterError:
@@ -87,17 +86,9 @@ def out_of_range(largest: float) -> ParameterError:
     )
 
 
-def check_weight(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-    """Return weights of the rows in float64, None where there are none; refuse negative ones."""
-    if sample_weight is None:
-        return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weight)
-
-
 def check_within_float32(X: Any) -> None:
     """Refuse values that float32 cannot hold; types of up to four bytes have none."""
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.itemsize <= 4 or values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
@@ -296,7 +287,7 @@ def row_keys_of(X: Any) -> NDArray[np.uint64]:
     for start in range(0, n, step):
         part = X[start : start + step]
         # Adding zero makes -0.0 and 0.0 one number.
-        rows = (part.toarray() if sparse.issparse(part) else part).astype(np.float32) + np.float32(0.0)
+        rows = (part.toarray() if is_sparse(part) else part).astype(np.float32) + np.float32(0.0)
         keys[start : start + step] = row_keys(rows)
     return keys
 
@@ -329,7 +320,7 @@ def some_rows(X: Any, n: int) -> Any:
 
 def warn_when_float32_loses_the_signal(X: Any) -> None:
     """Warn about columns whose offset is so large that float32 rounds away their variation."""
-    if sparse.issparse(X) or X.dtype.itemsize < 4 or len(X) == 0:
+    if is_sparse(X) or X.dtype.itemsize < 4 or len(X) == 0:
         return
     some = np.asarray(some_rows(X, 2048), dtype=np.float64)
     mean, std = some.mean(axis=0), some.std(axis=0)

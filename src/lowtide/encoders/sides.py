@@ -1,4 +1,4 @@
-"""Further sides of an encoder of random Fourier features, on the same frequencies and dither; sides in a file."""
+"""Further sides of an encoder of random Fourier features, on the same frequencies and dither."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from lowtide._checks import check_integer, fail
-from lowtide.encoders.encoder import Arrays, Encoder, arrays_of, prefixed
+from lowtide.encoders.encoder import Encoder
 from lowtide.encoders.estimation import two_sides
 from lowtide.kernels import Kernel
-from lowtide.maps import N_HARMONICS, FeatureMap
-from lowtide.quantizers import QUANTIZERS, DrawnQuantizer, PeriodicMap, Quantizer, count_levels, quantizer_by_name
+from lowtide.maps import N_HARMONICS
+from lowtide.quantizers import PeriodicMap, Quantizer, quantizer_by_name
 from lowtide.theory import DistanceMap, PairMoments
 
 if TYPE_CHECKING:
-    from lowtide.encoders.random_features import DrawnFourier
+    from lowtide.encoders.drawn.fourier import DrawnFourier
 
 
 class FourierEncoder(Encoder):
@@ -165,29 +165,3 @@ class FourierEncoder(Encoder):
         check_is_fitted(self)
         rules = self.drawn_.rules_of((self._side(sides[0], False), self._side(sides[1], False)))
         return PairMoments(*(rule.moments() for rule in rules))
-
-
-def kept_offset(owner: str, kept: NDArray[Any], n_frequencies: int) -> NDArray[np.float32]:
-    """Return kept dither as an array of its own, or refuse it."""
-    if kept.dtype != np.float32 or kept.shape != (n_frequencies,) or not np.all((kept >= 0) & (kept < 1)):
-        raise fail(owner, f"offset must be {n_frequencies} float32 in [0, 1)", f"{kept.dtype} {kept.shape}")
-    return np.array(kept)
-
-
-def describe_quantizer(drawn: DrawnFourier) -> tuple[dict[str, Any] | None, Arrays]:
-    """Return the quantizer ready for JSON, and what was drawn for it under names of its own."""
-    if drawn.quantizer_spec is None or drawn.quantizer is None:
-        return None, {}
-    return QUANTIZERS.to_config(drawn.quantizer_spec), prefixed("quantizer", drawn.quantizer.arrays())
-
-
-def kept_quantizer(
-    owner: str, spec: dict[str, Any], arrays: Arrays, feature_map: FeatureMap, n_components: int
-) -> tuple[Quantizer | None, DrawnQuantizer | None]:
-    """Return the quantizer that was kept and what was drawn for it, or None and None for no coded side."""
-    if spec["quantizer"] is None:
-        return None, None
-    quantizer = QUANTIZERS.from_config(spec["quantizer"])
-    drawn = quantizer.restore(feature_map, arrays_of("quantizer", arrays))
-    count_levels(owner, quantizer, drawn, feature_map, n_components)
-    return quantizer, drawn

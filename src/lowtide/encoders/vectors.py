@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from lowtide._checks import check_integer, check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders.codebooks import side_of_steps
-from lowtide.encoders.encoder import Arrays, DrawnEncoder, Encoder, arrays_of, fingerprint, kept_sizes, prefixed
+from lowtide.encoders.drawn.base import Arrays, DrawnEncoder, arrays_of, fingerprint, kept_sizes, prefixed
+from lowtide.encoders.encoder import Encoder
 from lowtide.encoders.estimation import Pair, Side, Two, product
 from lowtide.encoders.nearest import Found, Nearest
 from lowtide.encoders.rows import block_norms, corrected_rows, dense_rows, float32_blocks, projected_rows

@@ -16,11 +16,10 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.spatial.distance import cdist
 
-from lowtide._checks import check_interval, check_positive, fail
+from lowtide._checks import check_interval, check_positive, fail, is_sparse
 from lowtide.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -241,9 +240,9 @@ def distances(X: Any, Y: Any, norm: float) -> Floats:
     if norm == 1.0:
         return np.asarray(manhattan_distances(left, right))
     if norm != 2.0:
-        dense = [A.toarray() if sparse.issparse(A) else A for A in (left, right)]
-        return np.asarray(cdist(*dense, metric="minkowski", p=norm))
-    if not sparse.issparse(left) and not sparse.issparse(right):
+        dense = [A.toarray() if is_sparse(A) else A for A in (left, right)]
+        return np.asarray(scipy.spatial.distance.cdist(*dense, metric="minkowski", p=norm))
+    if not is_sparse(left) and not is_sparse(right):
         # scikit-learn adds |x|^2 + |y|^2 - 2 x.y, where an offset common to all rows would cancel. Rows that are one
         # object stay one, so that their diagonal is 0 exactly.
         center, same = left.mean(axis=0), right is left
@@ -254,7 +253,7 @@ def distances(X: Any, Y: Any, norm: float) -> Floats:
 
 def _float64(X: Any) -> Any:
     """Return rows in float64, an entry a column: scikit-learn rounds to float32, and squares repeated ones apart."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return np.asarray(X, dtype=np.float64)
     rows = X.tocsr().astype(np.float64, copy=True)
     rows.sum_duplicates()
@@ -323,7 +322,7 @@ def _spread(X: Any, sample_weight: Floats | None) -> float:
     unit = 1.0 if sample_weight is None else float(np.max(sample_weight, initial=0.0)) or 1.0
     for start in range(0, X.shape[0], _BLOCK_ROWS):
         block = X[start : start + _BLOCK_ROWS]
-        rows = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+        rows = np.asarray(block.toarray() if is_sparse(block) else block, dtype=np.float64)
         weights = np.ones(len(rows)) if sample_weight is None else sample_weight[start : start + _BLOCK_ROWS] / unit
         size = float(weights.sum()) * rows.shape[1]
         if size <= 0:

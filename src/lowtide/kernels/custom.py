@@ -14,9 +14,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from lowtide._checks import check_integer, fail
+from lowtide._checks import check_integer, fail, is_sparse
 from lowtide.errors import ParameterError
 from lowtide.kernels.asymmetric import ShiftGaussian
 from lowtide.kernels.base import Frequencies, FrequencyLaw, Kernel, MeasureBlock, MeasureKernel
@@ -313,7 +312,7 @@ class ComplexMeasureKernel(MeasureKernel):
 
     def gram(self, X: Any, Y: Any = None) -> Floats:
         """Return the exact kernel matrix of rows of X against rows of Y (X itself when None), (n, n_y)."""
-        X, Y = (np.asarray(A.toarray() if sparse.issparse(A) else A, float) for A in (X, X if Y is None else Y))
+        X, Y = (np.asarray(A.toarray() if is_sparse(A) else A, float) for A in (X, X if Y is None else Y))
         rows = [self.at(x - Y) for x in X]
         return np.array(rows).reshape(len(X), len(Y))
 
@@ -323,7 +322,7 @@ class ComplexMeasureKernel(MeasureKernel):
             return self
         chosen = np.sort(rng.choice(X.shape[0], size=min(X.shape[0], self.n_rows), replace=False))
         some = X[chosen]
-        rows = np.asarray(some.toarray() if sparse.issparse(some) else some, dtype=np.float64)
+        rows = np.asarray(some.toarray() if is_sparse(some) else some, dtype=np.float64)
         # The mean of a part over proposals is an unbiased first look at its mass.
         ratio = self._ratios(self._proposal.sample(rng, rows.shape[1], _PILOT))
         pilot = {name: float(part(ratio).mean()) for name, (_, part) in _PARTS.items()}

@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
-from scipy.special import dawsn, wofz
 
 from lowtide._checks import fail
 
@@ -88,7 +87,7 @@ def _upper_tail(s: float, a: float) -> complex:
         return 0j if a > 0 else complex(math.exp(-s * s / 2))
     if a < 0:
         return complex(math.exp(-s * s / 2) - np.conj(_upper_tail(s, -a)))
-    return complex(0.5 * np.exp(-a * a / 2 + 1j * a * s) * wofz((s + 1j * a) / math.sqrt(2)))
+    return complex(0.5 * np.exp(-a * a / 2 + 1j * a * s) * scipy.special.wofz((s + 1j * a) / math.sqrt(2)))
 
 
 def mean_abs_cos(s: float) -> float:
@@ -128,7 +127,7 @@ def mean_abs_sin(s: float) -> float:
     """
     s = abs(float(s))
     if s < 0.3:
-        return float(2 / math.sqrt(math.pi) * dawsn(s / math.sqrt(2)))
+        return float(2 / math.sqrt(math.pi) * scipy.special.dawsn(s / math.sqrt(2)))
     k = np.arange(1, math.ceil(_REACH / s) + 1)
     return float(2 / math.pi - 4 / math.pi * np.sum(np.exp(-2.0 * (k * s) ** 2) / (4.0 * k * k - 1)))
 
@@ -245,6 +244,6 @@ def fit_masses(
     known = zero * (plus if zero >= 0 else minus)
     both = plus - minus if np.any(minus) and np.any(plus) else np.zeros_like(plus)
     sign = 1.0 if printed else -1.0
-    solution, _ = nnls(np.stack([both, sign * 2.0 * skew], axis=1), target - known)
+    solution, _ = scipy.optimize.nnls(np.stack([both, sign * 2.0 * skew], axis=1), target - known)
     common, imaginary_mass = float(solution[0]), float(solution[1])
     return Masses(max(zero, 0.0) + common, max(-zero, 0.0) + common, imaginary_mass)

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from lowtide.kernels.base import Frequencies, FrequencyLaw
 from lowtide.kernels.masses import amplitude, shift_masses
@@ -248,7 +248,9 @@ def gaussian_transform(wave: Wave, s: float, t: Floats) -> Complex:
     flat = np.asarray(t, dtype=np.float64).ravel()
     if flat.size > _TABLE_FROM and (span := float(np.ptp(flat))) * _PER_UNIT < flat.size / 4:
         grid = flat.min() + span * np.linspace(0, 1, math.ceil(span * _PER_UNIT) + 8)
-        return np.asarray(CubicSpline(grid, gaussian_transform(wave, s, grid))(flat).reshape(np.shape(t)))
+        return np.asarray(
+            scipy.interpolate.CubicSpline(grid, gaussian_transform(wave, s, grid))(flat).reshape(np.shape(t))
+        )
     if s < _SERIES_FROM:
         u, weight = normal_nodes(wave, s)
         values = weight * wave(s * u)

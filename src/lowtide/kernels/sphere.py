@@ -15,9 +15,9 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, jv
 
 from lowtide._checks import check_integer
 from lowtide.kernels.base import FrequencyLaw, Kernel
@@ -74,7 +74,7 @@ class Bessel(Kernel):
 
     def mean_projection(self, n_features: int) -> float:
         """Return E|u_1| / scale for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))."""
-        ratio = math.exp(gammaln(n_features / 2) - gammaln((n_features + 1) / 2))
+        ratio = math.exp(scipy.special.gammaln(n_features / 2) - scipy.special.gammaln((n_features + 1) / 2))
         return ratio / (math.sqrt(math.pi) * self.scale)
 
 
@@ -233,7 +233,7 @@ def _signed_log(z: Floats, nu: float) -> tuple[Floats, Floats]:
     debye = nu * np.maximum(1 - (z / max(nu, 1.0)) ** 2, 0) ** 1.5 >= _DEBYE_FROM
     if debye.any():
         log[debye] = _log_debye(z[debye], nu)
-    bessel = jv(nu, z[~debye])
+    bessel = scipy.special.jv(nu, z[~debye])
     sign[~debye] = np.sign(bessel)
     with np.errstate(divide="ignore"):
         log[~debye] = _log_prefactor(z[~debye], nu) + np.log(np.abs(bessel))
@@ -243,7 +243,7 @@ def _signed_log(z: Floats, nu: float) -> tuple[Floats, Floats]:
 def _log_prefactor(z: Floats, nu: float) -> Floats:
     """Logarithm of Gamma(nu+1) (2/z)^nu; of large orders the large parts of the two cancel by hand."""
     if nu < _STIRLING_FROM:
-        return np.asarray(gammaln(nu + 1) + nu * np.log(2 / z))
+        return np.asarray(scipy.special.gammaln(nu + 1) + nu * np.log(2 / z))
     return np.asarray(nu * (np.log(2 * nu / z) - 1) + 0.5 * math.log(2 * math.pi * nu) + _stirling(nu))
 
 

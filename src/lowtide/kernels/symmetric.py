@@ -8,8 +8,8 @@ from functools import cache
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, gamma, gammaincinv, gammaln, kve, ndtr, ndtri
 
 from lowtide._checks import check_interval, fail
 from lowtide.kernels.base import FrequencyLaw, Kernel, length_of_gamma
@@ -68,7 +68,11 @@ class Gaussian(Kernel):
 
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return sqrt(2) Gamma((d+1)/2) / (sigma Gamma(d/2))."""
-        return math.sqrt(2.0) * math.exp(gammaln((n_features + 1) / 2) - gammaln(n_features / 2)) / self.bandwidth
+        return (
+            math.sqrt(2.0)
+            * math.exp(scipy.special.gammaln((n_features + 1) / 2) - scipy.special.gammaln(n_features / 2))
+            / self.bandwidth
+        )
 
     def second_moment(self, n_features: int) -> float:
         """Return d / sigma^2."""
@@ -93,15 +97,15 @@ class Gaussian(Kernel):
 def _chi_quantile(q: Floats, dimension: int) -> Floats:
     """Return quantiles of a chi variable, as a function of the normal quantile: nearly a straight line."""
     if dimension < _CURVED:
-        return np.asarray(np.sqrt(2.0 * gammaincinv(dimension / 2, q)))
+        return np.asarray(np.sqrt(2.0 * scipy.special.gammaincinv(dimension / 2, q)))
     pieces = _chi_pieces(dimension)
-    place = (ndtri(q) + _CURVE_END) * _CURVE_PIECES
+    place = (scipy.special.ndtri(q) + _CURVE_END) * _CURVE_PIECES
     is_on = (place >= 0.0) & (place < pieces.shape[1])
     place = np.where(is_on, place, 0.0)
     piece = place.astype(np.intp)
     t, (a, b, c, d) = place - piece, pieces[:, piece]
     found = np.asarray(a + t * (b + t * (c + t * d)))
-    found[~is_on] = np.sqrt(2.0 * gammaincinv(dimension / 2, q[~is_on]))
+    found[~is_on] = np.sqrt(2.0 * scipy.special.gammaincinv(dimension / 2, q[~is_on]))
     return found
 
 
@@ -110,9 +114,9 @@ def _chi_pieces(dimension: int) -> Floats:
     """Return the coefficients (4, n_pieces) of cubics with the values and slopes of the quantile where they meet."""
     n_pieces = 2 * _CURVE_END * _CURVE_PIECES
     z = np.linspace(-_CURVE_END, _CURVE_END, n_pieces + 1)
-    x = np.sqrt(2.0 * gammaincinv(dimension / 2, ndtr(z)))
+    x = np.sqrt(2.0 * scipy.special.gammaincinv(dimension / 2, scipy.special.ndtr(z)))
     # The slope is the normal density over that of the chi law.
-    logs = (dimension - 1) * np.log(x) - (dimension / 2 - 1) * math.log(2.0) - gammaln(dimension / 2)
+    logs = (dimension - 1) * np.log(x) - (dimension / 2 - 1) * math.log(2.0) - scipy.special.gammaln(dimension / 2)
     slope = np.exp((x * x - z * z) / 2 - 0.5 * math.log(2 * math.pi) - logs) / _CURVE_PIECES
     rise, low, high = np.diff(x), slope[:-1], slope[1:]
     return np.stack([x[:-1], low, 3.0 * rise - 2.0 * low - high, low + high - 2.0 * rise])
@@ -162,9 +166,11 @@ class Matern(Kernel):
             return (1.0 + a + a * a / 3.0) * np.exp(-a)
         # Any order in logarithms; where K_nu overflows, its expansion at 0 has 1e-16 of error.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scaled = kve(self.nu, a)
+            scaled = scipy.special.kve(self.nu, a)
             log_k = np.log(scaled) - a
-            value = np.exp((1.0 - self.nu) * math.log(2.0) - gammaln(self.nu) + self.nu * np.log(a) + log_k)
+            value = np.exp(
+                (1.0 - self.nu) * math.log(2.0) - scipy.special.gammaln(self.nu) + self.nu * np.log(a) + log_k
+            )
         near = 1.0 - a * a / (4.0 * (self.nu - 1.0)) if self.nu > 1.0 else np.ones_like(a)
         return np.where(np.isinf(scaled), near, np.minimum(value, 1.0))
 
@@ -178,7 +184,7 @@ class Matern(Kernel):
     def length_quantile(self, q: ArrayLike, dimension: int) -> Floats:
         """Return quantiles of sqrt(2 nu chi^2_D / chi^2_{2 nu}) / length_scale, through the beta law of the ratio."""
         # The complement of the ratio: of heavy tails, the ratio itself is 1 to double precision.
-        y = betaincinv(self.nu, dimension / 2, 1.0 - np.asarray(q, dtype=np.float64))
+        y = scipy.special.betaincinv(self.nu, dimension / 2, 1.0 - np.asarray(q, dtype=np.float64))
         squared = 2.0 * self.nu * (1.0 - y) / np.maximum(y, _SMALLEST)
         return np.minimum(np.sqrt(squared), _LONGEST) / self.length_scale
 
@@ -186,7 +192,7 @@ class Matern(Kernel):
         """Return E sqrt(2 nu / chi^2_{2 nu}), infinite up to nu = 1/2."""
         if self.nu <= 0.5:
             return math.inf
-        return math.sqrt(self.nu) * math.exp(gammaln(self.nu - 0.5) - gammaln(self.nu))
+        return math.sqrt(self.nu) * math.exp(scipy.special.gammaln(self.nu - 0.5) - scipy.special.gammaln(self.nu))
 
     def mean_frequency_norm(self, n_features: int) -> float:
         """Return E|omega|, infinite for nu <= 1/2."""
@@ -200,7 +206,11 @@ class Matern(Kernel):
         """Return the multivariate t density at rows of W."""
         z = np.asarray(W, dtype=np.float64) * self.length_scale
         d, freedom = z.shape[-1], 2.0 * self.nu
-        log_scale = gammaln((freedom + d) / 2) - gammaln(self.nu) - d / 2 * math.log(freedom * math.pi)
+        log_scale = (
+            scipy.special.gammaln((freedom + d) / 2)
+            - scipy.special.gammaln(self.nu)
+            - d / 2 * math.log(freedom * math.pi)
+        )
         tail = np.log1p(np.sum(z * z, axis=-1) / freedom) * (freedom + d) / 2
         return np.asarray(self.length_scale**d * np.exp(log_scale - tail))
 
@@ -346,7 +356,7 @@ class Stable(Kernel):
         v, weight = panels(np.linspace(start, 80.0, 76))
         log_one = np.log1p(-_one_minus_kernel(np.exp(0.5 * v) * math.sqrt(2.0), self.alpha))
         middle = float(-np.expm1(n_features * log_one) * np.exp(-0.5 * v) @ weight)
-        moment = 2.0**self.alpha * gamma((self.alpha + 1.0) / 2.0) / math.sqrt(math.pi)
+        moment = 2.0**self.alpha * scipy.special.gamma((self.alpha + 1.0) / 2.0) / math.sqrt(math.pi)
         rate = (self.alpha - 1.0) / 2.0
         left = n_features * moment * math.exp(rate * start) / rate
         return (left + middle) / (math.sqrt(4.0 * math.pi) * self.scale)
@@ -360,7 +370,7 @@ class Stable(Kernel):
         if self.alpha == 1.0:
             return math.inf
         spread = n_features ** (1.0 / self.alpha - 0.5)
-        return float(spread * (2.0 / math.pi) * gamma(1.0 - 1.0 / self.alpha) / self.scale)
+        return float(spread * (2.0 / math.pi) * scipy.special.gamma(1.0 - 1.0 / self.alpha) / self.scale)
 
 
 def _one_minus_kernel(scaled: Floats, alpha: float) -> Floats:

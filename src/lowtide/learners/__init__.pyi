@@ -7,9 +7,6 @@ from lowtide.learners.advice import (
 from lowtide.learners.asymmetric_lssvc import (
     AsymmetricLSSVC as AsymmetricLSSVC,
 )
-from lowtide.learners.calibration import (
-    Calibration as Calibration,
-)
 from lowtide.learners.choice import (
     Choice as Choice,
 )
@@ -71,6 +68,7 @@ from lowtide.learners.regressor import (
 from lowtide.learners.rules import (
     RULES as RULES,
     ArgMax as ArgMax,
+    Calibration as Calibration,
     Components as Components,
     Rule as Rule,
     Sign as Sign,

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
-from lowtide.learners.calibration import Calibration, Machine, fit_calibration, slope_sums
+from lowtide.learners.calibration import Machine, fit_calibration, slope_sums
 from lowtide.learners.cholesky import suitable_threads
+from lowtide.learners.rules import Calibration
 
 __all__ = ["best_threshold", "class_losses", "fit_mixture", "settled"]
 

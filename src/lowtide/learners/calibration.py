@@ -1,20 +1,19 @@
-"""Probabilities of classes: the curve that makes them of scores, its fit, and the rows that it is fitted on."""
+"""Probabilities of classes: the fit of the curve that makes them of scores, and the rows that it is fitted on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
 
-from lowtide._checks import fail
 from lowtide.cancel import Later, ready
 from lowtide.learners.classes import Pair
 from lowtide.learners.problem import Change, Problem, Reading, SummedProblem
 from lowtide.learners.ridge import RidgeSolution
-from lowtide.learners.rules import Rule, largest
+from lowtide.learners.rules import Calibration, Rule, class_scores
 
 Array = NDArray[Any]
 
@@ -31,92 +30,6 @@ _MOST_STEPS = 100
 _BLOCK_ROWS = 4096
 # Below this gain Newton's full steps double the digits; two more are enough.
 _NEAR_MINIMUM = 1e-6
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """An increasing curve g of scores, g(0) = 0, in straight pieces: probabilities are softmax(g(scores)).
-
-    All classes share the curve; of two classes with a single score s the scores are 0 and s, so g(s) are the log-odds
-    of the second. A common increasing curve keeps the order of scores, so the most probable class is the predicted one.
-
-    Parameters
-    ----------
-    knots : tuple of float
-        Where pieces meet, rising.
-    slopes : tuple of float
-        Of every piece, above 0: one more than knots. The first and the last have no end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> curve = Calibration(knots=(0.0,), slopes=(4.0, 1.0))
-    >>> curve.log_odds(np.array([-0.5, 0.0, 2.0]))
-    array([-2.,  0.,  2.])
-    >>> curve.probabilities(np.array([[-0.5], [2.0]])).round(3)
-    array([[0.881, 0.119],
-           [0.119, 0.881]])
-    """
-
-    knots: tuple[float, ...] = ()
-    slopes: tuple[float, ...] = (1.0,)
-
-    def __post_init__(self) -> None:
-        knots, slopes = np.asarray(self.knots, dtype=np.float64), np.asarray(self.slopes, dtype=np.float64)
-        if not np.isfinite(knots).all() or np.any(np.diff(knots) <= 0.0):
-            raise fail("Calibration", "knots must be finite numbers that rise", self.knots)
-        if len(slopes) != len(knots) + 1 or not np.all((slopes > 0.0) & (slopes < np.inf)):
-            need = f"slopes must be {len(knots) + 1} finite numbers above 0, one more than knots"
-            raise fail("Calibration", need, self.slopes)
-
-    def log_odds(self, scores: Array) -> Array:
-        """Return g of scores of any shape."""
-        return self._height(scores) - self._height(np.zeros(()))
-
-    def probabilities(self, scores: Array) -> Array:
-        """Return the probabilities of scores (n, 1 or n_classes), (n, n_classes)."""
-        return _put_ahead(softmax(self.log_odds(_class_scores(scores)), axis=1), scores)
-
-    def log_probabilities(self, scores: Array) -> Array:
-        """Return the logarithms of `probabilities`, finite also where one is too small for a float."""
-        return _put_ahead(log_softmax(self.log_odds(_class_scores(scores)), axis=1), scores)
-
-    def to_config(self) -> dict[str, list[float]]:
-        """Return knots and slopes as JSON has them."""
-        return {"knots": list(self.knots), "slopes": list(self.slopes)}
-
-    @classmethod
-    def from_config(cls, config: Any) -> Self:
-        """Return the calibration of what `to_config` gave; anything else is refused."""
-        if not isinstance(config, dict) or set(config) != {"knots", "slopes"}:
-            raise fail("Calibration", "a calibration must have knots and slopes", config)
-        for name, values in config.items():
-            numbers = isinstance(values, list) and all(type(value) in (int, float) for value in values)
-            if not numbers:
-                raise fail("Calibration", f"{name} must be a list of numbers", values)
-        return cls(tuple(map(float, config["knots"])), tuple(map(float, config["slopes"])))
-
-    def _height(self, scores: Array) -> Array:
-        """Return the curve but for a constant."""
-        if not self.knots:
-            return self.slopes[0] * scores
-        knots, slopes = np.asarray(self.knots), np.asarray(self.slopes)
-        piece = np.searchsorted(knots, scores)
-        heights = np.concatenate([[0.0, 0.0], np.cumsum(slopes[1:-1] * np.diff(knots))])
-        return np.asarray(heights[piece] + slopes[piece] * (scores - np.concatenate([knots[:1], knots])[piece]))
-
-
-def _class_scores(scores: Array) -> Array:
-    """Return a column a class: a single score s of two classes stands for 0 and s."""
-    return scores if scores.shape[1] > 1 else np.hstack([np.zeros_like(scores), scores])
-
-
-def _put_ahead(values: Array, scores: Array) -> Array:
-    """Put the class of the largest score ahead, in place, where rounding made another one equal to it."""
-    ahead = largest(scores)
-    rows = np.flatnonzero(np.argmax(values, axis=1) != ahead)
-    values[rows, ahead[rows]] = np.nextafter(values[rows].max(axis=1), np.inf)
-    return values
 
 
 def fit_calibration(scores: Array, labels: Array, weight: Array, *, straight: bool = False) -> Calibration:
@@ -141,11 +54,11 @@ def fit_calibration(scores: Array, labels: Array, weight: Array, *, straight: bo
     size = float(np.sqrt(np.average(np.mean(scores**2, axis=1), weights=weight))) if len(scores) else 0.0
     if size == 0.0:
         return Calibration()
-    columns = _class_scores(scores)
+    columns = class_scores(scores)
     (slope,) = _fitted(_Line(columns, labels, weight), 1, 1.0 / size, _COMMON_PRIOR)
     if straight:
         return Calibration((), (float(slope),))
-    expected = softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
+    expected = scipy.special.softmax(slope * columns, axis=1)[:, -scores.shape[1] :]
     information = weight[:, None] * expected * (1.0 - expected)
     knots = _knots(np.abs(scores).ravel(), information.ravel())
     slopes = _fitted(_Pieces(columns, labels, weight, knots), len(knots) + 1, slope, _PIECE_PRIOR)

@@ -15,22 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from lowtide._checks import fail
 from lowtide.learners.automatic import can_choose_loss, choose_loss
 from lowtide.learners.borders import class_losses, settled
-from lowtide.learners.calibration import Calibration, CalibrationRows, Machine
+from lowtide.learners.calibration import CalibrationRows, Machine
 from lowtide.learners.choice import Choice, trials_of
 from lowtide.learners.classes import ClassCounts, ClassIndex, check_classes, class_pairs, class_weights
 from lowtide.learners.decision import Decision
 from lowtide.learners.losses import LOSSES, Loss
-from lowtide.learners.machine import Sides, Step
+from lowtide.learners.machine import FIRST_ALPHA, Sides, Step
 from lowtide.learners.problem import Problem, SummedProblem
 from lowtide.learners.ridge import Form
-from lowtide.learners.rules import ArgMax, Rule, Votes
+from lowtide.learners.rules import ArgMax, Calibration, Rule, Votes
 from lowtide.learners.smooth import left_out_scores
 from lowtide.learners.strength import Walk
 from lowtide.learners.training import RidgeFit, fit_smooth
 
 Array = NDArray[Any]
-# Where the choice of C starts: at C = 1.
-FIRST_ALPHA = 0.5
 # Rows that judge a loss.
 _JUDGES = 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide.codes import Codes, concatenate
-from lowtide.encoders import Encoder
-from lowtide.kernels import KERNELS, Kernel
-from lowtide.learners.borders import class_losses
-from lowtide.learners.calibration import CalibrationRows, Machine
-from lowtide.learners.class_fit import FIRST_ALPHA, ClassFit, settled_loss
-from lowtide.learners.classes import ClassCounts, ClassIndex, ClassSums, check_classes, class_weights
-from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import column_of, is_source
-from lowtide.learners.losses import LOSSES, Loss
+from lowtide.learners import fitting
 from lowtide.learners.machine import (
+    FIRST_ALPHA,
     IN_BLOCKS,
     KernelMachine,
     Sides,
@@ -34,12 +26,20 @@ from lowtide.learners.machine import (
     reports_progress,
     unchanged_if_stopped,
 )
-from lowtide.learners.problem import Problem, SummedProblem, labeled_blocks
-from lowtide.learners.ridge import Form
-from lowtide.learners.rules import ArgMax
-from lowtide.learners.smooth import MinibatchSteps
-from lowtide.learners.training import FORMS
 from lowtide.spec import Registry
+
+if TYPE_CHECKING:
+    from lowtide.encoders import Encoder
+    from lowtide.kernels import Kernel
+    from lowtide.learners.calibration import CalibrationRows
+    from lowtide.learners.class_fit import ClassFit
+    from lowtide.learners.classes import ClassSums
+    from lowtide.learners.decision import Decision, Side
+    from lowtide.learners.losses import Loss
+    from lowtide.learners.problem import Problem, SummedProblem
+    from lowtide.learners.ridge import Form
+    from lowtide.learners.smooth import MinibatchSteps
+
 
 Array = NDArray[Any]
 Block = tuple[Any, Array, Array | None, Sides]
@@ -63,13 +63,13 @@ class _Stream:
         """Take in a block of rows."""
         self.weight += problem.total_weight
         if not loss.is_calibrated:
-            self.rows = CalibrationRows.with_more(self.rows, problem)
+            self.rows = fitting.CalibrationRows.with_more(self.rows, problem)
         for part in problem.parts():
-            if isinstance(self.so_far, ClassSums):
+            if isinstance(self.so_far, fitting.ClassSums):
                 self.so_far.add(part.train, self.classes[part.labels], part.weight)
             else:
                 self.so_far.add(part, loss, self.fit.strength)
-        if isinstance(self.so_far, ClassSums):
+        if isinstance(self.so_far, fitting.ClassSums):
             self.so_far.check()
 
 
@@ -180,7 +180,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ['C', 'gamma', 'loss', 'metric', 'n_components', 'prune']
     """
 
-    parts: ClassVar[dict[str, Registry[Any]]] = {"loss": LOSSES, "kernel": KERNELS.of(Kernel)}
     fitted_numbers = ("C_", "n_iter_", "solver_")
     _first_alpha = FIRST_ALPHA
     # Left-out rows of a sample ask for ever less: what they ask for beyond C = 30 costs more rows more than it gains.
@@ -227,11 +226,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         sample_weight : array (n,), optional
             Of a source with columns also the name of one.
         """
-        loss = settled_loss(self.loss)
+        loss = fitting.settled_loss(self.loss)
         # The packed codes of blocks are kept unless the loss needs their sums alone.
         self._check_parameters(blocks=isinstance(X, Iterator) and loss.has_normal_equations)
         if isinstance(X, Iterator):
-            return self._fit_blocks(labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
+            return self._fit_blocks(fitting.labeled_blocks(X, y, sample_weight, "KernelClassifier"), loss)
         n_steps = None if self.multi_class == "ovo" or self.loss == "auto" else self.max_iter + 1
         with fit_steps(self, 2 if n_steps and loss.has_normal_equations else n_steps, X, y) as step:
             self.__dict__.pop("_stream", None)
@@ -261,21 +260,21 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             All classes that will come; those of a `fit` before, if there was one. Later calls: None, or the same.
         sample_weight : array (n,), optional
         """
-        loss = settled_loss(self.loss)
+        loss = fitting.settled_loss(self.loss)
         self._check_parameters(blocks=True)
         stream: _Stream | None = self.__dict__.get("_stream")
         known = self._stream_classes(classes, stream)
         sides = None if stream is None else stream.sides
         with unchanged_if_stopped(self):
             rows, labels, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS)
-            factor = class_weights(self.class_weight, known, None)
+            factor = fitting.class_weights(self.class_weight, known, None)
             problem = sides.problem(rows, labels, weight, self.fit_intercept)
-            problem = problem.relabel(ClassIndex(known, factor), loss.targets(len(known)))
+            problem = problem.relabel(fitting.ClassIndex(known, factor), loss.targets(len(known)))
             if stream is None:
                 fit = self._class_fit()
                 fit.choose_by_block(problem)
-                steps = MinibatchSteps(problem.shape[1], problem.n_targets)
-                so_far = ClassSums(known) if loss.has_normal_equations else steps
+                steps = fitting.MinibatchSteps(problem.shape[1], problem.n_targets)
+                so_far = fitting.ClassSums(known) if loss.has_normal_equations else steps
                 stream = self._stream = _Stream(sides, known, so_far, fit)
         with forgotten_if_stopped(self):
             stream.add(problem, loss)
@@ -300,14 +299,18 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _decide(self, stream: _Stream) -> Decision:
         """Return the decision of all rows of a stream so far."""
-        fit, loss = stream.fit, settled_loss(self.loss)
-        if isinstance(stream.so_far, ClassSums):
+        fit, loss = stream.fit, fitting.settled_loss(self.loss)
+        if isinstance(stream.so_far, fitting.ClassSums):
             _, equations = stream.so_far.equations()
             solution = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept)
-            machine = Machine.of_ridge(solution, stream.rows)
+            machine = fitting.Machine.of_ridge(solution, stream.rows)
         else:
             machine = fit.smooth_machine(stream.so_far.parameters.copy(), stream.rows, stream.weight, loss)
-        return fit.decided(machine, stream.sides, stream.classes, ArgMax(), loss)
+        return fit.decided(machine, stream.sides, stream.classes, fitting.ArgMax(), loss)
+
+    @classmethod
+    def _parts(cls) -> dict[str, Registry[Any]]:
+        return {"loss": fitting.LOSSES, "kernel": fitting.KERNELS.of(fitting.Kernel)}
 
     def _stream_classes(self, classes: ArrayLike | None, stream: _Stream | None) -> Array:
         """Return all classes that will come; they are settled by the first block."""
@@ -320,7 +323,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if given is None and "decision_" not in self.__dict__:
             raise fail("KernelClassifier", "classes must be given in the first call of partial_fit", None)
         known = self.classes_ if given is None else given
-        check_classes("KernelClassifier", known)
+        fitting.check_classes("KernelClassifier", known)
         return known
 
     def _fit_problem(self, problem: SummedProblem, sides: Sides, step: Step) -> None:
@@ -341,13 +344,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             others = [t for t in choice.trials if t.setting != "alpha"]
             trials = (*others, *(replace(t, setting="C", value=value) for t, value in as_C))
             choice = replace(choice.without("alpha"), trials=trials)
-        return ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
+        return fitting.ClassFit(C=C, **{name: getattr(self, name) for name in names}, choice=choice)
 
     def _keep(self, fit: ClassFit) -> None:
         self.C_, self.n_iter_, self.solver_, self.choice_ = fit.strength, fit.n_iter, fit.form, fit.choice
 
     def _check_parameters(self, blocks: bool = False) -> None:
-        check_option("KernelClassifier", "solver", self.solver, ("auto", *FORMS))
+        check_option("KernelClassifier", "solver", self.solver, ("auto", *fitting.FORMS))
         if blocks and self.solver not in ("auto", "primal"):
             raise fail("KernelClassifier", "solver must be 'auto' or 'primal' when rows come in blocks", self.solver)
         check_option("KernelClassifier", "multi_class", self.multi_class, ("auto", "ovr", "joint", "ovo"))
@@ -381,24 +384,29 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         sums, kept, fit = None, None, None
         for rows, labels, weight, sides in blocks:
             known = np.unique(labels)
-            _, weight = ClassIndex(known, class_weights(self.class_weight, known, None, more=True))(labels, weight)
-            sums = ClassSums(known) if sums is None else sums
+            _, weight = fitting.ClassIndex(known, fitting.class_weights(self.class_weight, known, None, more=True))(
+                labels, weight
+            )
+            sums = fitting.ClassSums(known) if sums is None else sums
             problem = sides.problem(rows, labels, weight, self.fit_intercept)
             if fit is None:
                 fit = self._class_fit()
-                targets = settled_loss(self.loss).targets(max(2, len(known)))
-                fit.choose_by_block(problem.relabel(ClassIndex(known), targets))
+                targets = fitting.settled_loss(self.loss).targets(max(2, len(known)))
+                fit.choose_by_block(problem.relabel(fitting.ClassIndex(known), targets))
             sums.add(problem.train, labels, weight)
-            kept = CalibrationRows.with_more(kept, problem)
+            kept = fitting.CalibrationRows.with_more(kept, problem)
         assert sums is not None
         assert kept is not None
         assert fit is not None
         classes, equations = sums.equations()
-        check_classes("KernelClassifier", classes)
-        class_weights(self.class_weight, classes, None)  # refuses names that did not come
-        solution, loss = equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept), settled_loss(self.loss)
-        kept = kept.relabel(ClassIndex(classes), loss.targets(len(classes)))
-        decision = fit.decided(Machine.of_ridge(solution, kept), sides, classes, ArgMax(), loss)
+        fitting.check_classes("KernelClassifier", classes)
+        fitting.class_weights(self.class_weight, classes, None)  # refuses names that did not come
+        solution, loss = (
+            equations.solve(0.5 / fit.strength, fit_intercept=self.fit_intercept),
+            fitting.settled_loss(self.loss),
+        )
+        kept = kept.relabel(fitting.ClassIndex(classes), loss.targets(len(classes)))
+        decision = fit.decided(fitting.Machine.of_ridge(solution, kept), sides, classes, fitting.ArgMax(), loss)
         self._keep(fit)
         self.decision_ = decision
         step("solve")
@@ -407,31 +415,35 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         parts = []
         for rows, labels, weight, sides in blocks:
             codes = rows
-            if not isinstance(rows, Codes) and sides.train_on == "codes" and sides.encoder is not None:
+            if not isinstance(rows, fitting.Codes) and sides.train_on == "codes" and sides.encoder is not None:
                 codes = sides.encoder.encode(rows)
-            if not isinstance(codes, Codes):
+            if not isinstance(codes, fitting.Codes):
                 remedy = "Or fit on all rows at once, or take loss='squared'."
                 raise fail("KernelClassifier", "blocks must be trained on as packed codes", sides.train_on, remedy)
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
-        rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
+        rows = fitting.concatenate(codes), np.concatenate(targets), np.concatenate(weights)
         self.choice_ = replace(self.choice_, source=f"{self.choice_.source} of the first block")
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 
     def _readable(self, problem: Problem) -> Problem | None:
         """Return rows with labels that are read as targets of classes; None for one class, as a first block may be."""
-        found = problem.tally(ClassCounts.of)
+        found = problem.tally(fitting.ClassCounts.of)
         if len(found.classes) < 2:
             return None
-        factor = class_weights(self.class_weight, found.classes, found.totals, more=True)
-        return problem.relabel(ClassIndex(found.classes, factor), LOSSES.resolve("squared").targets(len(found.classes)))
+        factor = fitting.class_weights(self.class_weight, found.classes, found.totals, more=True)
+        return problem.relabel(
+            fitting.ClassIndex(found.classes, factor), fitting.LOSSES.resolve("squared").targets(len(found.classes))
+        )
 
     @property
     def _strength(self) -> float | Literal["auto"]:
         return self.C
 
     def _judged(self, scores: Array, rows: Problem, keys: Array | None) -> Array:
-        return class_losses(scores, rows.labels, rows.weights, keys if self.multi_class in ("auto", "joint") else None)
+        return fitting.class_losses(
+            scores, rows.labels, rows.weights, keys if self.multi_class in ("auto", "joint") else None
+        )
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of rows or codes, (n,) for two classes and (n, n_classes) for more."""
@@ -458,6 +470,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         y : array (n,); of a source with columns also the name of one, "y" when None
         sample_weight : array (n,), optional
         """
-        if is_source(X):
-            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+        if fitting.is_source(X):
+            y, sample_weight = fitting.column_of(X, y, "y"), fitting.column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))

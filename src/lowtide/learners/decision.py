@@ -9,16 +9,22 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils import check_array
 
-from lowtide._checks import check_option, fail
+from lowtide._checks import check_option, fail, is_sparse
 from lowtide.codes import Codes, is_by_rows, row_bits
 from lowtide.encoders import DrawnEncoder, drawn_from_state, is_plain
-from lowtide.learners.calibration import Calibration
-from lowtide.learners.classes import labels_from_spec, labels_to_spec
 from lowtide.learners.design import FullDesign, check_same, encoded_design, is_source, read_as, read_blocks
-from lowtide.learners.rules import RULES, Output, Rule, Task, decisive_scores, is_worthwhile
+from lowtide.learners.rules import (
+    RULES,
+    Calibration,
+    Output,
+    Rule,
+    Task,
+    decisive_scores,
+    is_worthwhile,
+    labels_from_spec,
+    labels_to_spec,
+)
 from lowtide.spec import Part, State, take_parts
 from lowtide.tables import Recipe
 
@@ -215,6 +221,8 @@ class Decision:
         if self.recipe is not None:
             rows = _apply(self.recipe, X)
         else:
+            from sklearn.utils import check_array  # here: rows that are plain, or go through a recipe, need none of it
+
             rows = check_array(X, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name="X")
             names = None if self.columns is None else getattr(X, "columns", None)
             if names is not None and [str(name) for name in names] != list(self.columns or ()):
@@ -438,7 +446,7 @@ class Decision:
 
 def _apply(recipe: Recipe, X: Any) -> Array:
     """Return a table as numbers; a sparse one is made dense a block of rows at a time."""
-    if not issparse(X):
+    if not is_sparse(X):
         return recipe.apply(X)
     table, step = X.tocsr(), max(1, _DENSE_VALUES // max(1, X.shape[1]))
     starts = range(0, max(1, X.shape[0]), step)

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
 
-from lowtide._checks import fail
+from lowtide._checks import fail, is_sparse
 from lowtide.cancel import add_gram, matmul, mirrored
 from lowtide.codes import Codes, CodeSource, concatenate
 from lowtide.encoders import check_identity, row_keys, row_keys_of
@@ -266,7 +266,10 @@ class FullDesign(Design):
     def joined(self, other: Design) -> FullDesign:
         """Return these rows and, after them, others of the same encoder."""
         both = self.rows, cast(FullDesign, other).rows
-        return replace(self, rows=vstack(both, format="csr") if issparse(self.rows) else np.concatenate(both))
+        return replace(
+            self,
+            rows=scipy.sparse.vstack(both, format="csr") if is_sparse(self.rows) else np.concatenate(both),
+        )
 
     def keys(self) -> Array:
         """Return a hash of each row's numbers, rounded to float32 as encoders round them."""

@@ -9,15 +9,14 @@ from lowtide._later import ByName
 if TYPE_CHECKING:
     from lowtide.learners.learner import Learner
 
-LEARNERS: ByName[type[Learner]] = ByName(
-    "lowtide.learners",
-    (
-        "KernelClassifier",
-        "KernelRegressor",
-        "AsymmetricLSSVC",
-        "CompressedClassifier",
-        "CompressedRegressor",
-        "CompressedDetector",
-        "CodePCA",
-    ),
+_NAMES = (
+    "KernelClassifier",
+    "KernelRegressor",
+    "AsymmetricLSSVC",
+    "CompressedClassifier",
+    "CompressedRegressor",
+    "CompressedDetector",
+    "CodePCA",
 )
+
+LEARNERS: ByName[type[Learner]] = ByName("lowtide.learners", {name: name for name in _NAMES})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from lowtide._checks import fail, host_array
-from lowtide.encoders import ENCODERS, Encoder
-from lowtide.learners.decision import Decision
-from lowtide.learners.design import is_source
+from lowtide.learners import fitting
 from lowtide.spec import Part, Registry, State, params_from_config, params_to_config, plain_parameter, take_parts
-from lowtide.tables import Recipe
+
+if TYPE_CHECKING:
+    from lowtide.encoders import Encoder
+    from lowtide.learners.decision import Decision
+    from lowtide.tables import Recipe
+
 
 Array = NDArray[Any]
 
@@ -41,8 +44,6 @@ class Learner(BaseEstimator):
         The fitted encoder around `decision_.encoder`.
     """
 
-    # Parameters that may be objects of a stage, by the registry that reads them back from a file.
-    parts: ClassVar[dict[str, Registry[Any]]] = {}
     # Fitted attributes that are single numbers, and no part of the decision.
     fitted_numbers: ClassVar[tuple[str, ...]] = ()
     # Parts of a file beside those of every learner, with their versions.
@@ -104,16 +105,16 @@ class Learner(BaseEstimator):
         encoder = None
         if "features" in state:
             kind = state["encoder"].spec["kind"]
-            if kind not in ENCODERS:
-                raise fail(owner, f"features must be one of {', '.join(ENCODERS)}", kind)
-            encoder = ENCODERS[kind].from_state({name: state[name] for name in ("features", "encoder")})
+            if kind not in fitting.ENCODERS:
+                raise fail(owner, f"features must be one of {', '.join(fitting.ENCODERS)}", kind)
+            encoder = fitting.ENCODERS[kind].from_state({name: state[name] for name in ("features", "encoder")})
         spec = state["estimator"].spec
         if spec["kind"] != owner:
             raise fail(owner, f"parameters must be those of {owner}", spec["kind"])
         self = cls(**cls._params_of(spec["params"], encoder))
         self.features_ = encoder
         kept = {name: part for name, part in state.items() if name in own}
-        self.decision_ = Decision.from_state(kept, None if encoder is None else encoder.drawn_)
+        self.decision_ = fitting.Decision.from_state(kept, None if encoder is None else encoder.drawn_)
         if (encoder is None) is not (self.decision_.encoder is None):
             raise fail(owner, "the parts 'features' and 'encoder' must both be there, or neither", sorted(state))
         for name in cls.fitted_numbers:
@@ -138,7 +139,7 @@ class Learner(BaseEstimator):
         decision = self._decision()
         if not fewest and decision.is_plain(X) and "feature_names_in_" not in self.__dict__:
             return X
-        if is_source(X):
+        if fitting.is_source(X):
             return X
         if decision.recipe is not None or decision.encoder is None:
             return decision.check_rows(X)
@@ -199,13 +200,18 @@ class Learner(BaseEstimator):
         """Return the encoder that stands for features=None, not fitted; it may be chosen by what is to be learned."""
         raise fail(type(self).__name__, "features must be given", None, "lowtide.RandomFeatures('rbf'), say.")
 
+    @classmethod
+    def _parts(cls) -> dict[str, Registry[Any]]:
+        """Return the parameters that may be objects of a stage, by the registry that reads them back from a file."""
+        return {}
+
     def _params_config(self) -> dict[str, Any]:
         """Return the parameters ready for JSON: features by what they are, class weights as pairs."""
         owner, params = type(self).__name__, self.get_params(deep=False)
         features, weights = params.pop("features", None), params.get("class_weight")
         if isinstance(weights, dict):
             del params["class_weight"]
-        config = params_to_config(owner, params, self.parts)
+        config = params_to_config(owner, params, self._parts())
         if isinstance(weights, dict):
             pairs = [[plain_parameter(owner, "class_weight", value) for value in pair] for pair in weights.items()]
             config["class_weight"] = pairs
@@ -220,14 +226,14 @@ class Learner(BaseEstimator):
         if features is self.features_:
             return {"fitted": True, "frozen": False}
         kind = type(features).__name__
-        if ENCODERS.get(kind) is not type(features):
-            raise fail("save", f"features must be one of {', '.join(ENCODERS)}", kind)
+        if fitting.ENCODERS.get(kind) is not type(features):
+            raise fail("save", f"features must be one of {', '.join(fitting.ENCODERS)}", kind)
         return {"kind": kind, "params": features.params_config()}
 
     @classmethod
     def _params_of(cls, config: dict[str, Any], encoder: Encoder | None) -> dict[str, Any]:
         """Return the parameters of `_params_config`; `encoder` is the fitted one."""
-        params = params_from_config(cls.__name__, config, cls._get_param_names(), cls.parts)
+        params = params_from_config(cls.__name__, config, cls._get_param_names(), cls._parts())
         if isinstance(params.get("class_weight"), tuple):
             params["class_weight"] = {label: float(weight) for label, weight in params["class_weight"]}
         given = params.get("features")
@@ -235,7 +241,7 @@ class Learner(BaseEstimator):
             if given.get("fitted"):
                 params["features"] = FrozenEstimator(encoder) if given["frozen"] else encoder
             else:
-                kind = ENCODERS[given["kind"]]
+                kind = fitting.ENCODERS[given["kind"]]
                 params["features"] = kind(**kind.params_of(given["params"]))
         return params
 
@@ -299,7 +305,7 @@ def as_model(thing: Any) -> Learner:
 def check_features(owner: str, features: Any) -> None:
     """Refuse features that are no encoder, frozen or not."""
     encoder = features.estimator if isinstance(features, FrozenEstimator) else features
-    if encoder is not None and not isinstance(encoder, Encoder):
+    if encoder is not None and not isinstance(encoder, fitting.Encoder):
         raise fail(owner, "features must be None or an encoder", features, "lowtide.RandomFeatures('rbf'), say.")
 
 

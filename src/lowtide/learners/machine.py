@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,41 +17,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_integer, check_memory, check_option, fail, host_array
-from lowtide.codes import Codes
-from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
 from lowtide.errors import CancelledError
-from lowtide.kernels import KERNELS, Kernel, resolve_gamma
-from lowtide.learners.automatic import (
-    SAMPLED,
-    Chooser,
-    rows_as_they_came,
-    warn_when_columns_differ,
-)
-from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import Budget, Candidate, Choice, memory_components
-from lowtide.learners.decision import Decision, Side
-from lowtide.learners.design import (
-    Design,
-    FullDesign,
-    RecodedSource,
-    check_same,
-    column_of,
-    design_of,
-    encoded_design,
-    first_codes,
-    is_source,
-    read_as,
-)
-from lowtide.learners.dual import dense_design
+from lowtide.learners import fitting
 from lowtide.learners.learner import MOST_COMPONENTS, Learner, check_features
-from lowtide.learners.problem import Problem, ProblemSource, SummedProblem
-from lowtide.learners.rules import Rule
-from lowtide.projections import PROJECTIONS
 from lowtide.spec import Part, State
+
+if TYPE_CHECKING:
+    from lowtide.codes import Codes
+    from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
+    from lowtide.learners.choice import Budget, Candidate, Choice
+    from lowtide.learners.decision import Decision, Side
+    from lowtide.learners.design import Design
+    from lowtide.learners.problem import Problem, SummedProblem
+    from lowtide.learners.rules import Rule
+
 
 Array = NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
 Step = Callable[..., bool]
+# Where the choice of C starts: at C = 1.
+FIRST_ALPHA = 0.5
 # Components where nothing tells how many are worth it.
 _COMPONENTS = 1024
 # Components at the most where rows come in blocks: their sums are matrices of as many rows and columns.
@@ -161,13 +146,15 @@ class Sides:
 
     def design(self, X: Any, side: Side) -> Design:
         """Return validated rows or codes as the matrix of one side."""
-        if is_source(X):
-            return design_of(self.read(X) if isinstance(X, Codes) else RecodedSource(X, self.read))
+        if fitting.is_source(X):
+            return fitting.design_of(
+                self.read(X) if isinstance(X, fitting.Codes) else fitting.RecodedSource(X, self.read)
+            )
         if self.encoder is None:
             raise fail(self.owner, "a model fitted on Codes alone takes Codes", type(X).__name__)
         if side == "full":
-            return FullDesign(self.encoder.embed, X, self.encoder.n_embedded)
-        return encoded_design(self.encoder.encode, X, self.encoder.n_outputs, self.read)
+            return fitting.FullDesign(self.encoder.embed, X, self.encoder.n_embedded)
+        return fitting.encoded_design(self.encoder.encode, X, self.encoder.n_outputs, self.read)
 
     def problem(self, X: Any, labels: Array, weight: Array | None, fit_intercept: bool) -> Problem:
         """Return both sides of the rows with their labels; one object where the two sides are one.
@@ -175,13 +162,13 @@ class Sides:
         Codes have no full side to look at: then both are the codes, whatever will predict.
         """
         train = self.design(X, self.train_on)
-        same = self.predict_on == self.train_on or is_source(X)
+        same = self.predict_on == self.train_on or fitting.is_source(X)
         predict = train if same else self.design(X, self.predict_on)
-        return Problem(train, predict, labels, weight, fit_intercept)
+        return fitting.Problem(train, predict, labels, weight, fit_intercept)
 
     def recode(self, codes: Codes) -> Codes:
         """Return codes with the codebook of the template."""
-        return codes if self.template is None else read_as(self.template, codes)
+        return codes if self.template is None else fitting.read_as(self.template, codes)
 
     def read(self, codes: Codes) -> Codes:
         """Return what is learned on: codes with the codebook of the template, expanded where their encoder does so."""
@@ -192,7 +179,7 @@ class Sides:
         """Return the decision of weights (m, k) and intercepts (k,); `answers` are its classes and calibration."""
         template = self.template if self.predict_on == "codes" else None
         made = (self.encoder, template, self.predict_on, coef, intercept, rule)
-        return Decision(*made, columns=self.columns, **answers)
+        return fitting.Decision(*made, columns=self.columns, **answers)
 
 
 class KernelMachine(CallbackSupport, Learner):
@@ -225,8 +212,8 @@ class KernelMachine(CallbackSupport, Learner):
         """Return the learner of what `to_state` gave."""
         self = super().from_state(state)
         if "choice" in cls.own_parts:
-            Budget.of(self.budget, cls.__name__)
-            self.choice_ = Choice.from_config(state["choice"].spec)
+            fitting.Budget.of(self.budget, cls.__name__)
+            self.choice_ = fitting.Choice.from_config(state["choice"].spec)
         return self
 
     @abstractmethod
@@ -244,7 +231,7 @@ class KernelMachine(CallbackSupport, Learner):
 
     def _start_problem(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[SummedProblem, Sides]:
         """Validate rows, codes or a source of codes, settle the encoder and the sides; return what is to be fitted."""
-        if isinstance(X, ProblemSource):
+        if isinstance(X, fitting.ProblemSource):
             sides = self._adopt(X.template, X.encoder)
             self.choice_ = self.choice_ if X.choice is None else X.choice
             problem = X.problem(self.fit_intercept, **checks)
@@ -266,8 +253,8 @@ class KernelMachine(CallbackSupport, Learner):
         `sides` are given with one of many blocks; the first of them settles the encoder and the sides. `most` are the
         most components that may be chosen.
         """
-        if is_source(X):
-            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+        if fitting.is_source(X):
+            y, sample_weight = fitting.column_of(X, y, "y"), fitting.column_of(X, sample_weight)
             owner = type(self).__name__
             if y is None:
                 raise fail(owner, "y must be passed, a value a row of the codes", y)
@@ -277,12 +264,12 @@ class KernelMachine(CallbackSupport, Learner):
             if len(y) != X.n_rows:
                 raise fail(owner, f"y must have a value a row, {X.n_rows}", len(y))
             if sides is None:
-                sides = self._adopt(first_codes(X), getattr(X, "encoder", None))
+                sides = self._adopt(fitting.first_codes(X), getattr(X, "encoder", None))
             elif sides.template is None or sides.train_on == "full":
                 raise fail(owner, "blocks must be rows, as before, when train_on is 'full'", "Codes")
             else:
-                check_same(sides.template, first_codes(X))
-                X = sides.recode(X) if isinstance(X, Codes) else RecodedSource(X, sides.recode)
+                fitting.check_same(sides.template, fitting.first_codes(X))
+                X = sides.recode(X) if isinstance(X, fitting.Codes) else fitting.RecodedSource(X, sides.recode)
             return X, y, self._check_weight(sample_weight, len(y)), sides
         X = named = host_array(type(self).__name__, X)
         reset = sides is None
@@ -291,7 +278,7 @@ class KernelMachine(CallbackSupport, Learner):
         if sides is None:
             self._check_codes_fit(X.shape[0])
             keeps = self.warm_start and self.__dict__.keys() >= {"features_", "choice_"}
-            self.choice_ = self.choice_.of_features() if keeps else Choice({})
+            self.choice_ = self.choice_.of_features() if keeps else fitting.Choice({})
             sides = self._sides_of(self.fit_features(X, weight, named, y, most))
         return X, y, weight, sides
 
@@ -318,11 +305,13 @@ class KernelMachine(CallbackSupport, Learner):
         if not isinstance(self.prune, (str, type(None))):
             check_integer(owner, "prune", self.prune, 2, remedy="Or prune=None keeps all that are drawn.")
         if self.n_components != "auto":
-            code = Budget(item=budget.item).n_components(bits=self.bits, n_rows=1, n_outputs=1)
+            code = fitting.Budget(item=budget.item).n_components(bits=self.bits, n_rows=1, n_outputs=1)
             self._check_within(budget, check_integer(owner, "n_components", self.n_components, 1), code)
         # Without a limit on the code there are as many frequencies as are worth it already.
         prune = None if self.prune == "auto" and budget.item is None else self.prune
-        return Candidate(self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune)
+        return fitting.Candidate(
+            self.gamma if isinstance(self.kernel, str) else None, self.n_components, self.metric, prune
+        )
 
     def _check_within(self, budget: Budget, n_components: int, most: int | None) -> None:
         """Refuse a number of components that was given together with a budget that has no room for it."""
@@ -332,37 +321,40 @@ class KernelMachine(CallbackSupport, Learner):
 
     def _default_features(self, X: Any, weight: Array | None, labels: Array | None, most: int) -> Encoder:
         """Return random features, not fitted; what is left to the data is chosen by losses of rows left out."""
-        owner, budget = type(self).__name__, Budget.of(self.budget, type(self).__name__)
+        owner, budget = type(self).__name__, fitting.Budget.of(self.budget, type(self).__name__)
         asked = self._asked(budget)
         if not asked.is_open:
-            self.choice_ = Choice(asked.settings())
+            self.choice_ = fitting.Choice(asked.settings())
             return self._features_of(asked, self.random_state)
         # Candidates share a draw: those frequencies that are kept are places in it.
         is_settled = isinstance(self.random_state, Integral)
         seed = self.random_state if is_settled else check_random_state(self.random_state).randint(_SEEDS)
         X = X.to_numpy() if hasattr(X, "iloc") else X
-        came = dense_design(X)
-        both = None if labels is None else Problem(came, came, labels, weight, self.fit_intercept)
+        came = fitting.dense_design(X)
+        both = None if labels is None else fitting.Problem(came, came, labels, weight, self.fit_intercept)
         whole = None if both is None else self._readable(both)
         if whole is None:
             few = _COMPONENTS if self.n_components == "auto" else self.n_components
-            plain = Candidate("scale" if asked.gamma == "auto" else asked.gamma, few)
-            self.choice_ = Choice(plain.settings())
+            plain = fitting.Candidate("scale" if asked.gamma == "auto" else asked.gamma, few)
+            self.choice_ = fitting.Choice(plain.settings())
             return self._features_of(plain, seed)
-        warn_when_columns_differ(owner, X)
+        fitting.warn_when_columns_differ(owner, X)
         scale = 1.0
         if isinstance(asked.gamma, str):
-            norm, word = KERNELS.of(Kernel)[self.kernel]().norm, "scale" if asked.gamma == "auto" else asked.gamma
-            scale = resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
+            norm, word = (
+                fitting.KERNELS.of(fitting.Kernel)[self.kernel]().norm,
+                "scale" if asked.gamma == "auto" else asked.gamma,
+            )
+            scale = fitting.resolve_gamma(word, X, norm, np.random.default_rng(0), weight, owner)
             asked = asked if asked.gamma == "auto" else replace(asked, gamma=scale)
         n, d = whole.shape
         sizes = {"n_rows": n, "n_outputs": whole.n_targets, "n_columns": d}
         limit = budget.n_components(bits=self.bits, **sizes, metric=asked.metric)
         if asked.n_components != "auto":
             self._check_within(budget, asked.n_components, limit)
-        most = min(most, memory_components(n, self.bits), *(() if limit is None else (limit,)))
-        chooser = Chooser(
-            CalibrationRows.of(whole, SAMPLED),
+        most = min(most, fitting.memory_components(n, self.bits), *(() if limit is None else (limit,)))
+        chooser = fitting.Chooser(
+            fitting.CalibrationRows.of(whole, fitting.SAMPLED),
             n,
             partial(self._features_of, seed=seed),
             self._on_sides,
@@ -377,15 +369,15 @@ class KernelMachine(CallbackSupport, Learner):
         found = chooser.features(asked, scale, most)
         alpha = chooser.strength(found) if self._strength == "auto" else None
         settings = found.settings() | ({} if alpha is None else {"alpha": alpha})
-        self.choice_ = Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
+        self.choice_ = fitting.Choice(settings, tuple(chooser.trials), len(chooser.judges.keys))
         return self._features_of(chooser.taught(found), seed)
 
     def _features_of(self, found: Candidate, seed: Any) -> RandomFeatures:
         """Return the features of settled settings, in the fastest layout that their kernel allows."""
-        kernel = KERNELS.of(Kernel).resolve(self.kernel)
-        layout = next((name for name in PROJECTIONS if kernel.law in PROJECTIONS[name].laws), "iid")
+        kernel = fitting.KERNELS.of(fitting.Kernel).resolve(self.kernel)
+        layout = next((name for name in fitting.PROJECTIONS if kernel.law in fitting.PROJECTIONS[name].laws), "iid")
         learned = {"metric": found.metric, "kept": found.kept}
-        return RandomFeatures(
+        return fitting.RandomFeatures(
             self.kernel,
             gamma="scale" if found.gamma is None else found.gamma,
             n_components=found.n_components,
@@ -397,7 +389,9 @@ class KernelMachine(CallbackSupport, Learner):
 
     def _on_sides(self, features: Encoder, rows: Problem) -> Problem:
         """Return rows as they came on the sides to learn on and to predict from."""
-        made = self._sides_of(features).problem(rows_as_they_came(rows), rows.labels, rows.weight, self.fit_intercept)
+        made = self._sides_of(features).problem(
+            fitting.rows_as_they_came(rows), rows.labels, rows.weight, self.fit_intercept
+        )
         return replace(made, reading=rows.reading)
 
     def _adopt(self, codes: Codes, own: Encoder | None = None) -> Sides:
@@ -410,7 +404,7 @@ class KernelMachine(CallbackSupport, Learner):
                 need = "features must be None or the fitted encoder that made the codes"
                 raise fail(type(self).__name__, need, f"{encoder!r}, not fitted")
             encoder.drawn_.check_codes(codes)
-        self.features_, self.choice_ = encoder, Choice({}, source="codes")
+        self.features_, self.choice_ = encoder, fitting.Choice({}, source="codes")
         self.n_features_in_ = encoder.n_features_in_ if encoder is not None else codes.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(encoder, "feature_names_in_"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,19 +12,18 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
-from lowtide.encoders import Encoder
-from lowtide.kernels import KERNELS, Kernel
-from lowtide.learners.calibration import CalibrationRows
-from lowtide.learners.choice import trials_of
-from lowtide.learners.decision import Side
-from lowtide.learners.design import column_of, is_source
+from lowtide.learners import fitting
 from lowtide.learners.machine import IN_BLOCKS, KernelMachine, Sides, fit_steps, forgotten_if_stopped, reports_progress
-from lowtide.learners.problem import Problem, SummedProblem, as_columns, labeled_blocks
-from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution, check_sums
-from lowtide.learners.rules import Values
-from lowtide.learners.strength import squared_losses
-from lowtide.learners.training import FORMS, RidgeFit
 from lowtide.spec import Registry
+
+if TYPE_CHECKING:
+    from lowtide.encoders import Encoder
+    from lowtide.kernels import Kernel
+    from lowtide.learners.calibration import CalibrationRows
+    from lowtide.learners.decision import Side
+    from lowtide.learners.problem import Problem, SummedProblem
+    from lowtide.learners.ridge import Form, NormalEquations, RidgeSolution
+
 
 Array = NDArray[Any]
 _SMALLEST_TARGET = 1e-80
@@ -131,7 +130,6 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     True
     """
 
-    parts: ClassVar[dict[str, Registry[Any]]] = {"kernel": KERNELS.of(Kernel)}
     fitted_numbers = ("alpha_", "n_iter_", "solver_")
     _first_alpha = 1.0
     _farthest_alpha = 16
@@ -176,7 +174,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         """
         self._check_parameters(blocks=isinstance(X, Iterator))
         if isinstance(X, Iterator):
-            blocks, stream = labeled_blocks(X, y, sample_weight, "KernelRegressor"), None
+            blocks, stream = fitting.labeled_blocks(X, y, sample_weight, "KernelRegressor"), None
             with fit_steps(self, None) as step:
                 self.__dict__.pop("_stream", None)
                 for block in blocks:
@@ -190,11 +188,11 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             self.__dict__.pop("_stream", None)
             problem, sides = self._start_problem(X, y, sample_weight, multi_output=True, y_numeric=True)
             flat = problem.n_label_axes == 1
-            problem = problem.relabel(as_columns)
+            problem = problem.relabel(fitting.as_columns)
             if self.alpha == "auto":
                 _check_size(problem.tally(_Largest.of))
             step("encode")
-            solution = self._ridge(problem, lambda: CalibrationRows.with_more(None, problem))
+            solution = self._ridge(problem, lambda: fitting.CalibrationRows.with_more(None, problem))
             self._keep_ridge(solution, sides, flat)
             step("solve")
         return self
@@ -215,8 +213,12 @@ class KernelRegressor(RegressorMixin, KernelMachine):
             self._solve_sums(self._stream)
         return self
 
+    @classmethod
+    def _parts(cls) -> dict[str, Registry[Any]]:
+        return {"kernel": fitting.KERNELS.of(fitting.Kernel)}
+
     def _check_parameters(self, blocks: bool = False) -> None:
-        check_option("KernelRegressor", "solver", self.solver, ("auto", *FORMS))
+        check_option("KernelRegressor", "solver", self.solver, ("auto", *fitting.FORMS))
         check_integer("KernelRegressor", "max_iter", self.max_iter, 1)
         check_positive("KernelRegressor", "tol", self.tol)
         if blocks and self.solver not in ("auto", "primal"):
@@ -229,14 +231,14 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         checks = {"multi_output": True, "y_numeric": True}
         sides = None if stream is None else stream.sides
         rows, values, weight, sides = self._start(X, y, sample_weight, sides, IN_BLOCKS, **checks)
-        problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(as_columns)
-        check_sums("KernelRegressor", problem.shape[1])
-        parts = (NormalEquations.of(part, np.float64) for part in problem.parts())
+        problem = sides.problem(rows, values, weight, self.fit_intercept).relabel(fitting.as_columns)
+        fitting.check_sums("KernelRegressor", problem.shape[1])
+        parts = (fitting.NormalEquations.of(part, np.float64) for part in problem.parts())
         if stream is None:
             self.choice_ = replace(self.choice_, source=f"{self.choice_.source} of the first block")
             if self.alpha == "auto":
                 _check_size(problem.tally(_Largest.of))
-            self._ridge(problem, lambda: CalibrationRows.of(problem))
+            self._ridge(problem, lambda: fitting.CalibrationRows.of(problem))
             stream = _Stream(sides, values.ndim == 1, next(parts))
         elif problem.n_targets != len(stream.sums.target_sum):
             raise fail("KernelRegressor", f"y must have {len(stream.sums.target_sum)} targets", problem.n_targets)
@@ -251,18 +253,18 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def _ridge(self, problem: SummedProblem, sample: Callable[[], CalibrationRows]) -> RidgeSolution:
         """Return the solution with the alpha that was given or is chosen, and keep that."""
-        fit = RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, self._first_alpha, _squared)
+        fit = fitting.RidgeFit("KernelRegressor", self.solver, self.tol, self.max_iter, self._first_alpha, _squared)
         # One that was chosen by rows which did not teach the features is taken.
         given: Any = self.choice_.settings.get("alpha", self.alpha)
         solution, alpha, walk = fit(problem, given, sample)
         self.alpha_ = float(alpha)
-        trials = [] if walk is None else trials_of("alpha", walk)
+        trials = [] if walk is None else fitting.trials_of("alpha", walk)
         n_judges = 0 if walk is None else len(walk.weights)
         self.choice_ = self.choice_.with_more({"alpha": self.alpha_}, trials, n_judges)
         return solution
 
     def _readable(self, problem: Problem) -> Problem:
-        return problem.relabel(as_columns)
+        return problem.relabel(fitting.as_columns)
 
     @property
     def _strength(self) -> float | Literal["auto"]:
@@ -273,7 +275,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def _keep_ridge(self, solution: RidgeSolution, sides: Sides, flat: bool) -> None:
         self.n_iter_, self.solver_ = solution.n_iter, solution.form
-        self.decision_ = sides.decision(solution.coef, solution.intercept, Values(flat))
+        self.decision_ = sides.decision(solution.coef, solution.intercept, fitting.Values(flat))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -293,12 +295,12 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         y : array (n,) or (n, n_targets); of a source with columns also the name of one, "y" when None
         sample_weight : array (n,), optional
         """
-        if is_source(X):
-            y, sample_weight = column_of(X, y, "y"), column_of(X, sample_weight)
+        if fitting.is_source(X):
+            y, sample_weight = fitting.column_of(X, y, "y"), fitting.column_of(X, sample_weight)
         return float(super().score(X, y, sample_weight))
 
 
 def _squared(scores: Array, rows: Problem) -> Array:
     """Return what left-out predictions are judged by, in units of the largest target: squares of squares are summed."""
     size = float(np.max(np.abs(rows.targets), initial=0.0)) or 1.0
-    return squared_losses(scores / size, rows.targets / size)
+    return fitting.squared_losses(scores / size, rows.targets / size)

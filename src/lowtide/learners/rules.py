@@ -1,15 +1,15 @@
-"""How scores become answers: by the largest, by votes of pairs, as values or signs."""
+"""How scores become answers: by the largest, by votes, as values, signs or probabilities; and classes in files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
@@ -19,6 +19,12 @@ Array = NDArray[Any]
 Task = Literal["classification", "regression", "detection", "components"]
 Output = Literal["predictions", "scores", "probabilities"]
 
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_NUMBERS = ("bool", *_INTEGERS, "float16", "float32", "float64")
+_TEXTS: dict[str, Any] = {"str": np.str_, "StringDType": np.dtypes.StringDType(), "object": np.object_}
+_PLAIN = (bool, int, float, str)
+# An array of texts takes the longest one's room for each: 64 MB of them at the most.
+_MOST_CHARACTERS = 1 << 24
 # Below, what the bound of `decisive_scores` costs is more than the float32 product saves.
 _LEAST_ROWS = 2000
 # Rows between two looks at whether to go on.
@@ -111,7 +117,15 @@ class Votes(Rule):
 
     def class_scores(self, scores: Array, classes: Array | None) -> Array:
         """Return the votes of each class, and less than half a vote for the confidence in them, (n, n_classes)."""
-        return np.asarray(_ovr_decision_function(scores < 0, -scores, len(_known(classes))))
+        n_classes = len(_known(classes))
+        votes, confidence = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
+        for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
+            lost = scores[:, column] < 0
+            votes[:, i] += ~lost
+            votes[:, j] += lost
+            confidence[:, i] += scores[:, column]
+            confidence[:, j] -= scores[:, column]
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def n_columns(self, n_classes: int) -> int:
         """Return one a pair of classes."""
@@ -174,6 +188,92 @@ RULES: Registry[Rule] = Registry(
 )
 
 
+@dataclass(frozen=True)
+class Calibration:
+    """An increasing curve g of scores, g(0) = 0, in straight pieces: probabilities are softmax(g(scores)).
+
+    All classes share the curve; of two classes with a single score s the scores are 0 and s, so g(s) are the log-odds
+    of the second. A common increasing curve keeps the order of scores, so the most probable class is the predicted one.
+
+    Parameters
+    ----------
+    knots : tuple of float
+        Where pieces meet, rising.
+    slopes : tuple of float
+        Of every piece, above 0: one more than knots. The first and the last have no end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = Calibration(knots=(0.0,), slopes=(4.0, 1.0))
+    >>> curve.log_odds(np.array([-0.5, 0.0, 2.0]))
+    array([-2.,  0.,  2.])
+    >>> curve.probabilities(np.array([[-0.5], [2.0]])).round(3)
+    array([[0.881, 0.119],
+           [0.119, 0.881]])
+    """
+
+    knots: tuple[float, ...] = ()
+    slopes: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        knots, slopes = np.asarray(self.knots, dtype=np.float64), np.asarray(self.slopes, dtype=np.float64)
+        if not np.isfinite(knots).all() or np.any(np.diff(knots) <= 0.0):
+            raise fail("Calibration", "knots must be finite numbers that rise", self.knots)
+        if len(slopes) != len(knots) + 1 or not np.all((slopes > 0.0) & (slopes < np.inf)):
+            need = f"slopes must be {len(knots) + 1} finite numbers above 0, one more than knots"
+            raise fail("Calibration", need, self.slopes)
+
+    def log_odds(self, scores: Array) -> Array:
+        """Return g of scores of any shape."""
+        return self._height(scores) - self._height(np.zeros(()))
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the probabilities of scores (n, 1 or n_classes), (n, n_classes)."""
+        return _put_ahead(scipy.special.softmax(self.log_odds(class_scores(scores)), axis=1), scores)
+
+    def log_probabilities(self, scores: Array) -> Array:
+        """Return the logarithms of `probabilities`, finite also where one is too small for a float."""
+        return _put_ahead(scipy.special.log_softmax(self.log_odds(class_scores(scores)), axis=1), scores)
+
+    def to_config(self) -> dict[str, list[float]]:
+        """Return knots and slopes as JSON has them."""
+        return {"knots": list(self.knots), "slopes": list(self.slopes)}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Self:
+        """Return the calibration of what `to_config` gave; anything else is refused."""
+        if not isinstance(config, dict) or set(config) != {"knots", "slopes"}:
+            raise fail("Calibration", "a calibration must have knots and slopes", config)
+        for name, values in config.items():
+            numbers = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+            if not numbers:
+                raise fail("Calibration", f"{name} must be a list of numbers", values)
+        return cls(tuple(map(float, config["knots"])), tuple(map(float, config["slopes"])))
+
+    def _height(self, scores: Array) -> Array:
+        """Return the curve but for a constant."""
+        if not self.knots:
+            return self.slopes[0] * scores
+        knots, slopes = np.asarray(self.knots), np.asarray(self.slopes)
+        piece = np.searchsorted(knots, scores)
+        heights = np.concatenate([[0.0, 0.0], np.cumsum(slopes[1:-1] * np.diff(knots))])
+        return np.asarray(heights[piece] + slopes[piece] * (scores - np.concatenate([knots[:1], knots])[piece]))
+
+
+def class_scores(scores: Array) -> Array:
+    """Return a column a class: a single score s of two classes stands for 0 and s."""
+    return scores if scores.shape[1] > 1 else np.hstack([np.zeros_like(scores), scores])
+
+
+def _put_ahead(values: Array, scores: Array) -> Array:
+    """Put the class of the largest score ahead, in place, where rounding made another one equal to it."""
+    ahead = largest(scores)
+    rows = np.flatnonzero(np.argmax(values, axis=1) != ahead)
+    values[rows, ahead[rows]] = np.nextafter(values[rows].max(axis=1), np.inf)
+    return values
+
+
 def largest(scores: Array) -> Array:
     """Return the position of the class that scores (n, 1 or n_classes) stand for, (n,)."""
     return (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
@@ -223,3 +323,44 @@ def _known(classes: Array | None) -> Array:
     if classes is None:
         raise fail("Decision", "there must be classes to decide among", None)
     return classes
+
+
+def labels_to_spec(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return labels (n_classes,) as their type's name and plain values, exact for numbers of any width.
+
+    Examples
+    --------
+    >>> labels_to_spec(np.array(["cat", "dog"]))
+    {'dtype': 'str', 'values': ['cat', 'dog']}
+    """
+    kind = {"U": "str", "T": "StringDType", "O": "object"}.get(labels.dtype.kind, labels.dtype.name)
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    if not _can_be_kept(kind, values):
+        remedy = "Give the classes short names, or numbers, before fit."
+        raise fail("save", "class labels must be numbers, booleans or texts", f"{labels.dtype} {labels[:3]}", remedy)
+    return {"dtype": kind, "values": values}
+
+
+def labels_from_spec(spec: dict[str, Any]) -> NDArray[Any]:
+    """Return the labels that `labels_to_spec` described.
+
+    Examples
+    --------
+    >>> labels_from_spec({"dtype": "int8", "values": [-1, 1]})
+    array([-1,  1], dtype=int8)
+    """
+    kind, values = spec["dtype"], spec["values"]
+    if not _can_be_kept(kind, values):
+        raise fail("classes", "must be plain values of a known type", kind)
+    labels = np.array(values, dtype=_TEXTS.get(kind, kind))
+    if len(values) < 2 or len(set(values)) != len(values) or labels.tolist() != values:
+        raise fail("classes", f"must be two or more different values of {kind}", values[:5])
+    return labels
+
+
+def _can_be_kept(kind: Any, values: Any) -> bool:
+    """Whether a file can hold these values as this type."""
+    if kind not in (*_NUMBERS, *_TEXTS) or not isinstance(values, list):
+        return False
+    plain = all(isinstance(value, _PLAIN) for value in values)
+    return plain and (kind != "str" or max(len(str(v)) for v in values) * len(values) <= _MOST_CHARACTERS)

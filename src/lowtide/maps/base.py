@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from lowtide.spec import Spec
 
@@ -90,7 +90,7 @@ class Normal(Density):
 
     def cdf(self, x: Array) -> Array:
         """Return Phi(x)."""
-        return np.asarray(ndtr(x))
+        return np.asarray(scipy.special.ndtr(x))
 
     def partial_mean(self, x: Array) -> Array:
         """Return -phi(x)."""
@@ -98,7 +98,7 @@ class Normal(Density):
 
     def quantile(self, q: Array) -> Array:
         """Return the inverse of Phi."""
-        return np.asarray(ndtri(q))
+        return np.asarray(scipy.special.ndtri(q))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,21 @@ from lowtide.persist.container import (
     write_together,
     write_whole,
 )
-from lowtide.persist.files import check_metadata, describe, from_bytes, load, read_metadata, save, to_bytes
+from lowtide.persist.files import (
+    check_metadata,
+    describe,
+    from_bytes,
+    load,
+    load_decision,
+    read_metadata,
+    save,
+    to_bytes,
+)
 
 # fmt: off
 __all__ = [  # noqa: RUF022
-    "save", "load", "open_codes", "CodesFile", "to_bytes", "from_bytes", "describe", "read_metadata", "check_metadata",
+    "save", "load", "load_decision", "open_codes", "CodesFile", "to_bytes", "from_bytes", "describe", "read_metadata",
+    "check_metadata",
     "PathLike", "as_path", "write_whole", "write_together", "sync_folder", "refused", "refusing", "read_into",
 ]
 # fmt: on

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowtide import __version__
+from lowtide import __version__, learners
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
 from lowtide.encoders import ENCODERS
 from lowtide.errors import FileFormatError
-from lowtide.learners import LEARNERS, as_model
+from lowtide.learners import LEARNERS, Decision
 from lowtide.persist.container import FORMAT, Bytes, PathLike, numbers_in, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
 KINDS: ChainMap[str, Any] = ChainMap({"Codes": Codes}, cast(Any, LEARNERS), cast(Any, ENCODERS))
+# Parts of a learner's file that it decides by.
+_DECISION = ("decision", "encoder", "template", "table")
 # Forms that keep each column of the weights relative to its largest entry, and the number that stands for it.
 _TOP = {"float16": 1.0, "int8": 127.0}
 # Arrays of the part "decision" that have a form; asymmetric kernels have weights of two maps.
@@ -29,6 +32,7 @@ _WEIGHTS = ("weights", "right_weights")
 # Thresholds may be infinite: of a level that no row has.
 _BORDERS = frozenset({"encoder/upper", "encoder/lower", "encoder/map"})
 
+T = TypeVar("T")
 Kind = type | tuple[type, ...]
 WeightForm = Literal["float64", "float32", "float16", "int8"]
 
@@ -111,7 +115,7 @@ def to_bytes(object: Any, *, weights: WeightForm | None = None) -> bytes:
 def _pieces(object: Any, weights: WeightForm | None, metadata: dict[str, Any] | None) -> list[Bytes]:
     from sklearn.pipeline import Pipeline  # brings all of scikit-learn's preprocessing, which loading does not need
 
-    kept = as_model(object) if isinstance(object, Pipeline) else object
+    kept = learners.as_model(object) if isinstance(object, Pipeline) else object
     kind = type(kept).__name__
     if KINDS.get(kind) is not type(kept):
         remedy = "Save other estimators with pickle or joblib."
@@ -175,6 +179,52 @@ def load(path: PathLike, *, kind: Kind | None = None) -> Any:
     return built(repr(str(path)), found.header, found.arrays, kind)
 
 
+def load_decision(path: PathLike) -> Decision:
+    """Load what the learner of a file decides by, without the estimator around it.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    Decision
+        `decision_` of the learner that was saved: encoder, weights, classes, and what makes answers of scores.
+
+    Notes
+    -----
+    Loading a decision and predicting by it import no scikit-learn, which takes most of the time until a first answer.
+    Files are checked as in `load`, but for parameters of the estimator, which are not looked at.
+
+    See Also
+    --------
+    load : the whole learner
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import lowtide as lt
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = lt.KernelRegressor(gamma=1.0, n_components=256, random_state=0).fit(X, np.sin(2 * X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.lowtide")
+    ...     lt.save(model, path)
+    ...     decision = lt.persist.load_decision(path)
+    >>> bool(np.array_equal(decision.predict(X), model.predict(X)))
+    True
+    """
+    found, owner = read(path), repr(str(path))
+    kind = _kind_of(owner, found.header)
+    if kind not in LEARNERS:
+        raise FileFormatError(f"{owner} must hold a model, got {kind}. 'lowtide fit' writes models.")
+
+    def build(state: State) -> Decision:
+        return Decision.from_state({name: part for name, part in state.items() if name in _DECISION})
+
+    return _built(owner, kind, found.header, found.arrays, build)
+
+
 def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
     """Return the object of the bytes of a file; as safe as `load`.
 
@@ -194,15 +244,28 @@ def from_bytes(data: bytes, *, kind: Kind | None = None) -> Any:
 
 def built(owner: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kind: Kind | None) -> Any:
     """Return the object of a header and arrays, once it is known to be of a kind that is wanted."""
+    name = _kind_of(owner, header)
+    if kind is not None and not issubclass(KINDS[name], kind):
+        wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
+        raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")
+    return _built(owner, name, header, arrays, KINDS[name].from_state)
+
+
+def _kind_of(owner: str, header: dict[str, Any]) -> str:
+    """Return what a file holds by its name, or refuse what this version does not know."""
     name = header.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         listed, writer = ", ".join(KINDS), header.get("writer")
         raise FileFormatError(f"{owner} must hold one of {listed}, got {name!r} of {writer!r}. Update lowtide.")
-    if kind is not None and not issubclass(KINDS[name], kind):
-        wanted = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
-        raise FileFormatError(f"{owner} must hold a {wanted}, got a {name}. Name another file.")
+    return name
+
+
+def _built(
+    owner: str, name: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]], build: Callable[[State], T]
+) -> T:
+    """Return what is built of the parts of a file, or refuse the file."""
     try:
-        return KINDS[name].from_state(_unpack_weights(_state(header, arrays)))
+        return build(_unpack_weights(_state(header, arrays)))
     except FileFormatError as error:
         raise FileFormatError(f"{owner}: {error}") from error
     except Exception as error:  # the content is a stranger's: whatever does not fit is the file's fault

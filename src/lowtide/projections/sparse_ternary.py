@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from lowtide._checks import check_integer, check_interval, fail
 from lowtide.spec import Spec
@@ -130,14 +130,14 @@ class SparseTernaryProjection:
         """Most pluses, or minuses, of an output."""
         return int(np.diff(self.starts).reshape(-1, self.n_outputs, 2).sum(axis=0).max())
 
-    def signs(self) -> sparse.csr_array[Any]:
+    def signs(self) -> scipy.sparse.csr_array[Any]:
         """Return the entries' signs, int8 (n_outputs, n_features), built on request."""
         sizes = np.diff(self.starts)
         of_list = np.repeat(np.arange(len(sizes)), sizes)
         chunk, output = np.divmod(of_list // 2, self.n_outputs)
         values = np.where(of_list % 2 == 0, 1, -1).astype(np.int8)
         shape = (self.n_outputs, self.n_features)
-        return sparse.csr_array((values, (output, chunk * self.chunk + self.lists)), shape=shape)
+        return scipy.sparse.csr_array((values, (output, chunk * self.chunk + self.lists)), shape=shape)
 
     def weights(self) -> NDArray[np.float32]:
         """Return W, frequencies in columns, (n_features, n_outputs), built on request."""

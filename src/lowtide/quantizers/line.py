@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 
 from lowtide._checks import check_integer, check_positive, fail
 from lowtide.maps import Normal
@@ -322,5 +322,7 @@ def _even_steps(bits: int, reach: float) -> LineSteps:
 def _best_reach(bits: int) -> float:
     """Return the reach of least distortion, rounded: where it is flat, digits would depend on the search."""
     low, high = 1.0 + 0.3 * bits, 1.8 + 0.6 * bits
-    found = minimize_scalar(lambda reach: _even_steps(bits, reach).distortion, bounds=(low, high), method="bounded")
+    found = scipy.optimize.minimize_scalar(
+        lambda reach: _even_steps(bits, reach).distortion, bounds=(low, high), method="bounded"
+    )
     return round(float(found.x), 4)

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_banded
 
 from lowtide._checks import check_integer
 from lowtide.maps import Arcsine, Density, Normal
@@ -60,7 +59,10 @@ def lloyd_max(density: Density, bits: int) -> tuple[Array, Array]:
     half = 2 ** (bits - 1)
     lower = density.quantile((np.arange(half) + 0.5) / (2 * half))
     for _ in range(300):
-        _, lower, _ = _cells(density, lower)
+        _, centers, _ = _cells(density, lower)
+        if np.array_equal(centers, lower):  # as a single level is at once
+            break
+        lower = centers
     for _ in range(40):
         step = _newton_step(density, lower)
         lower = lower - step
@@ -91,10 +93,20 @@ def _newton_step(density: Density, lower: Array) -> Array:
     pull = 0.5 * density.pdf(border)
     above = pull * (center[1:] - border) / mass[1:]
     below = pull * (border - center[:-1]) / mass[:-1]
-    bands = np.zeros((3, len(lower)))
-    bands[0, 1:] = -below
-    bands[1] = 1.0
-    bands[1, 1:] -= above
-    bands[1, :-1] -= below
-    bands[2, :-1] = -above
-    return np.asarray(solve_banded((1, 1), bands, lower - center))
+    diagonal = np.ones(len(lower))
+    diagonal[1:] -= above
+    diagonal[:-1] -= below
+    return _solved(-above, diagonal, -below, lower - center)
+
+
+def _solved(below: Array, diagonal: Array, above: Array, right: Array) -> Array:
+    """Return x of a tridiagonal system, by elimination in order: the diagonal is the largest of its column."""
+    d, x = diagonal.tolist(), right.tolist()
+    for i, (low, up) in enumerate(zip(below.tolist(), above.tolist()), start=1):
+        factor = low / d[i - 1]
+        d[i] -= factor * up
+        x[i] -= factor * x[i - 1]
+    x[-1] /= d[-1]
+    for i in range(len(x) - 2, -1, -1):
+        x[i] = (x[i] - above[i] * x[i + 1]) / d[i]
+    return np.array(x)

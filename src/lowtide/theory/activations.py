@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc
 
 from lowtide._checks import check_interval, check_positive, fail
 from lowtide.kernels import arc_cosine
@@ -41,7 +41,7 @@ def _check_coefficients(spec: Activation, need: str, *not_all_zero: float) -> No
 
 def _excess(tau: float) -> float:
     """Return 1 - e^-tau (1 + tau) without cancellation."""
-    return float(gammainc(2.0, tau))
+    return float(scipy.special.gammainc(2.0, tau))
 
 
 class FourierPair(_Plain):

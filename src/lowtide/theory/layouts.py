@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtr
 
 from lowtide._checks import fail
 from lowtide.kernels import Bessel, Gaussian, Kernel, normalized_bessel
@@ -294,7 +294,9 @@ def _scale_law(kernel: Kernel, amplitudes: Floats) -> tuple[Floats, Floats]:
     t, probability = _normal_rule(_N_MIXING)
     far, near = 4 * _LARGE_DIMENSION, _LARGE_DIMENSION
     with np.errstate(divide="ignore"):  # a heavy tail's last quantile may be infinite
-        mixing = np.concatenate([kernel.length_quantile(ndtr(t), dim) / np.sqrt(dim) for dim in (far, near)])
+        mixing = np.concatenate(
+            [kernel.length_quantile(scipy.special.ndtr(t), dim) / np.sqrt(dim) for dim in (far, near)]
+        )
     order = np.flatnonzero(amplitudes)
     log = np.log(np.clip(np.multiply.outer(order + 1.0, mixing), 1 / _LARGEST, _LARGEST)).ravel()
     signed = np.concatenate([4 / 3 * probability, -1 / 3 * probability])
@@ -309,7 +311,7 @@ def _scale_law(kernel: Kernel, amplitudes: Floats) -> tuple[Floats, Floats]:
 def _pair_law(log: Floats, weight: Floats, dim: int) -> tuple[Floats, Floats, Floats]:
     """Grid of sqrt(W), and the weights on it of sqrt(W) and of sqrt((m_1^2 + m_2^2)/2)."""
     t, probability = _normal_rule(_N_BETA)
-    beta = betaincinv(dim / 2, dim / 2, ndtr(t))
+    beta = scipy.special.betaincinv(dim / 2, dim / 2, scipy.special.ndtr(t))
     row, column = np.triu_indices(log.size)
     pair = weight[row] * weight[column] * np.where(row == column, 1.0, 2.0)
     first, second = np.exp(2 * log[row, None]), np.exp(2 * log[column, None])

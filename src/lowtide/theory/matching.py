@@ -42,8 +42,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
+import scipy
 
 from lowtide._checks import check_option, check_positive, fail
 from lowtide.theory.activations import FourierPair, Target, resolve_target
@@ -54,7 +53,11 @@ _EPS = 2.0**-52
 # Relative slack within which an equation counts as met at the end of a branch, where there is no sign change.
 _SLACK = 64 * _EPS
 # e^{-a^2/2} + e^{-1/(2 a^2)} on (0, 1] falls from 1 to its least value here, then rises to 2/sqrt(e) at 1.
-_DIP = float(brentq(lambda a: -a * math.exp(-a * a / 2) + a**-3 * math.exp(-1 / (2 * a * a)), 0.3, 0.6, xtol=1e-15))
+_DIP = float(
+    scipy.optimize.brentq(
+        lambda a: -a * math.exp(-a * a / 2) + a**-3 * math.exp(-1 / (2 * a * a)), 0.3, 0.6, xtol=1e-15
+    )
+)
 # Past r + 10 the upper level never occurs in float64.
 _LONGEST = 10.0
 _STEPS = 400
@@ -253,7 +256,7 @@ def tau_limit(target: Target) -> float:
     first = next((i for i, tau in enumerate(grid) if excess(tau) > 1e-9), None)
     if not first:
         return math.inf if first is None else 0.0
-    return float(brentq(excess, grid[first - 1], grid[first], xtol=1e-15, rtol=1e-14))
+    return float(scipy.optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-15, rtol=1e-14))
 
 
 def equation_constants(moments: GaussianMoments, tau: float) -> tuple[float, float, float]:
@@ -353,7 +356,7 @@ def _stationary(total: float) -> list[float]:
     found = []
     for low, high in ((1e-9, _DIP), (_DIP, 1.0)):
         if excess(low) * excess(high) < 0:
-            a = brentq(excess, low, high, xtol=1e-15)
+            a = scipy.optimize.brentq(excess, low, high, xtol=1e-15)
             found += [math.exp(-a * a / 2), math.exp(-1 / (2 * a * a))]
     return found
 
@@ -366,7 +369,7 @@ def _roots(function: Callable[[float], float], pieces: list[float], scale: float
     for i in range(len(pieces) - 1):
         low, high = values[i], values[i + 1]
         if low * high < 0 and abs(low) > slack and abs(high) > slack:
-            found.append(float(brentq(function, pieces[i], pieces[i + 1], xtol=1e-300, rtol=4 * _EPS)))
+            found.append(float(scipy.optimize.brentq(function, pieces[i], pieces[i + 1], xtol=1e-300, rtol=4 * _EPS)))
     return found
 
 
@@ -436,9 +439,15 @@ def _wanted(value: Callable[[float], float], slope: Callable[[float], float], gr
     values = [value(float(a)) for a in grid]
     least = int(np.argmin(values))
     low, high = float(grid[max(least - 1, 0)]), float(grid[min(least + 1, len(grid) - 1)])
-    a_least = brentq(slope, low, high, xtol=1e-15, rtol=1e-14) if slope(low) < 0 < slope(high) else float(grid[least])
+    a_least = (
+        scipy.optimize.brentq(slope, low, high, xtol=1e-15, rtol=1e-14)
+        if slope(low) < 0 < slope(high)
+        else float(grid[least])
+    )
     if target > value(a_least) and values[0] >= target:
-        return float(brentq(lambda a: value(a) - target, float(grid[0]), a_least, xtol=1e-15, rtol=1e-14))
+        return float(
+            scipy.optimize.brentq(lambda a: value(a) - target, float(grid[0]), a_least, xtol=1e-15, rtol=1e-14)
+        )
     return float(a_least)
 
 
@@ -450,7 +459,7 @@ def _lower(a: float, r: float) -> float:
     def excess(b: float) -> float:
         return (r - b) * math.exp(-(b * b - r * r) / 2) - wanted
 
-    return float(brentq(excess, end, r, xtol=1e-16, rtol=1e-15)) if excess(end) > 0 > excess(r) else r
+    return float(scipy.optimize.brentq(excess, end, r, xtol=1e-16, rtol=1e-15)) if excess(end) > 0 > excess(r) else r
 
 
 def _diagonal(a: float, b: float) -> float:
@@ -460,13 +469,13 @@ def _diagonal(a: float, b: float) -> float:
 
 def _variance(a: float, b: float) -> float:
     """Return Q(a) + Phi(b) - (Q(a) - Phi(b))^2 without 1 - Phi."""
-    above, below = float(ndtr(-a)), float(ndtr(b))
-    return above * float(ndtr(a)) + below * float(ndtr(-b)) + 2 * above * below
+    above, below = float(scipy.special.ndtr(-a)), float(scipy.special.ndtr(b))
+    return above * float(scipy.special.ndtr(a)) + below * float(scipy.special.ndtr(-b)) + 2 * above * below
 
 
 def _slope(a: float, b: float, r: float) -> float:
     """Return the sign-carrying part of d diagonal/da along the curve."""
-    above, below = float(ndtr(-a)), float(ndtr(b))
+    above, below = float(scipy.special.ndtr(-a)), float(scipy.special.ndtr(b))
     phi_a, phi_b = density(a), density(b)
     gap, signal = above - below, phi_a + phi_b
     descent = -(1 - a * (a - r)) * phi_a / ((1 + b * (r - b)) * phi_b)  # db/da
@@ -477,11 +486,11 @@ def _slope(a: float, b: float, r: float) -> float:
 
 def _even_diagonal(a: float) -> float:
     """Return d0/(tau^2 d2) of 1[|t| > s]."""
-    share = 2 * float(ndtr(-a))
+    share = 2 * float(scipy.special.ndtr(-a))
     return share * (1 - share) / (a * density(a)) ** 2
 
 
 def _even_slope(a: float) -> float:
     """Return the sign-carrying part of its derivative: -2 phi (1 - 2P) a - 2 P (1 - P)(1 - a^2)."""
-    share = 2 * float(ndtr(-a))
+    share = 2 * float(scipy.special.ndtr(-a))
     return -2 * density(a) * (1 - 2 * share) * a - 2 * share * (1 - share) * (1 - a * a)

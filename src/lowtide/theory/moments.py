@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import quad_vec
 
 from lowtide._checks import check_interval, check_positive, fail
 from lowtide.spec import Spec
@@ -185,7 +185,9 @@ class CallableActivation(Activation):
             density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
             return density * np.array([value, value * value, value * z, value * (z * z - 1)])
 
-        found, _ = quad_vec(integrand, -_END, _END, epsabs=1e-13, epsrel=1e-12, limit=20000, points=_POINTS)
+        found, _ = scipy.integrate.quad_vec(
+            integrand, -_END, _END, epsabs=1e-13, epsrel=1e-12, limit=20000, points=_POINTS
+        )
         return np.asarray(found)
 
     def __call__(self, t: ArrayLike) -> Floats:

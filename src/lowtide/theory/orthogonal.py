@@ -20,9 +20,8 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import jv
 
 from lowtide._checks import check_integer
 from lowtide.kernels import log_normalized_bessel
@@ -352,7 +351,11 @@ def _first_sign_change(gap: Callable[[Floats], Floats], start: float, stop: floa
     if below.size == 0:
         return math.inf
     i = int(below[0])
-    return float(brentq(lambda z: float(gap(np.asarray(z))), grid[i - 1], grid[i], xtol=1e-12)) if i > 0 else start
+    return (
+        float(scipy.optimize.brentq(lambda z: float(gap(np.asarray(z))), grid[i - 1], grid[i], xtol=1e-12))
+        if i > 0
+        else start
+    )
 
 
 def _bessel_zeros(dimension: int) -> Iterator[float]:
@@ -364,6 +367,8 @@ def _bessel_zeros(dimension: int) -> Iterator[float]:
     nu = dimension / 2 - 1
     low = max(nu, 0.5)
     while True:
-        if jv(nu, low) * jv(nu, low + 0.5) < 0:
-            yield float(brentq(lambda t: jv(nu, t), low, low + 0.5, xtol=1e-13, rtol=1e-15))
+        if scipy.special.jv(nu, low) * scipy.special.jv(nu, low + 0.5) < 0:
+            yield float(
+                scipy.optimize.brentq(lambda t: scipy.special.jv(nu, t), low, low + 0.5, xtol=1e-13, rtol=1e-15)
+            )
         low += 0.5

@@ -26,9 +26,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
-from scipy.special import erfc
 
 from lowtide._checks import fail
 from lowtide.kernels import Kernel
@@ -252,7 +251,7 @@ def kernel_reach(kernel: Kernel, n_features: int) -> tuple[float, float]:
 def _fade(x: Floats, low: float, high: float) -> Floats:
     """Return a smooth step from 1 (x <= low) to 0 (x >= high): an error function that meets both ends to 1e-7."""
     u = (x - low) / (high - low)
-    inside = 0.5 * erfc(7.5 * (u - 0.5))
+    inside = 0.5 * scipy.special.erfc(7.5 * (u - 0.5))
     return np.where(x <= low, 1.0, np.where(x >= high, 0.0, inside))
 
 
@@ -349,7 +348,7 @@ class Curve:
         self.s_max, self.settled = _extent(function, unit)
         self.limit = float(function(np.array([4 * self.s_max]))[0])
         t, values, self.error = _refine(function, self.s_max**0.25, tolerance)
-        self._spline = CubicSpline(t, values)
+        self._spline = scipy.interpolate.CubicSpline(t, values)
         self._branch_t, self._branch_values = _decreasing_branch(self._spline, t, values)
         whole = self._branch_t[-1] == t[-1]
         self._infimum = min(self.limit, float(values[-1])) if whole else float(self._branch_values[-1])
@@ -443,14 +442,14 @@ def _refine(function: Callable[[Floats], Floats], t_max: float, tolerance: float
     while True:
         middle = (t[:-1] + t[1:]) / 2
         truth = function(middle**4)
-        error = float(np.max(np.abs(CubicSpline(t, values)(middle) - truth)))
+        error = float(np.max(np.abs(scipy.interpolate.CubicSpline(t, values)(middle) - truth)))
         between = np.arange(1, t.size)
         t, values = np.insert(t, between, middle), np.insert(values, between, truth)
         if error < tolerance or t.size >= _MOST_NODES:
             return t, values, error
 
 
-def _decreasing_branch(spline: CubicSpline, t: Floats, values: Floats) -> tuple[Floats, Floats]:
+def _decreasing_branch(spline: scipy.interpolate.CubicSpline, t: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Nodes of the first decreasing branch, ended by the spline's own minimum when it turns up again."""
     rises = np.flatnonzero(np.diff(values) > _NOISE)
     if rises.size == 0:

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import ndtri
 
 from lowtide._checks import check_integer, check_interval, check_option, check_positive, fail
 from lowtide.kernels import KERNELS, Kernel
@@ -175,7 +174,7 @@ def plan_features(
     bits_per_frequency = next(level_bits, 32 * chosen_map.width)
     variance, where = _variance(pair, kernel, dim, kappa, distance)
     if guarantee is None:
-        count = variance * (float(ndtri((1 + confidence) / 2)) / error) ** 2
+        count = variance * (float(scipy.special.ndtri((1 + confidence) / 2)) / error) ** 2
     else:
         bound = Guarantee(left, right, signals, kernel, scale=pair.scale)
         count = bound.features(error, 1 - confidence)
@@ -234,7 +233,9 @@ def _variance(
     values = pair.variance(kernel, s, dim)
     i = int(np.argmax(values))
     ends = s[max(i - 1, 0)], s[min(i + 1, s.size - 1)]
-    best = minimize_scalar(lambda x: -float(pair.variance(kernel, x, dim)), bounds=ends, method="bounded")
+    best = scipy.optimize.minimize_scalar(
+        lambda x: -float(pair.variance(kernel, x, dim)), bounds=ends, method="bounded"
+    )
     value, where = max((float(values[i]), float(s[i])), (-float(best.fun), float(best.x)))
     far = pair.second_series.limit - pair.mean_series.limit**2
     if far >= value - 1e-9:

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import wofz
 
 from lowtide._checks import check_integer, check_interval, check_positive, fail
 from lowtide.quantizers import LineSteps, line_quantizer_by_name
@@ -118,7 +117,7 @@ def _largest(steps: LineSteps, gamma: float, low: float, high: float) -> float:
     values = bias(angles)
     i = int(np.argmax(values))
     ends = float(angles[max(i - 1, 0)]), float(angles[min(i + 1, len(angles) - 1)])
-    best = minimize_scalar(lambda angle: -float(bias(angle)), bounds=ends, method="bounded")
+    best = scipy.optimize.minimize_scalar(lambda angle: -float(bias(angle)), bounds=ends, method="bounded")
     return max(float(values[i]), -float(best.fun))
 
 
@@ -220,7 +219,7 @@ def _cell_transforms(borders: Floats, gamma: float) -> NDArray[np.complex128]:
     """
 
     def beyond(t: Floats) -> NDArray[np.complex128]:
-        return np.asarray(np.exp(1j * gamma * t - t**2 / 2) * wofz((gamma + 1j * t) / math.sqrt(2)) / 2)
+        return np.asarray(np.exp(1j * gamma * t - t**2 / 2) * scipy.special.wofz((gamma + 1j * t) / math.sqrt(2)) / 2)
 
     low, high = beyond(-borders[borders <= 0.0]).conj(), beyond(borders[borders > 0.0])
     middle = math.exp(-(gamma**2) / 2) - low[-1:].sum() - high[:1].sum()

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
 from lowtide.maps import Normal
@@ -237,7 +237,11 @@ def full_series(g: float) -> Complex:
         need = "sqrt(2 gamma) times the length of a row must be at most 135 for moments of a full side"
         raise fail("Sketch", need, g, "Take sides=('codes', 'codes'), or lower gamma.")
     n = np.arange(n_terms)
-    size = np.exp(-g * g / 2.0 + n * math.log(g) - gammaln(n + 1.0) / 2.0) if g > 0.0 else (n == 0).astype(float)
+    size = (
+        np.exp(-g * g / 2.0 + n * math.log(g) - scipy.special.gammaln(n + 1.0) / 2.0)
+        if g > 0.0
+        else (n == 0).astype(float)
+    )
     return np.asarray(size * 1j ** (n % 4), dtype=np.complex128)
 
 

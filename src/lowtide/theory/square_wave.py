@@ -11,8 +11,8 @@ import math
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import spence
 
 from lowtide._checks import check_option, check_positive
 from lowtide.kernels import Gaussian, Kernel, Laplace
@@ -113,7 +113,10 @@ def kappa_qq(kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
     s = np.abs(np.asarray(distance, dtype=np.float64)) / kernel.bandwidth
     if isinstance(kernel, Laplace):
         # spence(z) = Li2(1 - z); 1 - e^-s through expm1 keeps the digits of small s.
-        return np.asarray(4 / np.pi**2 * (spence(-np.expm1(-s)) - spence(1 + np.exp(-s))), dtype=np.float64)
+        return np.asarray(
+            4 / np.pi**2 * (scipy.special.spence(-np.expm1(-s)) - scipy.special.spence(1 + np.exp(-s))),
+            dtype=np.float64,
+        )
     linear = 1 - 2 * math.sqrt(2) / math.pi**1.5 * s
     order = 2.0 * np.arange(_N_TERMS) + 1
     far = np.clip(s, _LINEAR, 1e3)  # beyond, every term is 0

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, owens_t
 
 from lowtide._checks import check_positive, fail
 from lowtide.theory.moments import GaussianMoments
@@ -81,7 +81,7 @@ class TernaryMap:
     def probabilities(self, tau: float) -> tuple[float, float, float]:
         """Return how often low, 0 and high occur at t ~ N(0, tau); they tell whether the features still vary."""
         root = math.sqrt(check_positive("TernaryMap", "tau", tau))
-        below, above = float(ndtr(self.s_minus / root)), float(ndtr(-self.s_plus / root))
+        below, above = float(scipy.special.ndtr(self.s_minus / root)), float(scipy.special.ndtr(-self.s_plus / root))
         return below, max(0.0, 1.0 - below - above), above
 
     def moments(self, tau: float) -> GaussianMoments:
@@ -96,7 +96,7 @@ class TernaryMap:
         first = high * density(a) - low * density(b)
         second = high * _first_moment(a) - low * _first_moment(b)
         # Complements by ndtr, not 1 - p: a level that nearly always occurs keeps its variance.
-        variance = high**2 * above * float(ndtr(a)) + low**2 * below * float(ndtr(-b))
+        variance = high**2 * above * float(scipy.special.ndtr(a)) + low**2 * below * float(scipy.special.ndtr(-b))
         variance -= 2 * high * low * above * below
         return GaussianMoments(variance - first**2, first**2 / tau, second**2 / (4 * tau**2))
 
@@ -151,7 +151,7 @@ def ternary_kernel(
     both_high = _normal(above[0][:, None], above[1], rho)
     both_low = _normal(below[0][:, None], below[1], rho)
     mixed = _normal(above[0][:, None], below[1], -rho) + _normal(below[0][:, None], above[1], -rho)
-    one_high, one_low = (ndtr(side[0])[:, None] + ndtr(side[1]) for side in (above, below))
+    one_high, one_low = (scipy.special.ndtr(side[0])[:, None] + scipy.special.ndtr(side[1]) for side in (above, below))
 
     def product_of(low: float, middle: float, high: float) -> Floats:
         """Return E[f f'] of a map with these values: those of the outer levels count from the middle one."""
@@ -173,7 +173,9 @@ def _normal(h: Floats, k: Floats, rho: Floats) -> Floats:
     width = np.sqrt(np.maximum((1.0 - rho) * (1.0 + rho), 1e-30))
     opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
     joint = (
-        (ndtr(h) + ndtr(k)) / 2 - owens_t(h, (_ratio(k, h) - rho) / width) - owens_t(k, (_ratio(h, k) - rho) / width)
+        (scipy.special.ndtr(h) + scipy.special.ndtr(k)) / 2
+        - scipy.special.owens_t(h, (_ratio(k, h) - rho) / width)
+        - scipy.special.owens_t(k, (_ratio(h, k) - rho) / width)
     )
     return np.asarray(np.clip(joint - 0.5 * opposite, 0.0, 1.0))
 
