@@ -132,7 +132,7 @@ class Moments:
 
     @property
     def width(self) -> int:
-        """Feature values a frequency."""
+        """Feature values per frequency."""
         return int(self.mean.shape[0])
 
     def first(self, width: int) -> Self:
@@ -151,7 +151,7 @@ class FeatureMap(Spec):
 
     @property
     def width(self) -> int:
-        """Components a frequency."""
+        """Components per frequency."""
         return len(self.shifts)
 
     def n_frequencies(self, n_components: int) -> int:

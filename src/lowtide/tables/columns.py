@@ -253,7 +253,7 @@ class Surprises:
                 self._missing[name] += int(np.sum(absent))
 
     def notes(self) -> list[str]:
-        """Return a sentence a column with some."""
+        """Return a sentence for each column that has some."""
         unseen = [
             f"column {name!r}: {texts.total():,} row{'s' if texts.total() > 1 else ''} with categories that the model "
             f"does not have, {listed([*texts])}; they count as none."
