@@ -69,6 +69,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.place",
     "filename_pattern": "/plot_",
     "abort_on_example_error": True,
+    # What is printed is shown, and a report as the page it is; not the names of objects that plots are made of.
+    "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
