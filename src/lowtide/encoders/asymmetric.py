@@ -276,7 +276,7 @@ class DrawnAsymmetric(DrawnFourier):
 
 @dataclass(eq=False, repr=False)
 class AsymmetricFeatures(FourierEncoder):
-    """Turn rows into left and right features of a kernel with a direction: left(x) . right(y) estimates k(x, y).
+    """Turn rows into left and right features of a kernel with a direction, whose products estimate k(x, y).
 
     The kernel is a sum of blocks M_b E cos(w.(x - y) + theta_b(w)). With frequencies w_j of block b, dither xi_j and
     n_b columns, the right side of y is sqrt(2 M_b/n_b) cos(w_j.y + xi_j) and its sine, the left side of x the same with
