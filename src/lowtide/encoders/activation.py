@@ -188,8 +188,8 @@ class DrawnActivation(DrawnEncoder):
 class ActivationFeatures(Encoder):
     """Turn rows into random features of an activation such as ReLU, as float32 and as codes.
 
-    The features are sigma(w_j.x)/sqrt(m). With w_j normal their kernel is E[sigma(w.x) sigma(w.y)]: half the arc-
-    cosine kernel of order 1 for "relu", of order 0 for "step". These are the features that `TernaryFeatures` of the
+    The features are sigma(w_j.x)/sqrt(m). With w_j normal their kernel is E[sigma(w.x) sigma(w.y)]: half the
+    arc-cosine kernel of order 1 for "relu", of order 0 for "step". These are the features that `TernaryFeatures` of the
     same target stand for. Rows are taken as they come, neither centered nor scaled.
 
     Parameters
