@@ -187,7 +187,7 @@ class CosSin(FeatureMap):
 
 @dataclass(eq=False, repr=False)
 class Cosine(FeatureMap):
-    """One component per frequency: cos(omega'x + xi), xi uniform.
+    """One component per frequency: cos(omega.x + xi), xi uniform.
 
     Examples
     --------
