@@ -26,7 +26,7 @@ print(f"{encoder.sparsity_:.0%} of W is zero; case {encoder.match_.case}, alpha 
 # Eight of the 2048 sums over the test digits, in units of sqrt(tau), with the thresholds of the map: the sums are
 # close to normal, and that is all the theory asks of W.
 
-sums = (X_test - encoder.mean_) @ encoder.random_weights_[:, :8]
+sums = encoder.drawn_.scale * (X_test - encoder.mean_) @ encoder.random_weights_[:, :8]
 unit = np.sqrt(encoder.tau_)
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 axis.hist(sums / unit, bins=40, histtype="step", density=True)
