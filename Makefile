@@ -61,7 +61,7 @@ $(MODULES): FORCE | $(STAMP_VENV)
 	@find src -name '*.py' | sort | cmp -s - $@ || find src -name '*.py' | sort > $@
 
 $(STAMP_PACKAGE): $(STAMP_BUILD) $(MODULES) pyproject.toml CMakeLists.txt $(shell find cpp -type f)
-	@echo "building and installing lowtide ..."
+	@echo "building and installing lowtide (a few minutes: the C++ core is compiled) ..."
 	@$(PIP) --no-build-isolation --editable '.[report]'
 	@touch $@
 

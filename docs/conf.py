@@ -69,6 +69,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.place",
     "filename_pattern": "/plot_",
     "abort_on_example_error": True,
+    # What is printed is shown, and a report as the page it is; not the names of objects that plots are made of.
+    "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
@@ -90,6 +92,39 @@ def _escaped(text: str) -> str:
     return _BAR_OR_TRAILING_UNDERSCORE.sub(lambda match: "\\" + match[0], text)
 
 
+# What the values and types among the public names are: their own docstrings are those of int, str or Registry.
+VALUES = {
+    "codes.Bits": "Type of the bits of codes: one number for all levels, or a number for each level of a row.",
+    "encoders.ENCODERS": "The encoders that a model file may name, by their names.",
+    "kernels.DENSITIES": "The densities of frequencies by their names; `lowtide.register` adds yours.",
+    "kernels.KERNELS": 'The kernels by their names, such as `"rbf"`; `lowtide.register` adds yours.',
+    "learners.LEARNERS": "The learners that a model file may name, by their names.",
+    "learners.LOSSES": 'The losses by their names, such as `"logistic"`; `lowtide.register` adds yours.',
+    "learners.RULES": "The rules by which scores become answers, by their names.",
+    "maps.FEATURE_MAPS": 'The feature maps by their names, such as `"cos_sin"`; `lowtide.register` adds yours.',
+    "maps.N_HARMONICS": "How many Fourier coefficients of a step function are used for expected kernels and variances.",
+    "persist.PathLike": "Type of a path: a text, or an object of `os.PathLike`.",
+    "projections.PROJECTIONS": 'The projections by their names, such as `"hadamard"`; `lowtide.register` adds yours.',
+    "projections.MOST_FREQUENCIES": "The place that every kept frequency must be below.",
+    "quantizers.QUANTIZERS": 'The quantizers by their names, such as `"lloyd_max"`; `lowtide.register` adds yours.',
+    "quantizers.LINE_QUANTIZERS": "The quantizers of a sketch by their names; `lowtide.register` adds yours.",
+    "reports.FLOAT_BITS": "Bits of a float feature, which stands beside codes in a report.",
+    "tables.Kind": "Type of what the target of a table holds.",
+    "tables.Task": "Type of what is learned from a table.",
+    "tables.WISHES": "What a column of a table can be asked to be taken as.",
+    "theory.TARGETS": 'The targets of ternary features by their names, such as `"relu"`.',
+    "wire.CODES_TYPE": "Media type of a message of codes.",
+    "wire.FRAME_BYTES": "Bytes of a message around the content of its one part.",
+    "wire.ROWS_TYPE": "Media type of a message of rows.",
+}
+
+
+def describe_values(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Say what a public value is, which has no docstring of its own."""
+    if what == "data":
+        lines[:] = [VALUES[name.removeprefix("lowtide.")], ""]
+
+
 def skip_strangers(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what base classes of other packages add: they have their own documentation."""
     home = getattr(getattr(obj, "fget", obj), "__module__", None) or ""
@@ -105,4 +140,5 @@ def setup(app: Any) -> None:
     """Draw before pages are read, and escape after numpydoc has turned sections into markup."""
     app.connect("builder-inited", draw_pictures)
     app.connect("autodoc-skip-member", skip_strangers)
+    app.connect("autodoc-process-docstring", describe_values, priority=900)
     app.connect("autodoc-process-docstring", escape_formulas, priority=1000)

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 
 import lowtide as lt
 
-BLUE, SAND, CORAL, GRAY = "#1f6f8b", "#d9a441", "#c8553d", "#8a8f94"
+BLUE, SAND, CORAL, GRAY = "#2b88a8", "#d9a441", "#d0604a", "#8a8f94"
 # Grays and these colors are seen on white and on dark pages alike.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -28,7 +28,7 @@ STYLE: dict[Any, Any] = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.transparent": True,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#707579"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#80868b"),
 }
 
 

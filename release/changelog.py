@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # In the order of the section; the names are those of changes/README.md.
 KINDS = {
     "feature": "New",
-    "fix": "Mended",
+    "fix": "Fixed",
     "speed": "Faster",
-    "format": "Bytes that changed",
+    "format": "Formats",
     "docs": "Documentation",
 }
 NAME = re.compile(rf"(\d+)\.(?:[a-z0-9-]+\.)?({'|'.join(KINDS)})\.md")

@@ -30,20 +30,22 @@ print(report)
 # %%
 # The numbers are there too. Accuracy against the bytes of an item, beside the exact machine:
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
 for name in ("1 bit", "2 bits", "float32"):
     curve = sorted((trial for trial in report.codes if trial.name == name), key=lambda trial: trial.n_bytes)
     scores, errors = [trial.score for trial in curve], [trial.error for trial in curve]
-    left.errorbar([trial.n_bytes for trial in curve], scores, errors, marker="o", label=name)
-left.axhline(report.exact.score, color="black", linestyle="--", label=report.exact.name)
-left.axvline(report.row_bytes, color="gray", linestyle=":", label="the row itself")
-left.set(xscale="log", xlabel="bytes an item", ylabel="accuracy")
-left.legend()
+    axis.errorbar([trial.n_bytes for trial in curve], scores, errors, marker="o", label=name)
+axis.axhline(report.exact.score, color="black", linestyle="--", label=report.exact.name)
+axis.axvline(report.row_bytes, color="gray", linestyle=":", label="the row itself")
+axis.set(xscale="log", xlabel="bytes an item", ylabel="accuracy")
+axis.legend()
+plt.show()
 
 # %%
 # And the columns that matter most: what the accuracy loses when a column is shuffled.
 
 first = report.importances[:8][::-1]
-right.barh([each.column for each in first], [each.drop for each in first], xerr=[each.error for each in first])
-right.set(xlabel="accuracy lost")
+figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
+axis.barh([each.column for each in first], [each.drop for each in first], xerr=[each.error for each in first])
+axis.set(xlabel="accuracy lost")
 plt.show()

@@ -26,13 +26,14 @@ print(f"{encoder.sparsity_:.0%} of W is zero; case {encoder.match_.case}, alpha 
 # Eight of the 2048 sums over the test digits, in units of sqrt(tau), with the thresholds of the map: the sums are
 # close to normal, and that is all the theory asks of W.
 
-sums = (X_test - encoder.mean_) @ encoder.random_weights_[:, :8]
+sums = encoder.drawn_.scale * (X_test - encoder.mean_) @ encoder.random_weights_[:, :8]
 unit = np.sqrt(encoder.tau_)
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-left.hist(sums / unit, bins=40, histtype="step", density=True)
+figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
+axis.hist(sums / unit, bins=40, histtype="step", density=True)
 for threshold in (sigma.s_minus, sigma.s_plus):
-    left.axvline(threshold / unit, color="black")
-left.set(xlabel="sum, over sqrt(tau)", ylabel="density", title="minus | zero | plus")
+    axis.axvline(threshold / unit, color="black")
+axis.set(xlabel="sum, over sqrt(tau)", ylabel="density", title="minus | zero | plus")
+plt.show()
 
 # %%
 # Accuracy against what a digit takes: trits, one bit of a cosine, and float32 features.
@@ -43,13 +44,14 @@ kinds = {
     "1 bit": (lambda m: lt.RandomFeatures(n_components=m, random_state=0), 1),
     "float32": (lambda m: lt.RandomFeatures(n_components=m, bits=None, random_state=0), 32),
 }
+figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for name, (make, bits) in kinds.items():
     scores = [
         lt.KernelClassifier(make(m), loss="squared", C="auto").fit(X_train, y_train).score(X_test, y_test)
         for m in sizes
     ]
-    right.semilogx([m * bits / 8 for m in sizes], scores, "o-", label=name)
+    axis.semilogx([m * bits / 8 for m in sizes], scores, "o-", label=name)
     print(name, [f"{score:.3f}" for score in scores])
-right.set(xlabel="bytes a digit", ylabel="accuracy on new digits")
-right.legend()
+axis.set(xlabel="bytes a digit", ylabel="accuracy on new digits")
+axis.legend()
 plt.show()

@@ -161,7 +161,7 @@ class Threads(ThreadPoolExecutor):
         self._n_running, self._changed = 0, Condition()
 
     def submit(self, task: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_R]:
-        """Have a task done, unless a token says stop before it begins."""
+        """Run a task on one of the threads, unless a token says stop before it begins."""
         future = super().submit(self._run, task, *args, **kwargs)
         self._given.add(future)
         return future

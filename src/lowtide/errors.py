@@ -27,11 +27,11 @@ class LowtideError(Exception):
 
 
 class ParameterError(LowtideError, ValueError):
-    """A parameter is outside what its owner allows."""
+    """A parameter has a value that is not allowed."""
 
 
 class MemoryNeedError(LowtideError, MemoryError):
-    """Work needs more memory than there is; said before any of it is taken."""
+    """Work needs more memory than there is; it is refused before any memory is taken."""
 
 
 class CancelledError(LowtideError, RuntimeError):
@@ -58,7 +58,7 @@ class CodeLayoutError(LowtideError, ValueError):
 
 
 class FingerprintMismatchError(LowtideError, ValueError):
-    """Codes of two different encoders were about to meet."""
+    """Codes of two different encoders cannot be compared or joined."""
 
 
 class FileFormatError(LowtideError, ValueError):

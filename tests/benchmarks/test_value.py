@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.datasets import FOLDER_VARIABLE
-from benchmarks.value import others, ours, study
+from benchmarks.value import advice, others, ours, study
 from benchmarks.value.__main__ import main
 from benchmarks.value.comparison import Cell, Score, measure, summarize, table, table_of_methods
 from benchmarks.value.method import Answer, Method, Split, split_of
 from benchmarks.value.quantization import fit_product, fit_rotation, fit_uniform
+
+import lowtide as lt
 
 
 @pytest.fixture(scope="module")
@@ -202,3 +204,13 @@ def test_command_refuses_bytes_that_no_row_of_codes_has(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["--bytes", "12"])
     assert "--bytes must be multiples of 8, as rows of codes are, got 12" in capsys.readouterr().err
+
+
+def test_table_of_advice_has_a_line_a_code_and_the_rows_once() -> None:
+    X, y = np.random.default_rng(0).standard_normal((80, 4)), np.arange(80) % 2
+    lines = advice.lines_of("noise", 4, lt.advise(X, y, bytes=(8, 16)), (8, 16))
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[1] for row in cells] == ["random", "sketch", "ternary", "learned"]
+    assert [row[0] for row in cells] == ["noise, 4 columns", "", "", ""]
+    assert all(re.fullmatch(r"\.\d{3}", cell) for row in cells for cell in row[2:4] if cell)
+    assert [bool(row[4]) for row in cells] == [True, False, False, False]

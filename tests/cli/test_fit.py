@@ -343,3 +343,11 @@ def test_a_class_too_small_for_the_folds_is_said(inside):
     result = lowtide("fit", "rare.csv", "--target", "y", "-o", "m.lowtide", "--cv", 3, *FAST)
     assert result.exit_code == 0
     assert "Note: a class has 1 row, too few for each of the 3 folds." in result.stderr
+
+
+def test_fit_tells_of_classes_that_differ_only_in_capitals_or_blanks(inside):
+    rows = [[str(i % 7), ("yes", "Yes", "no")[i % 3]] for i in range(30)]
+    write_csv(inside / "answers.csv", ["a", "answer"], rows)
+    result = lowtide("fit", "answers.csv", "--target", "answer", "-o", "m.lowtide", *FAST)
+    assert "Note: 'Yes' and 'yes' of 'answer' differ only in capitals or blanks" in result.stderr
+    assert result.exit_code == 0

@@ -2,10 +2,12 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from cli.samples import lowtide
+from device.harness import needs_host, needs_qemu
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 BLOCK = re.compile(r"^( *)```(console|python)\n(.*?)^ *```", flags=re.DOTALL | re.MULTILINE)
@@ -49,3 +51,19 @@ def test_session_of_the_guide_prints_what_the_page_shows(page, n_commands, tmp_p
                 _run(command, shown)
                 n_run += 1
     assert n_run == n_commands
+
+
+@needs_host
+@needs_qemu
+def test_program_of_few_bits_decides_alike_here_and_on_a_microcontroller(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (GUIDE / "few-bits.md").read_text(encoding="utf-8")
+    names, shell = {}, re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    for _, kind, block in BLOCK.findall(text)[:3]:
+        if kind == "python":
+            exec(compile(block, "few-bits", "exec"), names)
+        else:
+            lowtide("export-c", "digits.lowtide", "-o", "firmware")
+    run = subprocess.run(["sh", "-c", "".join(shell[:2])], capture_output=True, text=True)
+    expected = str(names["model"].predict(names["X"][1200:1201])[0])
+    assert [line for line in run.stdout.splitlines() if line.isdigit()] == [expected, expected], run.stderr

@@ -24,7 +24,7 @@ def tree(tmp_path):
 
 def test_the_section_is_shown_by_kind_and_number_and_nothing_is_written(tree, capsys):
     main([], tree)
-    shown = "## Next version, not yet released\n\n### New\n\n- N.\n\n### Mended\n\n- Nine.\n- Ten.\n  More.\n"
+    shown = "## Next version, not yet released\n\n### New\n\n- N.\n\n### Fixed\n\n- Nine.\n- Ten.\n  More.\n"
     assert capsys.readouterr().out == shown
     assert (tree / "CHANGELOG.md").read_text() == BEFORE
     assert len(list((tree / "changes").iterdir())) == 4

@@ -36,7 +36,7 @@ _HEADINGS = (
 )
 
 
-@click.command()
+@click.command(short_help="Compare an exact SVM with features of 32, 4, 2 and 1 bits.")
 @click.option("--output", type=NEW_FILE, default=Path("lowtide-demo.html"), help="Page to write, with the plots.")
 @click.option(
     "--components", type=click.IntRange(64, 8192), default=2048, help="Number of random features of each method."
@@ -46,7 +46,7 @@ _HEADINGS = (
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON in place of the table.")
 @click.pass_context
 def demo(context: click.Context, output: Path, components: int, no_html: bool, seed: int, as_json: bool) -> None:
-    """Compare an exact SVM with random features in float32 and in 4, 2 and 1 bits, on real digits.
+    """Compare an exact SVM with random features in float32 and in 4, 2 and 1 bits, on handwritten digits.
 
     It takes some ten seconds, prints a table, and writes an HTML page with plots, if the extra 'report' is installed.
     """

@@ -64,9 +64,9 @@ def export_c(
     force: bool,
     voice: Voice,
 ) -> None:
-    """Write the encoder of MODEL, and its decision, as one C99 header and one source without heap, libm or a library.
+    """Write MODEL as C99 for a small device: a header and a source that encode a row and decide, without any library.
 
-    A code is equal bit by bit to that of 'lowtide encode'. Flash and RAM are said in the header.
+    The C makes the same bits as 'lowtide encode'. The header says how much flash and RAM it takes.
     """
     prefix = lt.device.name_from(model.stem) if name is None else name
     for file in (f"{prefix}.h", f"{prefix}.c"):

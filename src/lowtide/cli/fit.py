@@ -225,6 +225,8 @@ def _learn(
             f"target {lesson.target_name!r}: two classes or more are needed, got {known[0]!s} alone in "
             f"{counted(len(known), 'row')}. Choose another column."
         )
+    if classes:
+        _note_alike(lesson.target_name, np.unique(known).tolist(), voice)
     material = lesson.material(train, held)
     with voice.hearing():
         material.teach(learner, known)
@@ -232,6 +234,20 @@ def _learn(
     seconds = time.perf_counter() - start
     score = models.score(values[held], material.answers(learner), classes=classes) if len(held) else None
     return material.table, score, seconds
+
+
+def _note_alike(target: str, classes: list[Any], voice: Voice) -> None:
+    """Tell of classes that are probably one, spelled in two ways."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        if isinstance(name, str):
+            spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            voice.note(
+                f"{lt.tables.listed(alike)} of {target!r} differ only in capitals or blanks, and are learned as "
+                f"{len(alike)} classes. Correct them if they are one."
+            )
 
 
 def _content(lesson: Lesson, learner: Any, table: FittedTable, n_train: int, output: Path) -> dict[str, Any]:

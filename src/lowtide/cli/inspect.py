@@ -66,7 +66,8 @@ def inspect(file: Path, voice: Voice) -> None:
 def verify(path: Path, voice: Voice) -> None:
     """Read all of a store (.zarr) or of a model, encoder or code file, and check it against its checksums.
 
-    Ends with 1 and names every damaged shard and chunk when something is not what was written. Nothing is changed.
+    If something is not as it was written, the command names every damaged shard and chunk, and its exit code is 1.
+    Nothing is changed.
     """
     check_apart({"PATH": None}, [path])
     if path.is_dir():
@@ -261,7 +262,7 @@ def _distance(encoder: Any, value: float) -> float:
 
 
 def error_table(errors: dict[str, dict[str, Any]]) -> str:
-    """Return a line a pair of sides, a column a kernel value."""
+    """Return one line per pair of sides, with one column per kernel value."""
     head = f"{'kernel value':16}" + "".join(f"{value:>9.2f}" for value in KERNEL_VALUES) + f"{'worst':>9}"
     lines = [
         f"{sides:16}" + "".join(f"{error:9.4f}" for error in (*curve["at_kernel"].values(), curve["worst"]))

@@ -85,7 +85,7 @@ class FittedTable:
         return f"{counted(len(self.recipe.columns), 'column')}: {', '.join(parts)}"
 
     def columns_in_words(self, most: int = _SHOWN_COLUMNS) -> str:
-        """Return a line a column: what it is taken as, what is missing, what is done; many alike are folded."""
+        """Return one line per column: what it is taken as, what is missing, what is done; many alike are folded."""
         taken = self.taken
         folded: list[tuple[str, str, str, str]] = []
         if len(taken) > most:
@@ -191,7 +191,7 @@ def chosen_settings(learner: Any) -> dict[str, Any]:
 
 
 def choice_table(learner: Any) -> str:
-    """Return a line a setting that was chosen, with its left-out loss and how many candidates were tried; "" for none.
+    """Return one line per chosen setting, with its left-out loss and how many candidates were tried; "" for none.
 
     `print(model.choice_)` in Python shows each of them.
     """

@@ -36,7 +36,11 @@ Examples:
 @click.argument("database", type=term.FILE_OR_STORE)
 @click.argument("queries", type=term.FILE)
 @click.option("--k", "-k", type=click.IntRange(1), default=10, help="Rows for each query, best first.")
-@click.option("--radius", type=float, help="All rows whose score is at least this; for l2 at most.")
+@click.option(
+    "--radius",
+    type=float,
+    help="Find all rows of at least this score (l2: at most), not the best k.",
+)
 @click.option(
     "--where",
     metavar="FILE|COLUMN=VALUE",
@@ -47,7 +51,11 @@ Examples:
     type=term.FILE_OR_STORE,
     help="The same rows in more bits (a store or codes), or as they are (a table), to score the best again by.",
 )
-@click.option("--rescore", type=click.IntRange(1), help="Times k that are scored again.  [default: 4 with --finer]")
+@click.option(
+    "--rescore",
+    type=click.IntRange(1),
+    help="Score this many times k rows again.  [default: 4 with --finer]",
+)
 @click.option("--ids", metavar="COLUMN", help="Name rows by this column of the store in place of their numbers.")
 @click.option("--std", is_flag=True, help="Add the standard error of each score.")
 @click.option("--model", type=term.FILE, help="The encoder of a file of codes; a store has its own.")
@@ -55,7 +63,7 @@ Examples:
     "--output",
     "-o",
     type=term.NEW_FILE,
-    help="File to write: .csv, .parquet, or .npy for row numbers alone, a line a query.  [default: CSV to stdout]",
+    help="File to write: .csv, .parquet, or .npy for row numbers alone, one line per query.  [default: CSV to stdout]",
 )
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 @term.header_option("The first line of a CSV file is a row.")

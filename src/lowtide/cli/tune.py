@@ -187,7 +187,7 @@ def _table(advice: Advice) -> Any:
 
 
 def bars(advice: Advice) -> str:
-    """Return a line a size with the best score of that size, as a bar from the least score of all."""
+    """Return one line per size, with the best score of that size as a bar that begins at the least score of all."""
     best: dict[int, AdvisedCode] = {}
     for each in advice.rows:
         if each.item_bytes not in best or each.score > best[each.item_bytes].score:

@@ -114,7 +114,7 @@ class Rows(ABC):
 
 @dataclass(eq=False, slots=True)
 class PackedRows(Rows):
-    """What an op needs to know: rows (n, row bytes), levels a row, bits a stored level, book (2^bits, width).
+    """What an op needs to know: rows (n, row bytes), levels per row, bits per stored level, book (2^bits, width).
 
     `scale` multiplies the decoded columns, (n_levels * width,), `row_scale` the rows, (n,); None for ones.
     """
@@ -393,7 +393,7 @@ def checked_floats(
 
 
 def checked_beside(norms: ArrayLike | None, corrections: ArrayLike | None, n: int) -> tuple[Any, Any]:
-    """Return read-only float32 norms and corrections, one a row or None; shared when they are float32 already."""
+    """Return read-only float32 norms and corrections, one per row, or None; shared when they are float32 already."""
     if norms is None:
         if corrections is not None:
             raise CodeLayoutError("Codes: corrections must come with norms, got none. Give both.")

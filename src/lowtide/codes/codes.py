@@ -134,7 +134,7 @@ class Codes:
     def with_rows(
         self, packed: NDArray[np.uint8], norms: ArrayLike | None = None, corrections: ArrayLike | None = None
     ) -> Codes:
-        """Return codes of other packed rows with the bits, codebook and identity of these, the template.
+        """Return codes with other packed rows, and with the bits, codebook and identity of these.
 
         Norms and corrections are those of the new rows; padding bits are taken to be zero.
         """
@@ -147,7 +147,7 @@ class Codes:
         return self._with(old.with_rows(rows, beside[0] if self.is_times_norms else None), *beside)
 
     def with_packed(self, packed: Any, norms: ArrayLike | None = None) -> Codes:
-        """Return codes of packed rows that come from another library, with the bits, codebook and identity of these.
+        """Return codes of packed rows from another library, with the bits, codebook and identity of these.
 
         `packed` is a numpy array, a tensor in the processor's memory, a column of Arrow, or bytes: rows as `C.packed`
         has them, of the same encoder. Shared where contiguous and at a multiple of 8 bytes.
@@ -195,17 +195,17 @@ class Codes:
 
     @property
     def bits(self) -> Bits:
-        """Bits a level of the quantizer, or those of each level of a row."""
+        """Bits per level; a tuple where each level of a row has bits of its own."""
         return self._bits
 
     @property
     def n_levels(self) -> int:
-        """Levels stored a row."""
+        """Number of levels stored per row."""
         return self._rows.n_levels
 
     @property
     def packing(self) -> tuple[int, int, int]:
-        """Levels stored a row, the bits that each takes (0 where they differ), and the bytes of a row."""
+        """Levels stored per row, the bits that each takes (0 where they differ), and the bytes of a row."""
         return self._rows.n_levels, self._rows.bits, self.packed.shape[1]
 
     @property
@@ -255,7 +255,7 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        """Packed bytes and those of norms and corrections, codebook not counted."""
+        """Bytes of the packed rows, norms and corrections; the codebook is not counted."""
         beside = (self._norms, self._corrections)
         return self.packed.nbytes + sum(0 if part is None else part.nbytes for part in beside)
 
@@ -293,7 +293,7 @@ class Codes:
         return (self.T @ np.asarray(R).T).T
 
     def gram(self, sample_weight: ArrayLike | None = None, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """Return D' diag(sample_weight) D.
+        """Return D' diag(sample_weight) D, with D the decoded codes.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ class CodeSource(Protocol):
 
 
 class StoredRows(ABC):
-    """Codes that are read when they are asked for: what `Codes` offers of rows, without their arithmetic.
+    """Codes in a file or a store, which are read when they are asked for: rows and slices, but no arithmetic.
 
     Attributes
     ----------

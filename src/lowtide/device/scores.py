@@ -84,7 +84,7 @@ class ScoreTables:
 
     @property
     def n_scores(self) -> int:
-        """Scores of a code: one a class, one for two classes, one a pair of classes that votes, one a target."""
+        """Scores per code: one per class (one for two classes), per pair of classes that votes, or per target."""
         return len(self.rounded.bias) + (self.reference is not None)
 
     def scores(self, codes: Codes) -> NDArray[Any]:

@@ -87,7 +87,7 @@ def _sizes(X: Any) -> list[float]:
 
 
 def split_like(owner: str, values: Any, X: Any) -> Sequence[Any]:
-    """Return values a row in the partitions that the rows have; None for none at all."""
+    """Return values, one per row, in the partitions that the rows have; None for none at all."""
     sizes = _sizes(X)
     known = not np.isnan(sizes).any()
     if values is None:
@@ -107,21 +107,21 @@ def split_like(owner: str, values: Any, X: Any) -> Sequence[Any]:
 
 
 def joined(name: str, codes: list[Codes], parts: list[Any], cuts: Iterable[slice] = repeat(slice(None))) -> Array:
-    """Return the values of partitions, which have one a row of their codes, or of cuts of them, in one piece."""
+    """Return the values of partitions, or of cuts of them, in one piece; there is one value per row of codes."""
     for block, values in zip(codes, parts):
         check_partition(name, values, len(block))
     return np.concatenate([np.asarray(values)[cut] for values, cut in zip(parts, cuts)])
 
 
 def check_partition(name: str, values: Any, n_rows: int) -> None:
-    """Refuse a partition of values that has not one a row."""
+    """Refuse a partition of values that has not one per row."""
     if len(values) != n_rows:
         must = f"{name} must have a value a row of each partition, {n_rows}"
         raise fail("distributed", must, len(values), "Repartition one of them.")
 
 
 def values_a_row(owner: str, values: Any, n_rows: int) -> Array:
-    """Return values as an array, one a row."""
+    """Return values as an array, one per row."""
     array = np.asarray(values)
     if array.ndim == 0 or len(array) != n_rows:
         got = array.item() if array.ndim == 0 else len(array)

@@ -22,11 +22,11 @@ from lowtide.theory import TARGETS, Activation, resolve_target
 
 @dataclass(eq=False, repr=False)
 class ActivationFeatures(Encoder):
-    """Turn rows into random features of an activation such as ReLU, sigma(w_j . x)/sqrt(m), as float32 and as codes.
+    """Turn rows into random features of an activation such as ReLU, as float32 and as codes.
 
-    With w_j normal their kernel is E[sigma(w.x) sigma(w.y)]: half the arc-cosine kernel of order 1 for "relu", of order
-    0 for "step". These are the features that `TernaryFeatures` of the same target stand for. Rows are taken as they
-    come, neither centered nor scaled.
+    The features are sigma(w_j.x)/sqrt(m). With w_j normal their kernel is E[sigma(w.x) sigma(w.y)]: half the
+    arc-cosine kernel of order 1 for "relu", of order 0 for "step". These are the features that `TernaryFeatures` of the
+    same target stand for. Rows are taken as they come, neither centered nor scaled.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from lowtide.theory import measure_blocks
 
 @dataclass(eq=False, repr=False)
 class AsymmetricFeatures(FourierEncoder):
-    """Turn rows into left and right features of a kernel with a direction: left(x) . right(y) estimates k(x, y).
+    """Turn rows into left and right features of a kernel with a direction, whose products estimate k(x, y).
 
     The kernel is a sum of blocks M_b E cos(w.(x - y) + theta_b(w)). With frequencies w_j of block b, dither xi_j and
     n_b columns, the right side of y is sqrt(2 M_b/n_b) cos(w_j.y + xi_j) and its sine, the left side of x the same with
@@ -72,7 +72,7 @@ class AsymmetricFeatures(FourierEncoder):
     masses_ : ndarray (n_blocks,) or None
         Masses that were fitted; None for the exact ones.
     n_frequencies_ : tuple of int
-        Frequencies a block.
+        Frequencies per block.
     drawn_ : DrawnAsymmetric
         All that was drawn, one frozen value; the other attributes are read from it.
     fingerprint_ : bytes

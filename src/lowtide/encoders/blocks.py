@@ -48,7 +48,7 @@ def directed_kernel(given: str | MeasureKernel | None) -> MeasureKernel:
 
 
 def allocate(blocks: tuple[MeasureBlock, ...], n_frequencies: int, rule: str) -> tuple[int, ...]:
-    """Return frequencies a block, at least one each: equally many, or as many as its mass is worth.
+    """Return frequencies per block, at least one each: equally many, or as many as its mass is worth.
 
     Far away a block's variance is M^2/2 over its frequencies, which frequencies in proportion to M make least.
     """
@@ -102,7 +102,7 @@ def rows_to_fit_masses(rows: Any, wish: str, rng: np.random.Generator) -> NDArra
 def fit_block_masses(
     blocks: tuple[MeasureBlock, ...], products: list[NDArray[np.float64]], K: NDArray[np.float64], at_zero: float
 ) -> NDArray[np.float64] | None:
-    """Return a mass a block that makes the products of drawn features fit K best; None where k(0) decides them all.
+    """Return the masses of blocks with which products of drawn features fit K best; None where k(0) decides them all.
 
     The products are those with exact masses. What is fitted is the total mass of the positive, of the negative and of
     the skew blocks; blocks of one kind keep their shares.

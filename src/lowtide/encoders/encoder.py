@@ -46,10 +46,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw all that encodes rows as wide as X's."""
+        """Fit the encoder to rows as wide as X's: draw all that is random in it."""
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the full side.
+        """Return the full side: float32 features of the rows.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.drawn_.transform(self.check_rows(X))
 
     def encode(self, X: Any) -> Codes | NDArray[np.float32]:
-        """Return the coded side.
+        """Return the coded side: packed bits of the rows.
 
         Parameters
         ----------

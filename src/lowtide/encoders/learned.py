@@ -42,7 +42,7 @@ _AS_GOOD = 1e-6
 
 @dataclass(eq=False, repr=False)
 class LearnedFeatures(Encoder):
-    """Learn codes of few bytes from the data: each row is measured where rows differ most, in as many bits as pay.
+    """Learn codes of few bytes from the data, which spend their bits where rows differ most.
 
     A row x has coordinates z_j = p_j . x - c_j in the principal directions p_j of the training rows (or in the columns
     themselves, where these lose less: columns of few values are told exactly in few bits). Coordinate j keeps

@@ -44,7 +44,7 @@ class Measures(ABC):
 
     @property
     def n_fields(self) -> int:
-        """Measurements a row."""
+        """Measurements per row."""
         return self.projection.n_frequencies
 
     @abstractmethod
@@ -104,7 +104,7 @@ class RowMeasures(Measures):
 
     @property
     def row_cost(self) -> int:
-        """A multiplication and an addition an entry of P."""
+        """A multiplication and an addition per entry of P."""
         return self.projection.row_cost
 
     def arrays(self) -> Arrays:
@@ -192,7 +192,7 @@ class KernelMeasures(Measures):
 
     @property
     def row_cost(self) -> int:
-        """A distance and a kernel value a landmark, and the projection of these."""
+        """A distance and a kernel value per landmark, and the projection of these."""
         return self.projection.row_cost + self.landmarks.size * 2 + 8 * len(self.landmarks)
 
     @classmethod

@@ -123,7 +123,7 @@ class LinearReading(Reading):
 
     @property
     def row_cost(self) -> int:
-        """One addition a coordinate."""
+        """One addition per coordinate."""
         return self.n_fields
 
     def features(self, Z: Array) -> Array:

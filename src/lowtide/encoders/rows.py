@@ -107,7 +107,7 @@ def encode_rows(
     quantizer: DrawnQuantizer,
     packing: tuple[int, int, int],
 ) -> NDArray[np.uint8]:
-    """Return packed levels, uint8 (n, row bytes); packing is levels a row, stored bits of each, and row bytes."""
+    """Return packed levels, uint8 (n, row bytes); packing is levels per row, stored bits of each, and row bytes."""
     n_levels, bits, n_bytes = packing
     out = empty_rows(X.shape[0], n_bytes)
     arguments = (offset, quantizer.shifts, *quantizer.op_arguments, bits, n_levels)

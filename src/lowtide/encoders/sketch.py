@@ -180,7 +180,7 @@ class Sketch(Encoder):
         return read_fourier("Sketch.fourier", self._own(codes), gamma, self.drawn_.quantizer)
 
     def dithered(self, X: Any, gamma: float) -> Any:
-        """Return the other form of random Fourier features, sqrt2 cos(w.x + tau): one column a projection.
+        """Return the other form of random Fourier features, sqrt2 cos(w.x + tau): one column per projection.
 
         Parameters
         ----------

@@ -280,7 +280,7 @@ def _unit(rows: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(eq=False, repr=False)
 class VectorCodes(Encoder):
-    """Encode vectors, such as embeddings, in a few bits a column, and search them without an index.
+    """Encode vectors, such as embeddings, in a few bits per column, and search them without an index.
 
     Rows less their mean are rotated, and every entry is kept as one of 2^bits levels, with two numbers a row: its
     length, and its correction, the product of what the code decodes to with what it stands for. With them the estimate
@@ -362,7 +362,7 @@ class VectorCodes(Encoder):
 
     @property
     def n_components(self) -> int:  # type: ignore[override]
-        """Levels stored a row: as many as rows have columns."""
+        """Number of levels stored per row: as many as rows have columns."""
         return self.n_features_in_
 
     def top_k(
@@ -416,7 +416,7 @@ class VectorCodes(Encoder):
         return self.drawn_.top_k(codes, queries, k, where=where, **options)
 
     def within(self, codes: Any, X: Any, radius: float, *, where: Any = None, ids: Any = None) -> list[Found]:
-        """Return all rows whose score is at least `radius`, for "l2" at most, best first, one result a query.
+        """Return all rows whose score is at least `radius` (for "l2" at most), best first, one result per query.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How classes are fitted: which loss and which C, a machine for all or one a pair, and what left-out rows ask for."""
+"""How classes are fitted: the loss, C, one model for all classes or one per pair, and what left-out rows ask for."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class ClassTargets:
 
     @property
     def n_targets(self) -> int:
-        """One column for two classes, else one a class."""
+        """One column for two classes, else one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     def targets(self, labels: Array) -> Array:

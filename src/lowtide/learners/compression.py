@@ -441,7 +441,7 @@ def _warn_when_noise_hides_the_signal(small: Any) -> None:
 
 
 def _division(columns: tuple[str, ...] | None, scale: Array) -> Recipe:
-    """Return the recipe of numbers that are divided by length scales, one a column."""
+    """Return the recipe of numbers that are divided by length scales, one per column."""
     names = [str(j) for j in range(len(scale))] if columns is None else columns
     divided = [(Number(j), (("divide", float(length)),)) for j, length in enumerate(scale)]
     return Recipe.of_features(names, divided, named=columns is not None)

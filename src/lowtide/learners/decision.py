@@ -133,7 +133,7 @@ class Decision:
 
     @property
     def takes_features(self) -> bool:
-        """Whether features of the full side can be scored in place of rows: the weights have a row a column of it."""
+        """Whether features of the full side can be scored in place of rows: weights are for its columns."""
         encoder = self.encoder
         if encoder is None or self.right is not None:
             return False

@@ -313,7 +313,7 @@ def check_same(template: Codes, codes: Codes) -> None:
 
 
 def column_of(source: CodeSource, values: Any, default: str | None = None) -> Any:
-    """Return values a row as they are, or the column of the source that a text, or the default for None, names."""
+    """Return values, one per row, as they are, or the column of the source that a text (for None the default) names."""
     name = default if values is None else values
     if not isinstance(name, str) or not hasattr(source, "column"):
         return values

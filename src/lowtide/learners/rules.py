@@ -48,7 +48,7 @@ class Rule(Spec):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def class_scores(self, scores: Array, classes: Array | None) -> Array:
-        """Return a score a class, or one for two classes: what probabilities are made of."""
+        """Return one score per class, or one for two classes: what probabilities are made of."""
         return scores
 
     def n_columns(self, n_classes: int) -> int | None:
@@ -69,13 +69,13 @@ class ArgMax(Rule):
         return np.asarray(_known(classes)[largest(scores)])
 
     def n_columns(self, n_classes: int) -> int:
-        """Return one for two classes, else one a class."""
+        """Return one for two classes, else one per class."""
         return 1 if n_classes == 2 else n_classes
 
 
 @dataclass(eq=False, repr=False)
 class Votes(Rule):
-    """A score a pair of classes, decided by votes as libsvm does.
+    """One score per pair of classes; the pairs vote, as in libsvm.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Votes(Rule):
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def n_columns(self, n_classes: int) -> int:
-        """Return one a pair of classes."""
+        """Return one per pair of classes."""
         return n_classes * (n_classes - 1) // 2
 
 

@@ -321,7 +321,7 @@ def _penalty(pull: Array, coef: Array, alpha: float) -> Array:
 
 
 def _traces(problem: Problem, probes: Array, mean: Array, solve: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """Return estimates of tr A^-1 X'SX, and of tr A^-1 X'SZ with the predicting side Z, one a column of probes.
+    """Return estimates of tr A^-1 X'SX, and of tr A^-1 X'SZ with the predicting side Z, one per column of probes.
 
     Probes are S^1/2 times signs: e' S^1/2 X A^-1 X' S^1/2 e is the first trace on average.
     """

@@ -111,7 +111,7 @@ class SharedRounding:
 
 @dataclass(frozen=True)
 class Moments:
-    """Fourier coefficients, over the phase t of one frequency, of its feature values f_1 .. f_w.
+    """Fourier coefficients, over the phase t of one frequency, of its feature values f_1 to f_w.
 
     The values are in units in which the full side is cos t and sin t. For real functions the coefficient at -k is the
     conjugate of the one at k, so only k = 0 .. K is kept.
@@ -132,7 +132,7 @@ class Moments:
 
     @property
     def width(self) -> int:
-        """Feature values a frequency."""
+        """Feature values per frequency."""
         return int(self.mean.shape[0])
 
     def first(self, width: int) -> Self:
@@ -151,7 +151,7 @@ class FeatureMap(Spec):
 
     @property
     def width(self) -> int:
-        """Components a frequency."""
+        """Components per frequency."""
         return len(self.shifts)
 
     def n_frequencies(self, n_components: int) -> int:
@@ -187,7 +187,7 @@ class CosSin(FeatureMap):
 
 @dataclass(eq=False, repr=False)
 class Cosine(FeatureMap):
-    """One component per frequency: cos(omega . x + xi), xi uniform.
+    """One component per frequency: cos(omega.x + xi), xi uniform.
 
     Examples
     --------

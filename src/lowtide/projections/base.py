@@ -212,7 +212,7 @@ class DenseProjection:
 
     @property
     def row_cost(self) -> int:
-        """A multiplication and an addition an entry of W."""
+        """A multiplication and an addition per entry of W."""
         return 2 * self.matrix.size
 
     @cached_property

@@ -112,7 +112,7 @@ class Hadamard(Projection):
 
 @dataclass(frozen=True)
 class HadamardProjection:
-    """Drawn signs, angles and lengths, 6 bits and 4 bytes a frequency, in blocks of the padded dimension.
+    """Drawn signs, angles and lengths, 6 bits and 4 bytes per frequency, in blocks of the padded dimension.
 
     `layout` is what the ops take, (n_blocks, 3, dimension): of each block S1, the cosine and the sine of each pair in
     turn, S3. `angles` (n_blocks, dimension / 2) are the same rotations: angle k is (k + 1/2) / 256 of a turn. `cosines`
@@ -139,7 +139,7 @@ class HadamardProjection:
 
     @property
     def row_cost(self) -> int:
-        """Of each block and value 3 log2 D - 2 additions, two signs, a rotation's three; one a frequency and factor."""
+        """3 log2 D - 2 additions, two signs, a rotation's three per value of a block; one per frequency and factor."""
         log2 = self.blocks.dimension.bit_length() - 1
         n_factors = 0 if self.factors is None else len(self.factors)
         return self.layout[:, 0].size * (3 * log2 - 2 + 2 + 3) + self.n_frequencies + n_factors

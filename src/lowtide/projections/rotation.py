@@ -138,7 +138,7 @@ class RotationProjection:
 
     @property
     def row_cost(self) -> int:
-        """Of each block a product a factor, three operations an angle's entry and log2 P additions; one a frequency."""
+        """Per block a product per factor, three operations per angle's entry, log2 P additions; one per frequency."""
         n_blocks, n_vectors, d = self.layout.shape
         n_rounds = n_vectors // 2 + 1
         return n_blocks * d * (n_rounds * (d.bit_length() - 1) + n_rounds + 3 * (n_rounds - 1)) + self.n_frequencies

@@ -54,7 +54,7 @@ class DrawnQuantizer(Protocol):
 
     @property
     def shifts(self) -> NDArray[np.float32]:
-        """Phase shifts in turns, one a level of a frequency."""
+        """Phase shifts in turns, one for each level of a frequency."""
 
     @property
     def codebook(self) -> NDArray[np.float64] | None:

@@ -411,7 +411,7 @@ def _chosen_loss(refitted: Any) -> str:
 
 
 def _width(model: Learner) -> int:
-    """Return the bits a feature that a model reads."""
+    """Return the bits per feature that a model reads."""
     template = model.decision_.template if model.decision_.side == "codes" else None
     if template is None:
         return FLOAT_BITS

@@ -172,6 +172,9 @@ def align(recipe: Recipe, source: Source, choice: Choice | None = None) -> tuple
             near = f" {suggestion(missing[0], source.names)}" if len(missing) == 1 else ""
             has = "" if near.endswith(".") else f" The file has {listed(source.names)}."
             needs = f"the model needs column{'s' if len(missing) > 1 else ''} {listed(missing, most=20)}"
+            lower = {name.lower(): name for name in source.names if name not in recipe.columns}
+            alike = [name for name in missing if len(missing) > 1 and name.lower() in lower]
+            has += f" If {lower[alike[0].lower()]!r} is {alike[0]!r}, rename it." if alike else ""
             raise TableError(f"{source.file}: {needs}, which the file does not have.{near}{has}")
         extra = [name for name in source.names if name not in fitted.columns]
         return source.names, [f"{source.file}: the model does not know {listed(extra)}; left out."] if extra else []
@@ -253,7 +256,7 @@ class Surprises:
                 self._missing[name] += int(np.sum(absent))
 
     def notes(self) -> list[str]:
-        """Return a sentence a column with some."""
+        """Return a sentence for each column that has some."""
         unseen = [
             f"column {name!r}: {texts.total():,} row{'s' if texts.total() > 1 else ''} with categories that the model "
             f"does not have, {listed([*texts])}; they count as none."

@@ -233,7 +233,9 @@ class Look:
         if matters(self.n_missing, self.n_rows) and self.n_missing < self.n_rows:
             says = f"{why}: only whether there is one"
             flag = self._choice.typed(self.name, "drop")
-            return Finding(self.name, "category", self.n_missing, f"{says} ({flag} for nothing)", only_whether=True)
+            return Finding(
+                self.name, "category", self.n_missing, f"{says} ({flag} to leave that out too)", only_whether=True
+            )
         flag = self._choice.typed(self.name, instead)
         return Finding(self.name, "left out", self.n_missing, f"{why} ({flag} to take it)")
 

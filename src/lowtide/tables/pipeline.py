@@ -125,7 +125,7 @@ class TableRecipe(TransformerMixin, BaseEstimator):
         return block_rows(self.recipe_, next(_read_frame(self, X, reset=False).blocks()))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return a name a feature: that of its column, with "_category", "_days" and so on for what is made of it.
+        """Return one name per feature: that of its column, and "_category", "_days" and so on for what is made of it.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class _Table:
         return _Table(list(features), self.categories, self.dates, self.sparse if sparse is None else sparse)
 
     def then(self, op: str, *arguments: Any) -> _Table:
-        """Return the features after an operation with these arguments, each a number, or one a feature."""
+        """Return the features after an operation with these arguments, each a number, or one per feature."""
         n = len(self.features)
         own = np.array([np.broadcast_to(argument, n) for argument in arguments], dtype=np.float64).T.tolist()
         return self.with_features(replace(f, steps=(*f.steps, (op, *own[i]))) for i, f in enumerate(self.features))

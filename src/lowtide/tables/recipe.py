@@ -176,7 +176,7 @@ class Recipe:
 
     @classmethod
     def scaled(cls, columns: Iterable[str] | int, scale: Sequence[float]) -> Self:
-        """Return the recipe of numbers that are multiplied by a scale, one a column.
+        """Return the recipe of numbers that are multiplied by a scale, one per column.
 
         Examples
         --------
@@ -255,7 +255,7 @@ class Recipe:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """A name a column out."""
+        """One name per feature."""
         return tuple(self.columns[j] + self._ending(source) for j, source in zip(self._taken, self.sources))
 
     def _ending(self, source: Origin) -> str:

@@ -37,7 +37,7 @@ _JUMP = 1e-9  # of the largest value
 
 
 class _Constants(NamedTuple):
-    """The mean Lipschitz constant of a map, a bound on it, a bound on |f|, whether f is real, values a frequency."""
+    """The mean Lipschitz constant of a map, a bound on it, a bound on |f|, whether f is real, values per frequency."""
 
     lipschitz: float
     bound: float
@@ -208,7 +208,7 @@ class MeasureBound:
 def measure_bound(
     kernel: MeasureKernel, n_features: int, diameter: float, error: float, failure: float
 ) -> MeasureBound:
-    """Return how many frequencies a block keep the three-block form within an error, uniformly over data of a diameter.
+    """Return how many frequencies per block keep the three-block form within an error, for all data of a diameter.
 
     M >= 4 (d+2) |mu|^2 eps^-2 (log(beta_d/delta) + (2d/(d+2)) log(alpha l/eps)).
 

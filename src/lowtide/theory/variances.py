@@ -320,7 +320,7 @@ def block_variance(block: MeasureBlock, difference: ArrayLike) -> Floats:
 
 
 def measure_variance(kernel: MeasureKernel, difference: ArrayLike, form: str = "blocks") -> Floats:
-    """Return M times the variance of an estimate with M independent frequencies a block.
+    """Return M times the variance of an estimate with M independent frequencies per block.
 
     Three blocks have no variance at x = y, the phase form none where the shift-Gaussian kernel peaks; far away they
     have (m_+^2 + m_-^2 + 4 m_I^2)/2 and |mu|^2/2.

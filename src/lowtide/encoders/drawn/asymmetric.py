@@ -103,12 +103,12 @@ class DrawnAsymmetric(DrawnFourier):
 
     @property
     def n_frequencies(self) -> tuple[int, ...]:
-        """Frequencies a block."""
+        """Frequencies per block."""
         return tuple(projection.n_frequencies for projection in self.projections)
 
     @cached_property
     def block_columns(self) -> tuple[int, ...]:
-        """Columns a block, two a frequency; an odd number drops the last sine."""
+        """Columns per block, two per frequency; an odd number drops the last sine."""
         columns = [2 * count for count in self.n_frequencies]
         columns[-1] -= sum(columns) - self.n_components
         return tuple(columns)
