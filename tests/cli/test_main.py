@@ -40,7 +40,7 @@ def failing(monkeypatch):
 
         module.fail = fail
         monkeypatch.setitem(sys.modules, "failing_command", module)
-        monkeypatch.setitem(COMMANDS, "fail", "failing_command:fail")
+        monkeypatch.setitem(COMMANDS, "fail", ("failing_command:fail", "Fail."))
         return CliRunner().invoke(main, ["fail"])
 
     return run

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 
 import click
 import numpy as np
@@ -42,19 +40,6 @@ def test_predict_prints_what_the_model_says_of_the_rows(made):
     # Six digits are written.
     assert np.allclose(shares, model.predict_proba(X), rtol=1e-5)
     assert np.allclose(scores, model.decision_function(X), rtol=1e-5, atol=1e-8)
-
-
-def test_predict_imports_no_scikit_learn(made):
-    code = """
-import sys
-from lowtide.cli.main import main
-main(sys.argv[1:], standalone_mode=False)
-known = {"sklearn", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special"} & set(sys.modules)
-assert not known, known
-"""
-    command = [sys.executable, "-c", code, "predict", str(made / "f.lowtide"), str(made / "flowers.csv")]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    assert said[1:] == lt.load(made / "f.lowtide").predict(flowers()[0]).tolist()
 
 
 def test_predict_scores_where_the_target_is_there(made):

@@ -27,7 +27,7 @@ Put one of these where your shell starts from:
 """
 
 
-@click.command(short_help="Print the lines that turn on completion in a shell.", epilog=_EXAMPLES)
+@click.command(epilog=_EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the lines that make a shell complete commands, options and files, and the columns of a table."""

@@ -36,7 +36,7 @@ _HEADINGS = (
 )
 
 
-@click.command(short_help="Compare an exact SVM with features of 32, 4, 2 and 1 bits.")
+@click.command()
 @click.option("--output", type=NEW_FILE, default=Path("lowtide-demo.html"), help="Page to write, with the plots.")
 @click.option(
     "--components", type=click.IntRange(64, 8192), default=2048, help="Number of random features of each method."

@@ -38,7 +38,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Turn the rows of a table into packed codes.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE)
 @click.option(
     "--output",

@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Score a model on rows whose target is known.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE_OR_STORE)
 @target_option("The true values: a column, or a file with one column.  [default: the model's target; store: y]")

@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command("export-c", short_help="Write a model as C for a small device.", epilog=_EXAMPLES)
+@click.command("export-c", epilog=_EXAMPLES)
 @click.argument("model", type=FILE)
 @click.option(
     "--output",

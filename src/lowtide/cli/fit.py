@@ -67,7 +67,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return classes(numbers(command))
 
 
-@click.command(cls=term.TableCommand, short_help="Learn from a table and write a model file.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
 @target_option("What to learn: a column, or a file with one column.  [store: y]")
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")

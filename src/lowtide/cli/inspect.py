@@ -46,7 +46,7 @@ _PARTS = {
 }
 
 
-@click.command(short_help="Show what is in a model, a code file or a store.")
+@click.command()
 @click.argument("file", type=FILE_OR_STORE)
 @voice_options
 def inspect(file: Path, voice: Voice) -> None:
@@ -60,7 +60,7 @@ def inspect(file: Path, voice: Voice) -> None:
     voice.result("inspect", {"file": str(file), **content})
 
 
-@click.command(short_help="Check that a store or a file is undamaged.")
+@click.command()
 @click.argument("path", type=FILE_OR_STORE)
 @voice_options
 def verify(path: Path, voice: Voice) -> None:

@@ -17,23 +17,24 @@ from lowtide._later import put_off
 from lowtide.cli.terminal import refuse
 from lowtide.errors import LowtideError, ParameterError
 
-# A new command is a new file and a line here, in the order in which commands are used: its name, then module:function.
+# A new command is a new file and a line here, in the order in which commands are used: its name, module:function, and
+# what the list of commands says, which so takes no import.
 # A command's module imports click alone and leaves the rest to its function, so that --help stays fast.
 COMMANDS = {
-    "fit": "lowtide.cli.fit:fit",
-    "predict": "lowtide.cli.predict:predict",
-    "evaluate": "lowtide.cli.evaluate:evaluate",
-    "report": "lowtide.cli.report:report",
-    "tune": "lowtide.cli.tune:tune",
-    "serve": "lowtide.cli.serve:serve",
-    "export-c": "lowtide.cli.export_c:export_c",
-    "encode": "lowtide.cli.encode:encode",
-    "search": "lowtide.cli.search:search",
-    "inspect": "lowtide.cli.inspect:inspect",
-    "verify": "lowtide.cli.inspect:verify",
-    "demo": "lowtide.cli.demo:demo",
-    "completion": "lowtide.cli.completion:completion",
-    "versions": "lowtide.cli.main:versions",
+    "fit": ("lowtide.cli.fit:fit", "Learn from a table and write a model file."),
+    "predict": ("lowtide.cli.predict:predict", "Predict the rows of a table with a model."),
+    "evaluate": ("lowtide.cli.evaluate:evaluate", "Score a model on rows whose target is known."),
+    "report": ("lowtide.cli.report:report", "Write a page about a model and a table."),
+    "tune": ("lowtide.cli.tune:tune", "Find out how few bytes per item are enough."),
+    "serve": ("lowtide.cli.serve:serve", "Serve models over HTTP."),
+    "export-c": ("lowtide.cli.export_c:export_c", "Write a model as C for a small device."),
+    "encode": ("lowtide.cli.encode:encode", "Turn the rows of a table into packed codes."),
+    "search": ("lowtide.cli.search:search", "Find the best rows of vector codes for queries."),
+    "inspect": ("lowtide.cli.inspect:inspect", "Show what is in a model, a code file or a store."),
+    "verify": ("lowtide.cli.inspect:verify", "Check that a store or a file is undamaged."),
+    "demo": ("lowtide.cli.demo:demo", "Compare an exact SVM with features of 32, 4, 2 and 1 bits."),
+    "completion": ("lowtide.cli.completion:completion", "Print the lines that turn on completion in a shell."),
+    "versions": ("lowtide.cli.main:versions", "Print versions, instruction set and threads."),
 }
 
 USAGE_ERROR, FAILURE = 2, 1
@@ -61,9 +62,16 @@ class LazyGroup(click.Group):
         """Import and return a command, or None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module, function = COMMANDS[cmd_name].split(":")
+        place, summary = COMMANDS[cmd_name]
+        module, function = place.split(":")
         command: click.Command = getattr(import_module(module), function)
+        command.short_help = summary
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it raises on purpose becomes a line on stderr and an exit code."""

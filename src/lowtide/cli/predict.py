@@ -37,7 +37,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Predict the rows of a table with a model.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE_OR_STORE)
 @click.option(

@@ -35,7 +35,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Write a page about a model and a table.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("model", type=term.FILE)
 @click.argument("data", type=term.FILE)
 @click.option("--output", "-o", type=term.NEW_FILE, help="Page to write.  [default: the model's name with .html]")

@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Find the best rows of vector codes for queries.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("database", type=term.FILE_OR_STORE)
 @click.argument("queries", type=term.FILE)
 @click.option("--k", "-k", type=click.IntRange(1), default=10, help="Rows for each query, best first.")

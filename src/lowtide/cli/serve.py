@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command(short_help="Serve models over HTTP.", epilog=_EXAMPLES)
+@click.command(epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, metavar="[[NAME=]MODEL...]")
 @click.option(
     "--codes",

@@ -38,7 +38,7 @@ Examples:
 """
 
 
-@click.command(cls=term.TableCommand, short_help="Find out how few bytes per item are enough.", epilog=_EXAMPLES)
+@click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
 @target_option("What to learn: a column, or a file with one column.", required=True)
 @term.budget_option

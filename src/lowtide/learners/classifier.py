@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lowtide._checks import check_integer, check_option, check_positive, fail
+from lowtide.codes import Codes, concatenate
 from lowtide.learners import fitting
 from lowtide.learners.machine import (
     FIRST_ALPHA,
@@ -415,14 +416,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         parts = []
         for rows, labels, weight, sides in blocks:
             codes = rows
-            if not isinstance(rows, fitting.Codes) and sides.train_on == "codes" and sides.encoder is not None:
+            if not isinstance(rows, Codes) and sides.train_on == "codes" and sides.encoder is not None:
                 codes = sides.encoder.encode(rows)
-            if not isinstance(codes, fitting.Codes):
+            if not isinstance(codes, Codes):
                 remedy = "Or fit on all rows at once, or take loss='squared'."
                 raise fail("KernelClassifier", "blocks must be trained on as packed codes", sides.train_on, remedy)
             parts.append((codes, labels, np.ones(len(labels)) if weight is None else weight))
         codes, targets, weights = zip(*parts)
-        rows = fitting.concatenate(codes), np.concatenate(targets), np.concatenate(weights)
+        rows = concatenate(codes), np.concatenate(targets), np.concatenate(weights)
         self.choice_ = replace(self.choice_, source=f"{self.choice_.source} of the first block")
         self._fit_problem(sides.problem(*rows, self.fit_intercept), sides, step)
 

@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, validate_data
 
 from lowtide._checks import check_integer, check_memory, check_option, fail, host_array
+from lowtide.codes import Codes  # which bring the ops: threadpool_limits around a fit has to know of their threads
 from lowtide.errors import CancelledError
 from lowtide.learners import fitting
 from lowtide.learners.learner import MOST_COMPONENTS, Learner, check_features
 from lowtide.spec import Part, State
 
 if TYPE_CHECKING:
-    from lowtide.codes import Codes
     from lowtide.encoders import DrawnEncoder, Encoder, RandomFeatures
     from lowtide.learners.choice import Budget, Candidate, Choice
     from lowtide.learners.decision import Decision, Side
@@ -147,9 +147,7 @@ class Sides:
     def design(self, X: Any, side: Side) -> Design:
         """Return validated rows or codes as the matrix of one side."""
         if fitting.is_source(X):
-            return fitting.design_of(
-                self.read(X) if isinstance(X, fitting.Codes) else fitting.RecodedSource(X, self.read)
-            )
+            return fitting.design_of(self.read(X) if isinstance(X, Codes) else fitting.RecodedSource(X, self.read))
         if self.encoder is None:
             raise fail(self.owner, "a model fitted on Codes alone takes Codes", type(X).__name__)
         if side == "full":
@@ -269,7 +267,7 @@ class KernelMachine(CallbackSupport, Learner):
                 raise fail(owner, "blocks must be rows, as before, when train_on is 'full'", "Codes")
             else:
                 fitting.check_same(sides.template, fitting.first_codes(X))
-                X = sides.recode(X) if isinstance(X, fitting.Codes) else fitting.RecodedSource(X, sides.recode)
+                X = sides.recode(X) if isinstance(X, Codes) else fitting.RecodedSource(X, sides.recode)
             return X, y, self._check_weight(sample_weight, len(y)), sides
         X = named = host_array(type(self).__name__, X)
         reset = sides is None

@@ -1,8 +1,4 @@
 # The names and their modules: what type checkers read, and what `lowtide._later.names_in_stub` imports from.
-from lowtide.codes import (
-    Codes as Codes,
-    concatenate as concatenate,
-)
 from lowtide.encoders import (
     ENCODERS as ENCODERS,
     Encoder as Encoder,
