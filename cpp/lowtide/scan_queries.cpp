@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "lowtide/contingency.hpp"
@@ -122,6 +123,19 @@ ByteTables::ByteTables(std::size_t n_queries, std::size_t n_nibbles)
       n_nibbles_(n_nibbles),
       data_(make_buffer<std::uint8_t>(n_queries * n_nibbles * 16)) {}
 
+void ByteTables::take(const ByteTables& from, const std::int32_t* queries, std::size_t n_queries) {
+  groups_ = query_groups(n_queries);
+  for (const QueryGroup& group : groups_)
+    for (std::size_t q = group.first; q < group.first + group.count; ++q) {
+      const auto other = static_cast<std::size_t>(queries[q]);
+      const QueryGroup& its = *std::partition_point(from.groups_.begin(), from.groups_.end(), [other](const auto& one) {
+        return one.first + one.count <= other;
+      });
+      const std::uint8_t* source = from.of(its) + 16 * (other - its.first);
+      for (std::size_t g = 0; g < n_nibbles_; ++g) std::memcpy(entries(group, q, g), source + g * 16 * its.count, 16);
+    }
+}
+
 FloatQueries::FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign)
     : row_words_(words_per_row(codes.n_levels, codes.bits)),
       n_bytes_((codes.n_levels * codes.bits + 7) / 8),
@@ -201,18 +215,17 @@ double FloatQueries::product(std::size_t q, const std::uint64_t* row, std::uint1
   return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
-bool RowQueries::takes(const CodeMatrix& codes, const double* Q, std::size_t n_queries) {
-  if (n_queries > kQueriesOfBit * codes.bits || codes.width != 1 || !is_fast_at(active_isa(), "row_scan").value())
-    return false;
+std::size_t RowQueries::most(const CodeMatrix& codes, const double* Q, std::size_t n_queries) {
+  if (codes.width != 1 || !is_fast_at(active_isa(), "row_scan").value()) return 0;
   double of_book = 0;
   for (std::size_t v = 0; v < std::size_t{1} << codes.bits; ++v)
     of_book = std::max(of_book, std::abs(double{codes.book[v]}));
   for (std::size_t q = 0; q < n_queries; ++q) {
     double sizes = 0;
     for (std::size_t j = 0; j < codes.n_levels; ++j) sizes += std::abs(Q[q * codes.n_levels + j]);
-    if (!(sizes * of_book < 0x1p120)) return false;
+    if (!(sizes * of_book < 0x1p120)) return 0;
   }
-  return true;
+  return kQueriesOfBit * codes.bits;
 }
 
 RowQueries::RowQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign)

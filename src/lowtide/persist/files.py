@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from lowtide import __version__
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders import ENCODERS
+from lowtide.encoders import ENCODERS, Partition
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, as_model
 from lowtide.persist.container import FORMAT, Bytes, PathLike, numbers_in, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
-KINDS: ChainMap[str, Any] = ChainMap({"Codes": Codes}, cast(Any, LEARNERS), cast(Any, ENCODERS))
+KINDS: ChainMap[str, Any] = ChainMap({"Codes": Codes, "Partition": Partition}, cast(Any, LEARNERS), cast(Any, ENCODERS))
 # Forms that keep each column of the weights relative to its largest entry, and the number that stands for it.
 _TOP = {"float16": 1.0, "int8": 127.0}
 # Arrays of the part "decision" that have a form; asymmetric kernels have weights of two maps.
