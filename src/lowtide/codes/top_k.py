@@ -235,6 +235,7 @@ def check_in_cells(codes: Codes) -> PackedRows:
             f"{_TOP_K}: rows in cells must be of 1, 2 or 4 bits and at most {_TABLE_BYTES} bytes, got {rows.bits} bits and "
             f"{rows.rows.shape[1]} bytes. Search all codes, without a partition."
         )
+    lengths_of(codes, 0.0)
     return rows
 
 

@@ -127,6 +127,7 @@ class Nearest:
         best: NDArray[np.float32] = np.empty((len(full), 0), np.float32)
         for begin, codes in _blocks(self.codes):
             check_identity("this encoder", (self.drawn.fingerprint, self.drawn.side), codes, "Encode rows with it.")
+            self.drawn.lengths(codes)  # refuses codes without them
             some = None if allowed is None else allowed[begin : begin + len(codes)]
             codes = codes.with_codebook(self.drawn.template.codebook)
             rows, values = codes.top_k(full, min(k, len(codes)), where=some, square=self.drawn.square)
@@ -174,6 +175,7 @@ class Nearest:
         drawn = self.drawn
         whole = self.codes if isinstance(self.codes, Codes) else concatenate([codes for _, codes in _blocks(self.codes)])
         check_identity("this encoder", (drawn.fingerprint, drawn.side), whole, "Encode rows with it.")
+        drawn.lengths(whole)
         parts = split(whole, n_cells, rng)
         n, own = parts.n_rows, np.full(0, -1, np.int64)
         if queries is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes, RowCells, check_in_cells, concatenate, factors_of
+from lowtide.codes import Codes, RowCells, check_in_cells, concatenate, factors_of, lengths_of
 from lowtide.spec import Part, State, take_parts
 
 _OWNER = "Partition"
@@ -41,7 +41,7 @@ class Partition:
         The number that each row had, and where each cell starts.
     centers : ndarray of float32, shape (n_cells, n_features)
         Means of the rows of a cell, rotated as codes are.
-    curve : ndarray of float32, shape (3, n_cells)
+    curve : ndarray of float64, shape (3, n_cells)
         Recall of the best 1, 10 and 100 when 1, 2, ... cells are read: the share of what the scan of all codes finds.
     n_measured : int
         Queries that these are means of.
@@ -50,7 +50,7 @@ class Partition:
     codes: Codes
     cells: RowCells
     centers: Array
-    curve: Array
+    curve: NDArray[np.float64]
     n_measured: int
 
     @property
@@ -82,7 +82,7 @@ class Partition:
         if recall == 1:
             return self.n_cells, 1.0
         line = self.curve[min(int(np.searchsorted(BEST, k)), len(BEST) - 1)]
-        count = int(np.searchsorted(line, np.float32(recall)))
+        count = int(np.searchsorted(line, recall))
         return count + 1, float(line[count])
 
     def nearest(self, full: Array, count: int, is_product: bool) -> NDArray[np.int32]:
@@ -155,7 +155,7 @@ class Partition:
         n_cells = len(kept["starts"]) - 1
         for name, dtype, shape in (
             ("centers", np.float32, (n_cells, codes.shape[1])),
-            ("curve", np.float32, (len(BEST), n_cells)),
+            ("curve", np.float64, (len(BEST), n_cells)),
             ("names", np.int64, (n,)),
             ("starts", np.int64, (n_cells + 1,)),
         ):
@@ -163,8 +163,7 @@ class Partition:
                 got = f"{kept[name].dtype} {kept[name].shape}"
                 raise fail(_OWNER, f"{name} must be {np.dtype(dtype)} of shape {shape}", got)
         centers, curve, names, starts = (np.array(kept[name]) for name in ("centers", "curve", "names", "starts"))
-        if codes.norms is None or codes.corrections is None:
-            raise fail(_OWNER, "codes must have norms and corrections", "codes without")
+        check_in_cells(codes)
         if n_cells < 1 or starts[0] != 0 or starts[-1] != n or np.any(np.diff(starts) < 0):
             raise fail(_OWNER, f"starts must rise from 0 to the {n} rows", "others")
         if n and (names.min() < 0 or names.max() >= n or np.any(np.bincount(names, minlength=n) != 1)):
@@ -188,7 +187,7 @@ def split(codes: Codes, n_cells: int | None, rng: np.random.Generator) -> Partit
     most = check_integer(_OWNER, "n_cells", round(n**0.5) if n_cells is None else n_cells, 1, n)
     centers = _means(decoded(codes[np.sort(rng.choice(n, min(n, _SAMPLE * most), replace=False))]), most, rng)
     cells, order = _in_cells(_nearest_centers(codes, centers), most)
-    curve = np.zeros((len(BEST), most), dtype=np.float32)
+    curve = np.zeros((len(BEST), most))
     curve[:, -1] = 1
     return Partition(codes[order], cells, centers, curve, 0)
 
@@ -210,12 +209,7 @@ def measured(cells: Partition, found: NDArray[np.int64], read: NDArray[np.int32]
 
 def decoded(codes: Codes) -> Array:
     """Return what codes stand for, in rotated columns: unbiased for the rows less the center, float32 (n, n_features)."""
-    rows = np.asarray(codes)
-    if codes.norms is None or codes.corrections is None:
-        remedy = "Keep them with the codes: messages leave them out, files and stores do not."
-        raise fail(_OWNER, "codes must have norms and corrections", "codes without", remedy)
-    rows *= factors_of(codes.norms, codes.corrections, 0.0)[0][:, None]
-    return rows
+    return np.asarray(codes) * factors_of(*lengths_of(codes, 0.0))[0][:, None]
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:

@@ -131,10 +131,14 @@ class DrawnVectorCodes(DrawnEncoder):
 
     def row_terms(self, codes: Codes) -> tuple[Array, Array]:
         """Return factors and offsets of coded rows, float32 (n,)."""
+        return factors_of(*self.lengths(codes), self.square)
+
+    def lengths(self, codes: Codes) -> tuple[Array, Array]:
+        """Return the lengths r of coded rows, and <o, u>, or refuse codes without them."""
         if codes.norms is None or codes.corrections is None:
             remedy = "Keep them with the codes: messages leave them out, files and stores do not."
             raise fail(self.kind, "codes must have norms and corrections", "codes without", remedy)
-        return factors_of(codes.norms, codes.corrections, self.square)
+        return codes.norms, codes.corrections
 
     @property
     def square(self) -> float:
@@ -166,10 +170,10 @@ class DrawnVectorCodes(DrawnEncoder):
 
     def _quality(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return the lengths r of coded rows, and a = <o, u> / |o|."""
-        self.row_terms(codes)  # refuses codes without them
+        norms, corrections = self.lengths(codes)
         length = np.linalg.norm(np.asarray(codes, dtype=np.float64), axis=1)
-        a = np.divide(np.asarray(codes.corrections), length, out=np.ones_like(length), where=length > 0)
-        return np.asarray(codes.norms, dtype=np.float64), np.where(a > 0, np.minimum(a, 1.0), 1.0)
+        a = np.divide(corrections, length, out=np.ones_like(length), where=length > 0)
+        return norms.astype(np.float64), np.where(a > 0, np.minimum(a, 1.0), 1.0)
 
     def _deviation(self, a: Floats, rho: Floats, plausible: float) -> Floats:
         """Return the standard error of a cosine; where it is itself estimated, the largest of those it may come from.
