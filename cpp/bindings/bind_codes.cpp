@@ -271,8 +271,8 @@ void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix
 // starts (cells + 1), read (queries, cells that each reads).
 void top_k_of_cells(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries,
                     bool largest, Matrix<std::int64_t> indices, Matrix<float> scores, RowLengths lengths,
-                    Vector<const std::int64_t> names, Vector<const std::int64_t> starts, Matrix<const std::int32_t> read,
-                    RowMask allowed) {
+                    Vector<const std::int64_t> names, Vector<const std::int64_t> starts,
+                    Matrix<const std::int32_t> read, RowMask allowed) {
   const CodeMatrix codes = scanned(rows, n_levels, bits, book, queries, indices, scores);
   RowTerms terms;
   require(lengths.has_value(), "cells are of rows with norms and corrections");

@@ -451,8 +451,8 @@ void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const RowCells& 
   const float sign = largest ? 1.0f : -1.0f;
   const std::size_t n_features = codes.n_levels * codes.width;
   const std::size_t query_bytes = words_per_row(codes.n_levels, codes.bits) * 16 * 16 * (sizeof(double) + 1);
-  const std::size_t chunk =
-      std::min(std::clamp<std::size_t>(kSharedBytes / query_bytes, kChunk, kShared), std::max<std::size_t>(1, kKept / k));
+  const std::size_t chunk = std::min(std::clamp<std::size_t>(kSharedBytes / query_bytes, kChunk, kShared),
+                                     std::max<std::size_t>(1, kKept / k));
   for (std::size_t first = 0; first < n_queries; first += chunk) {
     const std::size_t count = std::min(chunk, n_queries - first);
     const double* some = Q + first * n_features;
@@ -464,8 +464,8 @@ void code_top_k(const CodeMatrix& codes, const RowTerms& terms, const RowCells& 
       few.emplace(codes, some, count, sign);
     else
       own.emplace(codes, some, count, sign);
-    auto best = search_cells(codes, terms, sign, cells, few ? few->exact() : *own, few ? &*few : nullptr, most_few,
-                             readers, k);
+    auto best =
+        search_cells(codes, terms, sign, cells, few ? few->exact() : *own, few ? &*few : nullptr, most_few, readers, k);
     write(best, k, sign, indices + first * k, scores + first * k);
   }
 }

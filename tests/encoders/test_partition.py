@@ -235,10 +235,7 @@ def test_files_that_are_no_partition_are_refused(two_bits, name, change):
     arrays = dict(two_bits[2].to_state()["partition"].arrays)
     broken = replace(
         two_bits[2],
-        **{
-            field: change(arrays[field]) if field == name else arrays[field]
-            for field in ("centers", "curve")
-        },
+        **{field: change(arrays[field]) if field == name else arrays[field] for field in ("centers", "curve")},
         cells=RowCells(*(change(arrays[field]) if field == name else arrays[field] for field in ("names", "starts"))),
     )
     data = to_bytes(broken)

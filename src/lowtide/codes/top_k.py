@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _TOP_K = "Codes.top_k"
 _ENDLESS = (
-    "Codes.top_k: norms over corrections, and squares of norms, must be finite numbers in float32, got others. Encode the "
-    "rows again."
+    "Codes.top_k: norms over corrections, and squares of norms, must be finite numbers in float32, got others. Encode "
+    "the rows again."
 )
 # Limits of the compiled scans: bytes of a row for tables, levels for counts.
 _TABLE_BYTES = 1024
@@ -42,8 +42,8 @@ _PAIR_VALUES = 1 << 18
 class RowTerms:
     """What belongs to each row beside its code: score = factor times product + offset, of the rows that are allowed.
 
-    `lengths`, norms, corrections and a number, stand for factors norm / correction and offsets number * norm^2, which the
-    op makes of them as it goes.
+    `lengths`, norms, corrections and a number, stand for factors norm / correction and offsets number * norm^2, which
+    the op makes of them as it goes.
     """
 
     factors: NDArray[np.float32] | None = None
@@ -80,7 +80,7 @@ class RowTerms:
         return products if self.offsets is None else products + self.offsets[:, None]
 
     def for_op(self, row_scale: NDArray[np.float32] | None, n: int) -> tuple[Any, Any, Any, Any]:
-        """Return factors, with those that rows have by themselves, offsets, the mask and lengths, as the op takes them."""
+        """Return factors, with those that rows have by themselves, offsets, mask and lengths, as the op takes them."""
         if row_scale is not None and self.lengths is not None:
             return self.divided().for_op(row_scale, n)
         if self.factors is None and self.offsets is None and row_scale is None:
@@ -204,7 +204,7 @@ class RowCells:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return (names, scores), each (q, k), of the best rows in the cells read (q, m) by each query.
 
-        As `Codes.top_k` with `square`; `where` is a mask or names. Where there are fewer rows than k the last names are -1.
+        As `Codes.top_k` with `square`. Where there are fewer rows than k the last names are -1.
 
         Parameters
         ----------
@@ -232,8 +232,8 @@ def check_in_cells(codes: Codes) -> PackedRows:
     rows = codes._rows
     if not _has_op(rows) or not isinstance(rows, PackedRows):
         raise CodeLayoutError(
-            f"{_TOP_K}: rows in cells must be of 1, 2 or 4 bits and at most {_TABLE_BYTES} bytes, got {rows.bits} bits and "
-            f"{rows.rows.shape[1]} bytes. Search all codes, without a partition."
+            f"{_TOP_K}: rows in cells must be of 1, 2 or 4 bits and at most {_TABLE_BYTES} bytes, got {rows.bits} bits "
+            f"and {rows.rows.shape[1]} bytes. Search all codes, without a partition."
         )
     lengths_of(codes, 0.0)
     return rows
@@ -243,8 +243,8 @@ def lengths_of(codes: Codes, square: float) -> tuple[NDArray[np.float32], NDArra
     """Return what `RowTerms` keeps of codes with norms and corrections."""
     if codes.norms is None or codes.corrections is None:
         raise CodeLayoutError(
-            "Codes.top_k: codes must have norms and corrections for square, got codes without. Keep them with the codes: "
-            "messages leave them out, files and stores do not."
+            "Codes.top_k: codes must have norms and corrections for square, got codes without. Keep them with the "
+            "codes: messages leave them out, files and stores do not."
         )
     return np.ascontiguousarray(codes.norms), np.ascontiguousarray(codes.corrections), square
 

@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Nearest:
-    """A search for the rows of codes, of a source or a partition of them, that score best under an encoder of vectors."""
+    """A search for the rows of codes, a source or a partition of them that score best under an encoder of vectors."""
 
     drawn: DrawnVectorCodes
     codes: Any
@@ -116,9 +116,7 @@ class Nearest:
             raise fail(_OWNER, f"ids must have an entry a row, {self.codes.n_rows}", f"shape {names.shape}")
         return names
 
-    def _best(
-        self, full: NDArray[np.float32], k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float | None]:
+    def _best(self, full: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32], float | None]:
         """Return the rows with the largest values, and these: scores without what belongs to queries."""
         allowed = None if self.where is None else row_mask(self.where, self.codes.n_rows)
         if isinstance(self.codes, Partition):
@@ -162,9 +160,7 @@ class Nearest:
         left = np.arange(len(full))
         while len(left):
             read = parts.nearest(full[left], count, drawn.metric == "inner_product")
-            rows[left], values[left] = parts.cells.top_k(
-                codes, read, full[left], k, where=allowed, square=drawn.square
-            )
+            rows[left], values[left] = parts.cells.top_k(codes, read, full[left], k, where=allowed, square=drawn.square)
             left, count = left[rows[left, -1] < 0], min(2 * count, parts.n_cells)
         return rows, values, recall
 
@@ -173,7 +169,9 @@ class Nearest:
         if isinstance(self.codes, Partition):
             raise fail(_OWNER, "codes must not be in cells already", "a Partition", "Give the codes it was made of.")
         drawn = self.drawn
-        whole = self.codes if isinstance(self.codes, Codes) else concatenate([codes for _, codes in _blocks(self.codes)])
+        whole = (
+            self.codes if isinstance(self.codes, Codes) else concatenate([codes for _, codes in _blocks(self.codes)])
+        )
         check_identity("this encoder", (drawn.fingerprint, drawn.side), whole, "Encode rows with it.")
         drawn.lengths(whole)
         parts = split(whole, n_cells, rng)

@@ -142,7 +142,12 @@ class Partition:
 
     def to_state(self) -> State:
         """Return what a file keeps: the codes in their order, and a part "partition"."""
-        arrays = {"centers": self.centers, "curve": self.curve, "names": self.cells.names, "starts": self.cells.starts}
+        arrays: dict[str, NDArray[Any]] = {
+            "centers": self.centers,
+            "curve": self.curve,
+            "names": self.cells.names,
+            "starts": self.cells.starts,
+        }
         return {**self.codes.to_state(), "partition": Part(_VERSION, {"n_measured": self.n_measured}, arrays)}
 
     @classmethod
@@ -208,7 +213,7 @@ def measured(cells: Partition, found: NDArray[np.int64], read: NDArray[np.int32]
 
 
 def decoded(codes: Codes) -> Array:
-    """Return what codes stand for, in rotated columns: unbiased for the rows less the center, float32 (n, n_features)."""
+    """Return what codes stand for in rotated columns, unbiased for the rows less the center, (n, n_features)."""
     return np.asarray(codes) * factors_of(*lengths_of(codes, 0.0))[0][:, None]
 
 

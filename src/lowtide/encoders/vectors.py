@@ -248,12 +248,10 @@ class DrawnVectorCodes(DrawnEncoder):
         """Return rotated rows less the center as the full side has them: for inner products with it."""
         return rows + self._rotated_center.astype(np.float32) if self.metric == "inner_product" else rows
 
-    def top_k(
-        self, codes: Any, rows: Any, k: int, *, where: Any = None, recall: float | None = None, **options: Any
-    ) -> Found:
+    def top_k(self, codes: Any, rows: Any, k: int, *, where: Any = None, **options: Any) -> Found:
         """Return the k best rows of codes for validated queries; as `VectorCodes.top_k`, of which it is all."""
-        given = {"rescore": None, "finer": None, "ids": None, "return_std": False} | options
-        return Nearest(self, codes, where, recall).top_k(rows, k, **given)
+        given = {"rescore": None, "finer": None, "ids": None, "return_std": False, "recall": None} | options
+        return Nearest(self, codes, where, given.pop("recall")).top_k(rows, k, **given)
 
     def describe(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a file keeps: metric, bits, center and rotation."""
@@ -421,8 +419,8 @@ class VectorCodes(Encoder):
 
         Notes
         -----
-        Exact over the codes, but for a partition: every row that is allowed is scored, or ruled out by a bound. Codes in memory are read
-        once for every 64 queries; of a source a block is read while the one before it is scanned.
+        Exact over the codes, but for a partition: every row that is allowed is scored, or ruled out by a bound. Codes
+        in memory are read once for every 64 queries; of a source a block is read while the one before it is scanned.
 
         See Also
         --------
@@ -460,8 +458,8 @@ class VectorCodes(Encoder):
     ) -> Partition:
         """Return codes in cells of rows that lie together, so that `top_k` reads the nearest ones only.
 
-        Cells are by k-means of what 40 rows a cell decode to. How many must be read for which recall is measured: of 500
-        rows, each without itself, or of queries that are given.
+        Cells are by k-means of what 40 rows a cell decode to. How many must be read for which recall is measured: of
+        500 rows, each without itself, or of queries that are given.
 
         Parameters
         ----------
