@@ -350,14 +350,16 @@ def _write_rows(path: Path, found: list[Row]) -> None:
     path.write_text(json.dumps([asdict(row) for row in found]))
 
 
-def page(found: list[Row], n_queries: int) -> str:
+def page(found: list[Row], n_queries: int, rotations: int) -> str:
     """Return what the guide says of a run: where, the table, and the curves."""
     from benchmarks.peers.__main__ import machine  # which imports this module
 
     told = ", ".join(f"{name} {value}" for name, value in machine().items())
     many = f"{n_queries:,} queries in one call on {_core.thread_count()} threads, the least of three calls"
+    means = f"Recalls of `VectorCodes` and RaBitQ are means of rotations ({rotations}), OPQ had {_OPQ_ROUNDS} rounds."
     curves = "![Recall over bytes and speed over recall](search.curves.svg)"
-    return f"Written by `python -m benchmarks.search` on: {told}. {many}.\n\n{table(found)}\n\n{curves}\n"
+    start = f"Written by `python -m benchmarks.search` on: {told}. {many}. {means}"
+    return f"{start}\n\n{table(found)}\n\n{curves}\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -393,7 +395,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.plot is not None:
         plot(found, chosen.plot)
     if chosen.page is not None:
-        put_into_page(chosen.page, page(found, chosen.queries))
+        put_into_page(chosen.page, page(found, chosen.queries, chosen.rotations))
     told = behind(found)
     print("\n".join(["behind RaBitQ:", *told]) if told else "nowhere behind RaBitQ", file=sys.stderr)
     return 1 if told else 0
