@@ -5,8 +5,11 @@ one call with all queries, processor time a query, and seconds to build. RaBitQ 
 mean it. Recalls of `VectorCodes` and RaBitQ are means over several rotations, since one moves them by as much as they
 differ. Data are text embeddings (cosine) and images reduced by PCA to 256 columns (squared distance), from the folder
 that LOWTIDE_DATA names.
-With --plot the curves are drawn. The exit code is 1 where `VectorCodes` of 1, 2 or 4 bits finds fewer of the best ten
-than RaBitQ of as many bits by more than two standard errors over queries.
+
+Training takes most of the time, and needs no quiet machine: --prepare trains, builds and counts what is found, and
+keeps all of it in the folder; a run without it then only times searches, a few minutes in all. --plot draws the curves
+and --page writes the table into the guide. The exit code is 1 where `VectorCodes` of 1, 2 or 4 bits finds fewer of the
+best ten than RaBitQ of as many bits by more than two standard errors over queries.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +29,19 @@ from numpy.typing import NDArray
 
 import lowtide as lt
 from benchmarks.datasets import load
+from benchmarks.roofline.page import put_into_page
 from lowtide import _core
 
-__all__ = ["Row", "behind", "main", "methods", "rows_of"]
+__all__ = ["Row", "behind", "main", "methods", "prepared", "rows_of", "timed"]
 
 Array = NDArray[np.float32]
 # Finds the numbers of the best k rows, (q, k), of queries.
 Search = Callable[[Array, int], NDArray[Any]]
-# Makes rows searchable under a metric, with what is random from a seed, and says the bytes of a row.
-Build = Callable[[Array, str, int], tuple[Search, float]]
+# Makes rows searchable under a metric, with what is random from a seed, and says the bytes of a row; what takes long is
+# kept in a file, if one is named, and read from it when it is there.
+Build = Callable[[Array, str, int, Path | None], tuple[Search, float]]
+# What may go wrong with a library of another version, or that is not installed.
+_FAILURES = (ImportError, AttributeError, TypeError, RuntimeError)
 OWN, RABITQ = "lowtide VectorCodes", "faiss RaBitQ"
 # Rounds of OPQ's training: of its 50 the first ones bring most, and all take minutes.
 _OPQ_ROUNDS = 10
@@ -54,10 +61,10 @@ class Row:
     row_bytes: float
     recall_10: float
     recall_100: float
-    queries_a_second: float
-    processor_us: float
     build_seconds: float
     hits: tuple[float, ...]
+    queries_a_second: float = 0.0  # until it is timed
+    processor_us: float = 0.0
 
 
 def vectors_of(name: str, n_queries: int) -> tuple[Array, Array, str]:
@@ -83,7 +90,7 @@ def exact(rows: Array, queries: Array, metric: str, k: int) -> NDArray[Any]:
 def own(bits: int) -> Build:
     """Return what makes our codes of so many bits searchable."""
 
-    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, seed: int, _kept: Path | None) -> tuple[Search, float]:
         vectors = lt.VectorCodes(bits, metric=metric, random_state=seed).fit(rows)
         codes = vectors.encode(rows)
         return lambda Q, k: vectors.top_k(codes, Q, k).indices, codes.nbytes / len(rows)
@@ -94,7 +101,7 @@ def own(bits: int) -> Build:
 def rescored(bits: int) -> Build:
     """Return the same, with the best four times k scored again by codes of eight bits."""
 
-    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, seed: int, _kept: Path | None) -> tuple[Search, float]:
         few, many = (lt.VectorCodes(b, metric=metric, random_state=seed).fit(rows) for b in (bits, 8))
         codes, finer = few.encode(rows), many.encode(rows)
         size = (codes.nbytes + finer.nbytes) / len(rows)
@@ -106,10 +113,20 @@ def rescored(bits: int) -> Build:
 def of_faiss(make: Callable[[Any, int, int], Any], *, is_rotated: bool = False) -> Build:
     """Return what builds a faiss index: make(faiss, d, metric), of rows that may be rotated first."""
 
-    def build(rows: Array, metric: str, seed: int) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, seed: int, kept: Path | None) -> tuple[Search, float]:
         import faiss
 
         faiss.omp_set_num_threads(_core.thread_count())
+        index = (
+            faiss.read_index(str(kept)) if kept is not None and kept.exists() else trained(faiss, rows, metric, seed)
+        )
+        if kept is not None and not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            faiss.write_index(index, str(kept))
+        inner = faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
+        return lambda Q, k: index.search(Q, k)[1], float(inner.sa_code_size())
+
+    def trained(faiss: Any, rows: Array, metric: str, seed: int) -> Any:
         kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
         d = rows.shape[1]
         index = make(faiss, d, kind)
@@ -119,8 +136,7 @@ def of_faiss(make: Callable[[Any, int, int], Any], *, is_rotated: bool = False) 
             index = faiss.IndexPreTransform(turn, index)
         index.train(rows)
         index.add(rows)
-        inner = faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
-        return lambda Q, k: index.search(Q, k)[1], float(inner.sa_code_size())
+        return index
 
     return build
 
@@ -141,7 +157,7 @@ def _product(n_columns: int, optimized: bool) -> Callable[[Any, int, int], Any]:
     return make
 
 
-def of_signs(rows: Array, _metric: str, seed: int) -> tuple[Search, float]:
+def of_signs(rows: Array, _metric: str, seed: int, _kept: Path | None) -> tuple[Search, float]:
     """Return the search of rotated signs by the number of those that differ."""
     import faiss
 
@@ -161,7 +177,7 @@ def of_signs(rows: Array, _metric: str, seed: int) -> tuple[Search, float]:
 def of_usearch(dtype: str) -> Build:
     """Return usearch's exact search of bytes, or of signs."""
 
-    def build(rows: Array, metric: str, _seed: int) -> tuple[Search, float]:
+    def build(rows: Array, metric: str, _seed: int, _kept: Path | None) -> tuple[Search, float]:
         from usearch.index import MetricKind, search
 
         mean = rows.mean(axis=0)
@@ -204,39 +220,69 @@ def methods() -> Iterator[tuple[str, float, Build]]:
     yield "usearch b1", 1, of_usearch("b1")
 
 
-def rows_of(
-    name: str, n_queries: int, wanted: Callable[[str], object] = lambda _: True, rotations: int = 3
+def _file(folder: Path | None, name: str, method: str, bits: float, seed: int) -> Path | None:
+    words = re.sub(r"[^a-z0-9]+", "-", method.lower())
+    return None if folder is None else folder / name / f"{words}-{bits:g}-{seed}.index"
+
+
+def prepared(
+    name: str,
+    n_queries: int,
+    wanted: Callable[[str], object] = lambda _: True,
+    rotations: int = 3,
+    folder: Path | None = None,
+    done: Container[tuple[str, float]] = (),
 ) -> Iterator[Row]:
-    """Yield a row a method on one data set; one that is not installed, or cannot do it, is told on stderr."""
-    rows, queries, metric = vectors_of(name, n_queries)
-    rows, queries = np.ascontiguousarray(rows), np.ascontiguousarray(queries)
+    """Yield a row a method that is not done, without times; one that is missing or cannot do it is told on stderr."""
+    rows, queries, metric = _data(name, n_queries)
     true = exact(rows, queries, metric, 100)
     for method, bits, build in methods():
-        if not wanted(method):
+        if not wanted(method) or (method, bits) in done:
             continue
         try:
             start = time.perf_counter()
-            search, size = build(rows, metric, 0)
+            search, size = build(rows, metric, 0, _file(folder, name, method, bits, 0))
             built = time.perf_counter() - start
-            search(queries[:64], 10)
-            times, processor = [], []
-            for _ in range(3):
-                start, used = time.perf_counter(), time.process_time()
-                found = search(queries, 10)
-                times.append(time.perf_counter() - start)
-                processor.append(time.process_time() - used)
-            more = search(queries, 100)
-            hits = _hits(found, true[:, :10])
+            hits, more = _hits(search(queries, 10), true[:, :10]), _hits(search(queries, 100), true)
             if method in (OWN, RABITQ):
-                again = (build(rows, metric, seed)[0](queries, 10) for seed in range(1, rotations))
-                hits = np.mean([hits, *(_hits(other, true[:, :10]) for other in again)], axis=0)
-        except (ImportError, AttributeError, TypeError, RuntimeError) as error:
+                others = (build(rows, metric, seed, None)[0](queries, 10) for seed in range(1, rotations))
+                hits = np.mean([hits, *(_hits(other, true[:, :10]) for other in others)], axis=0)
+        except _FAILURES as error:
             print(f"{name}, {method}, {bits:g} bits: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
-        recalls = float(np.mean(hits)) / 10, float(np.mean(_hits(more, true))) / 100
-        speed = len(queries) / min(times)
-        used = 1e6 * min(processor) / len(queries)
-        yield Row(name, method, bits, size, *recalls, speed, used, built, tuple(hits.tolist()))
+        yield Row(
+            name, method, bits, size, float(np.mean(hits)) / 10, float(np.mean(more)) / 100, built, tuple(hits.tolist())
+        )
+
+
+def timed(found: list[Row], n_queries: int, folder: Path | None = None) -> Iterator[Row]:
+    """Yield the rows of one data set with their times: the least of three calls with all queries."""
+    rows, queries, metric = _data(found[0].data, n_queries)
+    builds = {(method, bits): build for method, bits, build in methods()}
+    for row in found:
+        kept = _file(folder, row.data, row.method, row.bits, 0)
+        search, _ = builds[row.method, row.bits](rows, metric, 0, kept)
+        search(queries[:64], 10)
+        times, processor = [], []
+        for _ in range(3):
+            start, used = time.perf_counter(), time.process_time()
+            search(queries, 10)
+            times.append(time.perf_counter() - start)
+            processor.append(time.process_time() - used)
+        speed, used = len(queries) / min(times), 1e6 * min(processor) / len(queries)
+        yield replace(row, queries_a_second=speed, processor_us=used)
+
+
+def rows_of(
+    name: str, n_queries: int, wanted: Callable[[str], object] = lambda _: True, rotations: int = 3
+) -> Iterator[Row]:
+    """Yield a row a method on one data set, found and timed."""
+    yield from timed(list(prepared(name, n_queries, wanted, rotations)), n_queries)
+
+
+def _data(name: str, n_queries: int) -> tuple[Array, Array, str]:
+    rows, queries, metric = vectors_of(name, n_queries)
+    return np.ascontiguousarray(rows), np.ascontiguousarray(queries), metric
 
 
 def _hits(found: NDArray[Any], true: NDArray[Any]) -> NDArray[np.float64]:
@@ -294,27 +340,62 @@ def plot(found: list[Row], path: Path) -> None:
     figure.savefig(path)
 
 
+def _kept_rows(path: Path) -> list[Row]:
+    """Return rows that were written to a file; none where there is none."""
+    return [Row(**row) for row in json.loads(path.read_text())] if path.exists() else []
+
+
+def _write_rows(path: Path, found: list[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([asdict(row) for row in found]))
+
+
+def page(found: list[Row], n_queries: int, rotations: int) -> str:
+    """Return what the guide says of a run: where, the table, and the curves."""
+    from benchmarks.peers.__main__ import machine  # which imports this module
+
+    told = ", ".join(f"{name} {value}" for name, value in machine().items())
+    many = f"{n_queries:,} queries in one call on {_core.thread_count()} threads, the least of three calls"
+    means = f"Recalls of `VectorCodes` and RaBitQ are means of rotations ({rotations}), OPQ had {_OPQ_ROUNDS} rounds."
+    curves = "![Recall over bytes and speed over recall](search.curves.svg)"
+    start = f"Written by `python -m benchmarks.search` on: {told}. {many}. {means}"
+    return f"{start}\n\n{table(found)}\n\n{curves}\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
-    parser.add_argument("data", nargs="*", default=list(_SETS), help=f"of {', '.join(_SETS)}, or none; by default all")
+    parser.add_argument("data", nargs="*", default=list(_SETS), help=f"of {', '.join(_SETS)}; by default all")
+    parser.add_argument("--folder", type=Path, default=Path("build/search"), help="where what was trained is kept")
+    parser.add_argument("--prepare", action="store_true", help="train, build and count what is found; time nothing")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--method", default="", help="only methods in whose name this regular expression is found")
     parser.add_argument("--rotations", type=int, default=3, help="that recalls of VectorCodes and RaBitQ are means of")
     parser.add_argument("--plot", type=Path, help="where curves are drawn")
-    parser.add_argument("--json", type=Path, help="where the rows are written")
-    parser.add_argument("--add", type=Path, action="append", default=[], help="rows that another run wrote")
+    parser.add_argument("--page", type=Path, help="the page of the guide whose measured part is written")
     chosen = parser.parse_args(arguments)
-    found = [Row(**row) for path in chosen.add for row in json.loads(path.read_text())]
-    for name in [name for name in chosen.data if name != "none"]:
-        for row in rows_of(name, chosen.queries, re.compile(chosen.method).search, chosen.rotations):
+    wanted, found = re.compile(chosen.method).search, []
+    for name in chosen.data:
+        path = chosen.folder / f"{name}.json"
+        done = {(row.method, row.bits): row for row in _kept_rows(path)}
+        if chosen.prepare or not done:
+            for row in prepared(name, chosen.queries, wanted, chosen.rotations, chosen.folder, set(done)):
+                done[row.method, row.bits] = row
+                order = [(method, bits) for method, bits, _ in methods()]
+                _write_rows(path, sorted(done.values(), key=lambda each: order.index((each.method, each.bits))))
+                print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
+        if chosen.prepare:
+            continue
+        for row in timed([row for row in _kept_rows(path) if wanted(row.method)], chosen.queries, chosen.folder):
             found.append(row)
             print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
+    if chosen.prepare:
+        return 0
     print(table(found))
     if chosen.plot is not None:
         plot(found, chosen.plot)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps([asdict(row) for row in found]))
+    if chosen.page is not None:
+        put_into_page(chosen.page, page(found, chosen.queries, chosen.rotations))
     told = behind(found)
     print("\n".join(["behind RaBitQ:", *told]) if told else "nowhere behind RaBitQ", file=sys.stderr)
     return 1 if told else 0

@@ -79,7 +79,7 @@ def _scalar_quantizer(bits: int) -> tuple[Side, Side]:
     return _against(index, sketch.encode(X[:-QUERIES]), sketch.transform(X[-QUERIES:]))
 
 
-def _vectors(bits: int) -> tuple[Side, Side]:
+def _vectors(bits: int, n_queries: int = QUERIES) -> tuple[Side, Side]:
     """Text embeddings' size, with clusters; both sides rotate the queries as part of the search."""
     import faiss
 
@@ -88,7 +88,7 @@ def _vectors(bits: int) -> tuple[Side, Side]:
     centers = rng.standard_normal((1000, d), dtype=np.float32)
     X = centers[rng.integers(0, 1000, VECTORS + QUERIES)]
     X += np.float32(0.5) * rng.standard_normal(X.shape, dtype=np.float32)
-    rows, queries = X[:VECTORS], X[VECTORS:]
+    rows, queries = X[:VECTORS], X[VECTORS : VECTORS + n_queries]
     vectors = lt.VectorCodes(bits, metric="l2", random_state=0).fit(rows)
     turn = faiss.RandomRotationMatrix(d, d)
     kind = faiss.IndexRaBitQFastScan if bits <= 4 else faiss.IndexRaBitQ
@@ -160,5 +160,12 @@ DUELS = [
             needs="faiss",
         )
         for bits in (1, 2, 4, 8)
+    ),
+    Duel(
+        "vectors-alone",
+        f"top {BEST} of {VECTORS:,} x 384 corrected vectors of 2 bits, one query",
+        "faiss RaBitQFastScan, 2 bits",
+        partial(_vectors, 2, 1),
+        needs="faiss",
     ),
 ]

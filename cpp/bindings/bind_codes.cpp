@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 
@@ -231,16 +232,69 @@ RowTerms row_terms(const CodeMatrix& codes, const RowFloats& factors, const RowF
   return terms;
 }
 
-void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries, bool largest,
-           Matrix<std::int64_t> indices, Matrix<float> scores, RowFloats factors, RowFloats offsets, RowMask allowed) {
+// Norms with corrections, and what their squares are multiplied by, in place of factors and offsets.
+using RowLengths = std::optional<std::tuple<Vector<const float>, Vector<const float>, float>>;
+
+void set_lengths(RowTerms& terms, const CodeMatrix& codes, const RowLengths& lengths) {
+  if (!lengths) return;
+  require(terms.factors == nullptr, "factors must not come with norms and corrections");
+  const auto& [norms, corrections, square] = *lengths;
+  require(norms.shape(0) == codes.n_rows && corrections.shape(0) == codes.n_rows,
+          "norms and corrections must have an entry a row");
+  check_aligned(norms, "norms must be aligned to their items: pass a copy");
+  check_aligned(corrections, "corrections must be aligned to their items: pass a copy");
+  terms.factors = norms.data();
+  terms.divisors = corrections.data();
+  terms.square = square;
+}
+
+CodeMatrix scanned(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, const Matrix<const double>& queries,
+                   const Matrix<std::int64_t>& indices, const Matrix<float>& scores) {
   const CodeMatrix codes = code_matrix(rows, n_levels, bits, book);
   require(bits == 1 || bits == 2 || bits == 4, "code_top_k takes bits 1, 2 or 4");
   require(n_levels * bits <= 8 * kTopKBytes, "code_top_k takes rows of at most 1024 bytes");
   require(queries.shape(1) == n_levels * codes.width, "queries must have n_levels * book width columns");
   check_best(codes, queries.shape(0), indices, scores);
-  const RowTerms terms = row_terms(codes, factors, offsets, allowed, indices.shape(1));
+  return codes;
+}
+
+void top_k(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries, bool largest,
+           Matrix<std::int64_t> indices, Matrix<float> scores, RowFloats factors, RowFloats offsets, RowMask allowed,
+           RowLengths lengths) {
+  const CodeMatrix codes = scanned(rows, n_levels, bits, book, queries, indices, scores);
+  RowTerms terms = row_terms(codes, factors, offsets, allowed, indices.shape(1));
+  set_lengths(terms, codes, lengths);
   const Unlocked unlocked;
   code_top_k(codes, terms, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(), scores.data());
+}
+
+// starts (cells + 1), read (queries, cells that each reads).
+void top_k_of_cells(CodeRows rows, std::size_t n_levels, unsigned bits, Book book, Matrix<const double> queries,
+                    bool largest, Matrix<std::int64_t> indices, Matrix<float> scores, RowLengths lengths,
+                    Vector<const std::int64_t> names, Vector<const std::int64_t> starts,
+                    Matrix<const std::int32_t> read, RowMask allowed) {
+  const CodeMatrix codes = scanned(rows, n_levels, bits, book, queries, indices, scores);
+  RowTerms terms;
+  require(lengths.has_value(), "cells are of rows with norms and corrections");
+  set_lengths(terms, codes, lengths);
+  require(names.shape(0) == codes.n_rows, "names must have an entry a row");
+  terms.names = names.data();
+  if (allowed) {
+    terms.allowed = reinterpret_cast<const std::uint8_t*>(allowed->data());
+    terms.n_names = allowed->shape(0);
+  }
+  const std::size_t n_cells = starts.shape(0) - 1;
+  require(starts.shape(0) > 1 && starts.data()[0] == 0 && std::is_sorted(starts.data(), starts.data() + n_cells + 1) &&
+              static_cast<std::size_t>(starts.data()[n_cells]) == codes.n_rows,
+          "starts must rise from 0 to the number of rows");
+  check_shape(read, queries.shape(0), read.shape(1), "read must have a row a query");
+  require(std::all_of(read.data(), read.data() + read.shape(0) * read.shape(1),
+                      [&](std::int32_t c) { return c >= 0 && static_cast<std::size_t>(c) < n_cells; }),
+          "read must have numbers of cells");
+  const RowCells cells{starts.data(), n_cells, read.data(), read.shape(1)};
+  const Unlocked unlocked;
+  code_top_k(codes, terms, cells, queries.data(), queries.shape(0), indices.shape(1), largest, indices.data(),
+             scores.data());
 }
 
 void top_k_codes(CodeRows rows, Book book, CodeRows other, Book other_book, std::size_t n_levels, bool largest,
@@ -290,6 +344,10 @@ void bind_codes(nb::module_& m) {
   m.def("code_top_k", &top_k, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
         "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert(),
         "factors"_a.noconvert().none() = nb::none(), "offsets"_a.noconvert().none() = nb::none(),
+        "allowed"_a.noconvert().none() = nb::none(), "lengths"_a.none() = nb::none());
+  m.def("code_top_k", &top_k_of_cells, "rows"_a.noconvert(), "n_levels"_a, "bits"_a, "book"_a.noconvert(),
+        "queries"_a.noconvert(), "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert(), "lengths"_a,
+        "names"_a.noconvert(), "starts"_a.noconvert(), "read"_a.noconvert(),
         "allowed"_a.noconvert().none() = nb::none());
   m.def("code_top_k", &top_k_codes, "rows"_a.noconvert(), "book"_a.noconvert(), "other"_a.noconvert(),
         "other_book"_a.noconvert(), "n_levels"_a, "largest"_a, "indices"_a.noconvert(), "scores"_a.noconvert(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "lowtide/contingency.hpp"
@@ -22,7 +23,9 @@ constexpr double kLargest = 6.0;
 constexpr int kMostByte = 127;
 // Up to so many queries a bit, rows are multiplied as they lie: more share what putting their bytes side by side costs.
 // Measured at AVX-512, 384 columns: 4 queries of 2 bits take 27 ns a row by products and 29 by look-ups, 6 take 37 and 34.
-constexpr std::size_t kQueriesOfBit = 2;
+// At AVX2, whose products of bytes take more instructions, 2 of 2 bits take 36 ns by products and 41 by look-ups, 4 take 64
+// and 55.
+constexpr std::size_t kQueriesOfBit = 2, kQueriesOfBitAvx2 = 1;
 
 // values[f][v]: what the f-th feature of a nibble is when the nibble is v.
 std::vector<double> nibble_values(const CodeMatrix& codes) {
@@ -122,6 +125,19 @@ ByteTables::ByteTables(std::size_t n_queries, std::size_t n_nibbles)
       n_nibbles_(n_nibbles),
       data_(make_buffer<std::uint8_t>(n_queries * n_nibbles * 16)) {}
 
+void ByteTables::take(const ByteTables& from, const std::int32_t* queries, std::size_t n_queries) {
+  groups_ = query_groups(n_queries);
+  for (const QueryGroup& group : groups_)
+    for (std::size_t q = group.first; q < group.first + group.count; ++q) {
+      const auto other = static_cast<std::size_t>(queries[q]);
+      const QueryGroup& its = *std::partition_point(from.groups_.begin(), from.groups_.end(), [other](const auto& one) {
+        return one.first + one.count <= other;
+      });
+      const std::uint8_t* source = from.of(its) + 16 * (other - its.first);
+      for (std::size_t g = 0; g < n_nibbles_; ++g) std::memcpy(entries(group, q, g), source + g * 16 * its.count, 16);
+    }
+}
+
 FloatQueries::FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign)
     : row_words_(words_per_row(codes.n_levels, codes.bits)),
       n_bytes_((codes.n_levels * codes.bits + 7) / 8),
@@ -201,18 +217,20 @@ double FloatQueries::product(std::size_t q, const std::uint64_t* row, std::uint1
   return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
-bool RowQueries::takes(const CodeMatrix& codes, const double* Q, std::size_t n_queries) {
-  if (n_queries > kQueriesOfBit * codes.bits || codes.width != 1 || !is_fast_at(active_isa(), "row_scan").value())
-    return false;
+std::size_t RowQueries::most(const CodeMatrix& codes, const double* Q, std::size_t n_queries) {
+  if (codes.width != 1 || !is_fast_at(active_isa(), "row_scan").value()) return 0;
   double of_book = 0;
   for (std::size_t v = 0; v < std::size_t{1} << codes.bits; ++v)
     of_book = std::max(of_book, std::abs(double{codes.book[v]}));
   for (std::size_t q = 0; q < n_queries; ++q) {
     double sizes = 0;
     for (std::size_t j = 0; j < codes.n_levels; ++j) sizes += std::abs(Q[q * codes.n_levels + j]);
-    if (!(sizes * of_book < 0x1p120)) return false;
+    if (!(sizes * of_book < 0x1p120)) return 0;
   }
-  return true;
+#if defined(LOWTIDE_X86)
+  if (ops().row_scan == avx2::row_scan) return kQueriesOfBitAvx2 * codes.bits;
+#endif
+  return kQueriesOfBit * codes.bits;
 }
 
 RowQueries::RowQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign)

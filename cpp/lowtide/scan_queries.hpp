@@ -31,6 +31,9 @@ class ByteTables {
     return data_.get() + (group.first * n_nibbles_ + g * group.count + q - group.first) * 16;
   }
 
+  // The tables of other queries, in the order given, in place of what is there; no more of them than were made room for.
+  void take(const ByteTables& from, const std::int32_t* queries, std::size_t n_queries);
+
  private:
   std::vector<QueryGroup> groups_;
   std::size_t n_nibbles_;
@@ -46,9 +49,11 @@ class FloatQueries {
  public:
   FloatQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign);
 
+  std::size_t n_queries() const { return steps_.size(); }
   std::size_t n_bytes() const { return n_bytes_; }
   std::size_t run() const;
   const ByteTables& bytes() const { return bytes_; }
+  std::size_t place(std::size_t q) const { return q; }  // among all queries
   std::uint16_t limit(std::size_t q, double worst) const;
   double bound(std::size_t q, std::uint16_t sum) const { return steps_[q].offset + steps_[q].step * sum; }
   double product(std::size_t q, const std::uint64_t* row, std::uint16_t sum) const;
@@ -67,14 +72,41 @@ class FloatQueries {
   std::vector<Steps> steps_;
 };
 
+// Some of many queries, to be scanned together.
+class SomeQueries {
+ public:
+  explicit SomeQueries(const FloatQueries& all) : all_(all), bytes_(all.n_queries(), 2 * all.n_bytes()) {}
+
+  void choose(const std::int32_t* queries, std::size_t n_queries) {
+    chosen_ = queries;
+    bytes_.take(all_.bytes(), queries, n_queries);
+  }
+
+  std::size_t n_bytes() const { return all_.n_bytes(); }
+  std::size_t run() const { return all_.run(); }
+  const ByteTables& bytes() const { return bytes_; }
+  std::size_t place(std::size_t q) const { return static_cast<std::size_t>(chosen_[q]); }
+  std::uint16_t limit(std::size_t q, double worst) const { return all_.limit(place(q), worst); }
+  double bound(std::size_t q, std::uint16_t sum) const { return all_.bound(place(q), sum); }
+  double product(std::size_t q, const std::uint64_t* row, std::uint16_t sum) const {
+    return all_.product(place(q), row, sum);
+  }
+
+ private:
+  const FloatQueries& all_;
+  ByteTables bytes_;
+  const std::int32_t* chosen_ = nullptr;
+};
+
 // Weights on the decoded features of width 1 for rows as they lie in memory: bytes of the codebook times bytes of weights,
 //   book[v] = base + book step * entry[v] + error,   weight[j] = weight step * byte[j] + error,
 //   score <= offset + step * sum of entry * byte,
 // offset = base * sum of weights + sum over j of the largest error of a product + a bound on the rounding in double.
 class RowQueries {
  public:
-  // Whether row_scan is faster than tables for so many queries, and what it makes of them is within float's range.
-  static bool takes(const CodeMatrix& codes, const double* Q, std::size_t n_queries);
+  // Up to so many queries row_scan is faster than tables; 0 where there is no fast form, or what it makes of them may be
+  // past float's range.
+  static std::size_t most(const CodeMatrix& codes, const double* Q, std::size_t n_queries);
 
   RowQueries(const CodeMatrix& codes, const double* Q, std::size_t n_queries, double sign);
 
@@ -85,6 +117,7 @@ class RowQueries {
   float float_offset(std::size_t q) const { return lines_[q].float_offset; }
   float float_step(std::size_t q) const { return static_cast<float>(lines_[q].step); }
   double product(std::size_t q, const std::uint64_t* row) const { return exact_.product(q, row, 0); }
+  const FloatQueries& exact() const { return exact_; }
 
  private:
   struct Line {
@@ -107,6 +140,7 @@ class CodeQueries {
   std::size_t n_bytes() const { return n_bytes_; }
   std::size_t run() const;
   const ByteTables& bytes() const { return bytes_; }
+  std::size_t place(std::size_t q) const { return q; }  // among all queries
   std::uint16_t limit(std::size_t q, double worst) const;
   double bound(std::size_t, std::uint16_t sum) const { return scores_[sum]; }
   double product(std::size_t, const std::uint64_t*, std::uint16_t sum) const { return scores_[sum]; }

@@ -86,6 +86,7 @@ void fill_avx2(Ops& table) {
   table.trit_dot = avx2::trit_dot;
   table.trit_gram = avx2::trit_gram;
   table.code_scan = avx2::code_scan;
+  table.row_scan = avx2::row_scan;
   table.panel_fill = avx2::panel_fill;
   table.panel_product = avx2::panel_product;
   table.pair_product = avx2::pair_product;

@@ -42,3 +42,35 @@ def test_table_and_curves_have_every_method(found, tmp_path):
     pytest.importorskip("matplotlib")
     search.plot(found, tmp_path / "curves.svg")
     assert search.OWN in (tmp_path / "curves.svg").read_text(encoding="utf-8")
+
+
+def test_what_was_prepared_is_timed_later_from_the_folder(tmp_path, monkeypatch, capsys):
+    rows = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
+    monkeypatch.setattr(search, "vectors_of", lambda name, n: (rows, rows[:n], "l2"))
+    guide = tmp_path / "search.md"
+    guide.write_text("# Page\n\n<!-- measured: begin -->\nold\n<!-- measured: end -->\n")
+    run = ["text", "--folder", str(tmp_path), "--queries", "40", "--rotations", "1", "--method", f"{search.OWN}$"]
+    assert search.main([*run, "--prepare"]) == 0
+    prepared = (tmp_path / "text.json").read_text()
+    monkeypatch.setattr(search, "prepared", lambda *_: pytest.fail("all of it is prepared"))
+    assert search.main([*run, "--page", str(guide)]) == 0
+    written = guide.read_text()
+    assert "old" not in written
+    assert written.count(f"| text | {search.OWN} |") == 4
+    assert "means of rotations (1)" in written
+    # Times belong to a run, not to what was prepared.
+    assert (tmp_path / "text.json").read_text() == prepared
+    assert capsys.readouterr().out.count(search.OWN) == 4
+
+
+@pytest.mark.parametrize("name", ["IndexRaBitQ", "IndexRaBitQFastScan", "IndexPQ"])
+def test_an_index_of_faiss_comes_back_from_its_file(tmp_path, name):
+    pytest.importorskip("faiss")
+    rows = np.random.default_rng(0).standard_normal((600, 32)).astype(np.float32)
+    builds = {"IndexPQ": search.of_faiss(lambda f, d, m: f.IndexPQ(d, 4, 4, m))}
+    build = builds.get(name) or search.of_faiss(lambda f, d, m: getattr(f, name)(d, m), is_rotated=True)
+    kept = tmp_path / "some" / "a.index"
+    first, size = build(rows, "l2", 0, kept)
+    again, same = build(np.zeros_like(rows), "l2", 0, kept)
+    assert (kept.exists(), size) == (True, same)
+    np.testing.assert_array_equal(again(rows[:20], 5), first(rows[:20], 5))

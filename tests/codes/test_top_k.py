@@ -37,6 +37,26 @@ def assert_best(found, products, k, largest=True):
 
 @each_end
 @each_case
+def test_square_stands_for_factors_and_offsets_of_norms_and_corrections(case, largest):
+    rng = np.random.default_rng(4)
+    C, Q = exact_codes(*case), exact_queries(5, case[1] * case[3])
+    norms, corrections = rng.lognormal(size=(2, len(C))).astype(np.float32)
+    corrections[::7] *= -1
+    C = C.with_rows(C.packed, norms, corrections)
+    factors = np.where(corrections > 0, norms / corrections, np.float32(0))
+    for square, where in ((0.0, None), (-0.5, None), (-0.5, np.arange(len(C)) % 2 == 0), (-0.5, [0])):
+        offsets = np.float32(square) * (norms * norms)
+        own = C.top_k(Q, 1, largest=largest, square=square, where=where)
+        given = C.top_k(Q, 1, largest=largest, factors=factors, offsets=offsets, where=where)
+        np.testing.assert_array_equal(own[0], given[0])
+        np.testing.assert_array_equal(own[1], given[1])
+    for broken in (np.full(len(C), 3e38, np.float32), None):
+        with pytest.raises(CodeLayoutError, match="norms"):
+            C.with_rows(C.packed, broken, None if broken is None else corrections).top_k(Q, 1, square=-0.5)
+
+
+@each_end
+@each_case
 def test_top_k_of_arrays_sorts_the_product_with_them(case, largest):
     C, Q = exact_codes(*case), exact_queries(5, case[1] * case[3])
     for k in {1, min(7, len(C)), len(C)}:

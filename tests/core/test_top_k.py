@@ -142,3 +142,56 @@ def test_results_do_not_depend_on_the_thread_count():
     finally:
         _core.set_thread_count(before)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+@pytest.mark.parametrize("n_queries", [1, 2, 7, 70])
+def test_cells_are_searched_as_their_rows_are(bits, n_queries):
+    rng = np.random.default_rng([bits, n_queries])
+    n, n_levels, n_cells, n_read, k = 3000, 70, 25, 6, 8
+    levels, rows = draw_rows(rng, n, n_levels, bits)
+    book, Q = draw_book(rng, bits, 1), draw_queries(rng, n_queries, n_levels)
+    # An empty cell, one of a row, and many that end within a tile.
+    starts = np.sort(np.concatenate([[0, 0, 1, n], rng.integers(0, n, n_cells - 3)]))
+    names = rng.permutation(n)
+    norms, corrections = (2.0 ** rng.integers(-2, 3, n)).astype(np.float32), np.ones(n, np.float32)
+    corrections[::50] = 0  # factor 0: the score is the offset
+    read = np.stack([rng.permutation(n_cells)[:n_read] for _ in range(n_queries)]).astype(np.int32)
+    allowed = rng.random(n) < 0.7
+    factors = np.where(corrections > 0, norms, 0)
+    scores = reference.decoded(levels, book).astype(float) @ Q.T * factors[:, None] - 0.5 * norms[:, None] ** 2
+    for mask in (None, allowed):
+        indices, found = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), np.float32)
+        places = (rows, n_levels, bits, book, Q, True, indices, found)
+        _core.code_top_k(*places, (norms, corrections, -0.5), names, starts, read, mask)
+        for q in range(n_queries):
+            seen = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in read[q]])
+            seen = seen if mask is None else seen[mask[names[seen]]]
+            seen = seen[np.lexsort((names[seen], -scores[seen, q].astype(np.float32)))][:k]
+            np.testing.assert_array_equal(indices[q, : len(seen)], names[seen])
+            np.testing.assert_array_equal(found[q, : len(seen)], scores[seen, q].astype(np.float32))
+            assert np.all(indices[q, len(seen) :] == -1)
+
+
+def test_cells_that_would_be_read_out_of_bounds_are_refused():
+    rows, book, Q = np.zeros((10, 8), np.uint8), np.array([[-1.0], [1.0]], np.float32), np.zeros((2, 3))
+    ones, names, starts = np.ones(10, np.float32), np.arange(10), np.array([0, 4, 10])
+    read, mask = np.zeros((2, 1), np.int32), np.ones(10, bool)
+
+    def refused(words, lengths=(ones, ones, 0.0), names=names, starts=starts, read=read, mask=None):
+        places = (rows, 3, 1, book, Q, True, np.empty((2, 1), np.int64), np.empty((2, 1), np.float32))
+        with pytest.raises(ValueError, match=words):
+            _core.code_top_k(*places, lengths, names, starts, read, mask)
+
+    refused("an entry a row", lengths=(ones[:9], ones, 0.0))
+    refused("an entry a row", names=names[:9])
+    refused("numbers below", names=names + 1, read=read + 1, mask=mask)
+    refused("numbers below", names=names - 1, mask=mask)
+    refused("must rise", starts=starts[:1])
+    refused("must rise", starts=np.array([0, 4, 11]))
+    refused("must rise", starts=np.array([0, 11, 10]))
+    refused("numbers of cells", read=read + 2)
+    refused("numbers of cells", read=read - 1)
+    refused("a row a query", read=read[:1])
+    refused("must be finite", lengths=(ones * np.float32(1e30), ones * np.float32(1e-30), 0.0))
+    refused("must be finite", lengths=(ones * np.float32(1e30), ones, -0.5))

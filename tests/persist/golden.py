@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import lowtide as lt
-from lowtide.encoders import Encoder
+from lowtide.codes import RowCells
+from lowtide.encoders import Encoder, Partition
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 EXPECTED = DATA / "files.json"
@@ -57,6 +58,7 @@ def golden_objects() -> dict[str, tuple[Any, dict[str, Any]]]:
             {},
         ),
         "encoder_sketch": (sketch, {}),
+        "partition": (_partition(), {}),
         "codes_sketch": (sketch.linear(stored), {}),
         "classifier_sketch": (tuned, {}),
         "encoder_dense_phase": (lt.RandomFeatures("laplacian", gamma=0.5, **phase).fit(ROWS), {}),
@@ -109,6 +111,17 @@ def _of_table() -> Any:
     return model.fit(recipe.apply(TABLE), np.arange(30) % 2).with_recipe(recipe)
 
 
+def _partition() -> Partition:
+    """Return codes of two bits in three cells, one of them empty, of numbers that are the same on every machine."""
+    vectors = lt.VectorCodes(2, metric="l2", center=False, random_state=0).fit(ROWS)
+    codes, quarters = vectors.encode(ROWS), np.arange(30, dtype=np.float32) / 4
+    codes = codes.with_rows(codes.packed, 1 + quarters, 2 + quarters)
+    cells = RowCells(np.arange(30)[::-1].copy(), np.array([0, 12, 12, 30]))
+    centers = (np.round(ROWS[:3] * 64) / 64).astype(np.float32)
+    curve = np.array([[0.5, 0.75, 1], [0.25, 0.5, 1], [0.125, 0.5, 1]])
+    return Partition(codes, cells, centers, curve, 8)
+
+
 def table_or_rows(thing: Any) -> Any:
     """Return what a model predicts of: rows of the table where it has a recipe."""
     return TABLE if thing.decision_.recipe is not None else ROWS
@@ -117,6 +130,10 @@ def table_or_rows(thing: Any) -> Any:
 def seen(thing: Any) -> dict[str, Any]:
     """Return what a user sees of an object, as JSON has it."""
     found: dict[str, Any] = {"kind": type(thing).__name__}
+    if isinstance(thing, Partition):
+        found |= {"names": thing.cells.names.tolist(), "starts": thing.cells.starts.tolist()}
+        found |= {"centers": thing.centers.tolist(), "curve": thing.curve.tolist(), "n_measured": thing.n_measured}
+        return found | {"codes": seen(thing.codes), "corrections": np.asarray(thing.codes.corrections).tolist()}
     if isinstance(thing, lt.Codes):
         found |= {} if thing.scale is None else {"scale": thing.scale.tolist()}
         found |= {"bits": thing.bits, "shape": list(thing.shape), "codebook": thing.codebook.tolist()}

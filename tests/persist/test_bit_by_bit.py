@@ -8,7 +8,7 @@ from persist.golden import DATA, EXPECTED, ROWS, golden_objects, table_or_rows
 from persist.samples import packed
 
 import lowtide as lt
-from lowtide.encoders import Encoder
+from lowtide.encoders import Encoder, Partition
 from lowtide.errors import FileFormatError
 from lowtide.persist import from_bytes, to_bytes
 from lowtide.persist.container import unpack
@@ -27,6 +27,8 @@ def answers(thing):
     """Return all that an object says of rows."""
     if isinstance(thing, lt.Codes):
         return {"decoded": np.asarray(thing)}
+    if isinstance(thing, Partition):
+        return {"decoded": np.asarray(thing[:]), "read": thing.nearest(thing.centers, 2, False), "recalls": thing.curve}
     rows = table_or_rows(thing) if hasattr(thing, "decision_") else ROWS
     found = {name: getattr(thing, name)(rows) for name in METHODS if hasattr(thing, name)}
     if hasattr(thing, "decision_"):

@@ -267,6 +267,23 @@ def code_top_k(
     factors: NDArray[np.float32] | None = None,
     offsets: NDArray[np.float32] | None = None,
     allowed: NDArray[np.bool_] | None = None,
+    lengths: tuple[NDArray[np.float32], NDArray[np.float32], float] | None = None,
+) -> None: ...
+@overload
+def code_top_k(
+    rows: NDArray[np.uint8],
+    n_levels: int,
+    bits: int,
+    book: NDArray[np.float32],
+    queries: NDArray[np.float64],
+    largest: bool,
+    indices: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    lengths: tuple[NDArray[np.float32], NDArray[np.float32], float] | None,
+    names: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    read: NDArray[np.int32],
+    allowed: NDArray[np.bool_] | None = None,
 ) -> None: ...
 @overload
 def code_top_k(

@@ -14,12 +14,13 @@ from lowtide.codes.layout import (
     unpack_trits,
 )
 from lowtide.codes.source import CodeSource, StoredRows, concatenate
-from lowtide.codes.top_k import row_mask
+from lowtide.codes.top_k import RowCells, check_in_cells, factors_of, lengths_of, row_mask
 
 # fmt: off
 __all__ = [  # noqa: RUF022
     "Codes", "TransposedCodes", "CodeSource", "StoredRows", "concatenate",
     "Bits", "pack_levels", "unpack_levels", "pack_trits", "unpack_trits", "row_bits", "row_bytes", "spell_bits",
     "stored_bits", "check_padding", "empty_result", "empty_rows", "is_by_rows", "row_mask",
+    "RowCells", "check_in_cells", "factors_of", "lengths_of",
 ]
 # fmt: on

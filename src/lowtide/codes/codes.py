@@ -28,7 +28,7 @@ from lowtide.codes.layout import (
     same_array,
     spell_bits,
 )
-from lowtide.codes.top_k import RowTerms, row_mask, top_k
+from lowtide.codes.top_k import RowTerms, lengths_of, row_mask, top_k
 from lowtide.errors import CodeLayoutError
 from lowtide.spec import Part, State, take_parts
 
@@ -356,6 +356,7 @@ class Codes:
         where: Any = None,
         factors: ArrayLike | None = None,
         offsets: ArrayLike | None = None,
+        square: float | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k rows with the largest (or smallest) product with each query, and those products.
 
@@ -374,6 +375,8 @@ class Codes:
             Rows to choose from. Where they are fewer than k, so are the columns of the result.
         factors, offsets : arrays (n,), optional
             Of each row, finite, factors at least 0; None for ones and zeros.
+        square : float, optional
+            In place of both, of codes with norms r and corrections c: r / c, 0 where c <= 0, and square r^2.
 
         Returns
         -------
@@ -408,7 +411,8 @@ class Codes:
         allowed = None if where is None else row_mask(where, n)
         factors = None if factors is None else arithmetic.checked_floats(f"factors {need}", factors, (n,), least=0)
         offsets = None if offsets is None else arithmetic.checked_floats(f"offsets {need}", offsets, (n,))
-        return top_k(self._rows, query, k, RowTerms(factors, offsets, allowed), largest=largest)
+        terms = RowTerms(factors, offsets, allowed, None if square is None else lengths_of(self, square))
+        return top_k(self._rows, query, k, terms, largest=largest)
 
     def with_codebook(self, codebook: ArrayLike) -> Codes:
         """Return the same bytes, shared, with other values: float32 (2^bits,) or (2^bits, 2); the rest is kept.

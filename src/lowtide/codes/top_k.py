@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,14 @@ from lowtide._checks import check_integer
 from lowtide.codes.arithmetic import PackedRows, Rows, is_summed
 from lowtide.errors import CodeLayoutError
 
+if TYPE_CHECKING:
+    from lowtide.codes.codes import Codes
+
 _TOP_K = "Codes.top_k"
+_ENDLESS = (
+    "Codes.top_k: norms over corrections, and squares of norms, must be finite numbers in float32, got others. Encode "
+    "the rows again."
+)
 # Limits of the compiled scans: bytes of a row for tables, levels for counts.
 _TABLE_BYTES = 1024
 _COUNTED_LEVELS = 65535
@@ -32,21 +40,38 @@ _PAIR_VALUES = 1 << 18
 
 @dataclass(frozen=True)
 class RowTerms:
-    """What belongs to each row beside its code: score = factor times product + offset, of the rows that are allowed."""
+    """What belongs to each row beside its code: score = factor times product + offset, of the rows that are allowed.
+
+    `lengths`, norms, corrections and a number, stand for factors norm / correction and offsets number * norm^2, which
+    the op makes of them as it goes.
+    """
 
     factors: NDArray[np.float32] | None = None
     offsets: NDArray[np.float32] | None = None
     allowed: NDArray[np.bool_] | None = None
+    lengths: tuple[NDArray[np.float32], NDArray[np.float32], float] | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether scores are products."""
-        return self.factors is None and self.offsets is None
+        return self.factors is None and self.offsets is None and self.lengths is None
 
     def take(self, rows: Any) -> RowTerms:
         """Return the terms of some rows, all of them allowed."""
         factors, offsets = (None if part is None else part[rows] for part in (self.factors, self.offsets))
-        return RowTerms(factors, offsets)
+        if self.lengths is None:
+            return RowTerms(factors, offsets)
+        norms, corrections, square = self.lengths
+        return RowTerms(factors, offsets, lengths=(norms[rows], corrections[rows], square))
+
+    def divided(self) -> RowTerms:
+        """Return the same with factors and offsets in place of lengths."""
+        if self.lengths is None:
+            return self
+        factors, offsets = factors_of(*self.lengths)
+        if not (np.isfinite(factors).all() and np.isfinite(offsets).all()):
+            raise CodeLayoutError(_ENDLESS)
+        return RowTerms(factors, offsets, self.allowed)
 
     def scored(self, products: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores of products (n, q)."""
@@ -54,14 +79,34 @@ class RowTerms:
             products = products * self.factors[:, None]
         return products if self.offsets is None else products + self.offsets[:, None]
 
-    def for_op(self, row_scale: NDArray[np.float32] | None, n: int) -> tuple[Any, Any, Any]:
-        """Return factors, with those that rows have by themselves, offsets and the mask, as the op takes them."""
-        if self.is_plain and row_scale is None:
-            return None, None, self.allowed
+    def for_op(self, row_scale: NDArray[np.float32] | None, n: int) -> tuple[Any, Any, Any, Any]:
+        """Return factors, with those that rows have by themselves, offsets, mask and lengths, as the op takes them."""
+        if row_scale is not None and self.lengths is not None:
+            return self.divided().for_op(row_scale, n)
+        if self.factors is None and self.offsets is None and row_scale is None:
+            return None, None, self.allowed, self.lengths
         factors = np.ones(n, np.float32) if row_scale is None else row_scale
         factors = factors if self.factors is None else factors * self.factors
         offsets = np.zeros(n, np.float32) if self.offsets is None else self.offsets
-        return np.ascontiguousarray(factors), np.ascontiguousarray(offsets), self.allowed
+        return np.ascontiguousarray(factors), np.ascontiguousarray(offsets), self.allowed, None
+
+
+def factors_of(
+    norms: NDArray[np.float32], corrections: NDArray[np.float32], square: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return norms over corrections, 0 where these are not positive, and norms^2 times a number, float32 (n,)."""
+    with np.errstate(over="ignore"):
+        factors = np.divide(norms, corrections, out=np.zeros_like(norms), where=corrections > 0)
+        return factors, np.zeros_like(norms) if square == 0 else norms * norms * np.float32(square)
+
+
+@contextmanager
+def _finite_lengths() -> Iterator[None]:
+    """Turn what the op says of norms and corrections into an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise CodeLayoutError(_ENDLESS if "norms over" in str(error) else f"{_TOP_K}: {error}") from error
 
 
 def top_k(
@@ -87,6 +132,7 @@ def top_k(
             found, scores = top_k(codes.take(chosen), query, min(k, count), terms.take(chosen), largest=largest)
             return chosen[found], scores
         k = min(k, count)
+    terms = terms if _has_op(codes) else terms.divided()
     indices, scores = np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32)
     if isinstance(codes, PackedRows) and isinstance(query, PackedRows) and terms.is_plain:
         if _is_counted(codes, query):
@@ -123,7 +169,8 @@ def _fill(
         Q = Q if codes.scale is None else Q * codes.scale
         beside = terms.for_op(codes.row_scale, len(codes.rows))
         places = (codes.rows, codes.n_levels, codes.bits, codes.book, Q, bool(largest))
-        _core.code_top_k(*places, indices, scores, *beside)
+        with _finite_lengths():
+            _core.code_top_k(*places, indices, scores, *beside)
         return
     slack = _float32_slack(codes, Q, terms)
     if slack is not None:
@@ -143,6 +190,63 @@ def _fill(
             best = [_merged(*kept, begin, products[:, q], scores.shape[1]) for q, kept in enumerate(best)]
         for q, (found, values) in enumerate(best):
             indices[first + q], scores[first + q] = found, sign * values + np.float32(0)
+
+
+@dataclass(frozen=True)
+class RowCells:
+    """Rows in cells, each one after the other: their names, and where each cell starts and the last one ends."""
+
+    names: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def top_k(
+        self, codes: Codes, read: NDArray[np.int32], query: Any, k: int, *, where: Any = None, square: float = 0.0
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return (names, scores), each (q, k), of the best rows in the cells read (q, m) by each query.
+
+        As `Codes.top_k` with `square`. Where there are fewer rows than k the last names are -1.
+
+        Parameters
+        ----------
+        codes : Codes
+            With the rows in the order of their cells.
+        read : array of int (q, m)
+            Numbers of cells, nearest first, each once.
+        query : array (q, n_features)
+        k : int
+        where : mask (n,) or array of names, optional
+        square : float, default=0
+        """
+        rows = check_in_cells(codes)
+        Q, allowed = _as_queries(query, rows.shape[1]), None if where is None else row_mask(where, len(rows.rows))
+        indices, scores = np.empty((len(Q), k), dtype=np.int64), np.empty((len(Q), k), dtype=np.float32)
+        places = (rows.rows, rows.n_levels, rows.bits, rows.book, Q, True, indices, scores)
+        with _finite_lengths():
+            of_cells = (self.names, self.starts, np.ascontiguousarray(read, np.int32), allowed)
+            _core.code_top_k(*places, lengths_of(codes, square), *of_cells)
+        return indices, scores
+
+
+def check_in_cells(codes: Codes) -> PackedRows:
+    """Return the rows of codes that can be searched in cells; others are refused."""
+    rows = codes._rows
+    if not _has_op(rows) or not isinstance(rows, PackedRows):
+        raise CodeLayoutError(
+            f"{_TOP_K}: rows in cells must be of 1, 2 or 4 bits and at most {_TABLE_BYTES} bytes, got {rows.bits} bits "
+            f"and {rows.rows.shape[1]} bytes. Search all codes, without a partition."
+        )
+    lengths_of(codes, 0.0)
+    return rows
+
+
+def lengths_of(codes: Codes, square: float) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Return what `RowTerms` keeps of codes with norms and corrections."""
+    if codes.norms is None or codes.corrections is None:
+        raise CodeLayoutError(
+            "Codes.top_k: codes must have norms and corrections for square, got codes without. Keep them with the "
+            "codes: messages leave them out, files and stores do not."
+        )
+    return np.ascontiguousarray(codes.norms), np.ascontiguousarray(codes.corrections), square
 
 
 def row_mask(where: Any, n: int) -> NDArray[np.bool_]:

@@ -54,6 +54,9 @@ from lowtide.encoders.nearest import (
 from lowtide.encoders.nystroem import (
     AsymmetricNystroem as AsymmetricNystroem,
 )
+from lowtide.encoders.partition import (
+    Partition as Partition,
+)
 from lowtide.encoders.random_features import (
     RandomFeatures as RandomFeatures,
 )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowtide._checks import check_integer, fail
-from lowtide.codes import Codes, CodeSource, row_mask
+from lowtide.codes import Codes, CodeSource, concatenate, row_mask
 from lowtide.encoders.drawn.base import check_identity
+from lowtide.encoders.partition import BEST, Partition, decoded, measured, split
 from lowtide.encoders.rows import float32_blocks
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _BLOCK_BYTES = 32 << 20
 _FIRST = 64
 # Values of candidates that are scored again at a time.
 _RESCORED = 1 << 22
+# What is wanted of a partition where nothing is said, queries that measure it, and the least part of its rows that a
+# filter may leave for a recall that was measured without one.
+_RECALL, _MEASURED, _LEAST_LEFT = 0.95, 500, 0.25
 
 
 class Found(NamedTuple):
@@ -33,17 +37,27 @@ class Found(NamedTuple):
     indices: NDArray[Any]  # numbers of rows, or the caller's names of them
     scores: NDArray[np.float32]
     std: NDArray[np.float32] | None = None
+    recall: float | None = None  # of a partition: what was measured of reading as many cells; None after a full scan
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """A search for the rows of codes, or of a source of them, that score best under an encoder of vectors."""
+    """A search for the rows of codes, a source or a partition of them that score best under an encoder of vectors."""
 
     drawn: DrawnVectorCodes
     codes: Any
     where: Any = None
+    recall: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.codes, Partition):
+            recall = self.recall
+            if recall is not None and not (isinstance(recall, int | float) and 0 < recall <= 1):
+                raise fail(_OWNER, "recall must be a number above 0 and at most 1", recall, "1 reads all cells.")
+            return
+        if self.recall is not None:
+            remedy = "Make one: cells = vectors.partition(codes), then vectors.top_k(cells, X, recall=0.95)."
+            raise fail(_OWNER, "recall must come with a partition", type(self.codes).__name__, remedy)
         if not isinstance(self.codes, CodeSource):
             remedy = "Encode the rows first: vectors.encode(X)."
             raise fail(_OWNER, "codes must be Codes, or a source of them", type(self.codes).__name__, remedy)
@@ -58,7 +72,7 @@ class Nearest:
             remedy = "Give finer codes or rows with rescore: top_k(codes, X, rescore=4, finer=rows)."
             raise fail(_OWNER, "rescore must come with finer", got, remedy)
         full = self.drawn.transform(queries)
-        found, values = self._best(full, k * many)
+        found, values, recall = self._best(full, k * many)
         scores, source = self.drawn.finish(values, full), self.codes
         if finer is not None:
             scores = self._rescored(finer, queries, full, found)
@@ -67,11 +81,11 @@ class Nearest:
             source = finer
         std = None
         if return_std:
-            is_coded = isinstance(source, CodeSource)
+            is_coded = finer is None or isinstance(source, CodeSource)
             std = np.zeros(scores.shape, np.float32)
             if is_coded and scores.size:
                 std = self.drawn.spread(_rows_of(source, found), full, scores).astype(np.float32)
-        return Found(found if names is None else names[found], scores.astype(np.float32), std)
+        return Found(found if names is None else names[found], scores.astype(np.float32), std, recall)
 
     def within(self, queries: Any, radius: float, *, ids: Any) -> list[Found]:
         """Return the rows that score at least, or at most, the radius: ever more of the best, until one does not."""
@@ -79,10 +93,12 @@ class Nearest:
         if not np.isfinite(radius):
             raise fail(_OWNER, "radius must be a finite number", radius)
         full = self.drawn.transform(queries)
+        if isinstance(self.codes, Partition):
+            self = replace(self, recall=1.0)
         results: list[Found | None] = [None] * len(full)
         left, k = np.arange(len(full)), _FIRST
         while len(left):
-            found, values = self._best(full[left], k)
+            found, values, _ = self._best(full[left], k)
             scores = self.drawn.finish(values, full[left]).astype(np.float32)
             counts = np.sum(sign * scores >= sign * radius, axis=1)
             is_whole = (counts < scores.shape[1]) | (scores.shape[1] < k)
@@ -100,17 +116,19 @@ class Nearest:
             raise fail(_OWNER, f"ids must have an entry a row, {self.codes.n_rows}", f"shape {names.shape}")
         return names
 
-    def _best(self, full: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _best(self, full: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32], float | None]:
         """Return the rows with the largest values, and these: scores without what belongs to queries."""
         allowed = None if self.where is None else row_mask(self.where, self.codes.n_rows)
+        if isinstance(self.codes, Partition):
+            return self._best_of_cells(self.codes, full, k, allowed)
         best_rows: NDArray[np.int64] = np.empty((len(full), 0), np.int64)
         best: NDArray[np.float32] = np.empty((len(full), 0), np.float32)
         for begin, codes in _blocks(self.codes):
             check_identity("this encoder", (self.drawn.fingerprint, self.drawn.side), codes, "Encode rows with it.")
-            factors, offsets = self.drawn.row_terms(codes)
+            self.drawn.lengths(codes)  # refuses codes without them
             some = None if allowed is None else allowed[begin : begin + len(codes)]
             codes = codes.with_codebook(self.drawn.template.codebook)
-            rows, values = codes.top_k(full, min(k, len(codes)), where=some, factors=factors, offsets=offsets)
+            rows, values = codes.top_k(full, min(k, len(codes)), where=some, square=self.drawn.square)
             if best.shape[1] == 0:
                 best_rows, best = rows + begin, values
                 continue
@@ -118,7 +136,58 @@ class Nearest:
             # Rows of earlier blocks come first, so that equal values stay in the order of rows.
             order = np.argsort(-best, axis=1, kind="stable")[:, :k]
             best_rows, best = np.take_along_axis(best_rows, order, axis=1), np.take_along_axis(best, order, axis=1)
-        return best_rows, best
+        return best_rows, best, None
+
+    def _best_of_cells(
+        self, parts: Partition, full: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
+        """Return the same of the cells that are nearest, and the recall that was measured of so many.
+
+        Of the rows that a filter leaves at random, the best k are among the best k / (their share) of all. Where they
+        are few all cells are read, and more cells where those that were read have fewer than k rows.
+        """
+        drawn = self.drawn
+        check_identity("this encoder", (drawn.fingerprint, drawn.side), parts.codes, "Encode rows with it.")
+        codes = parts.codes.with_codebook(drawn.template.codebook)
+        n_left = len(codes) if allowed is None else int(np.count_nonzero(allowed))
+        k, share = min(k, n_left), n_left / len(codes)
+        if k == 0:
+            return np.empty((len(full), 0), np.int64), np.empty((len(full), 0), np.float32), 1.0
+        wanted = _RECALL if self.recall is None else self.recall
+        count, recall = parts.cells_for(1 if share < _LEAST_LEFT else wanted, int(np.ceil(k / share)))
+        rows = np.full((len(full), k), -1, np.int64)
+        values = np.empty(rows.shape, np.float32)
+        left = np.arange(len(full))
+        while len(left):
+            read = parts.nearest(full[left], count, drawn.metric == "inner_product")
+            rows[left], values[left] = parts.cells.top_k(codes, read, full[left], k, where=allowed, square=drawn.square)
+            left, count = left[rows[left, -1] < 0], min(2 * count, parts.n_cells)
+        return rows, values, recall
+
+    def partition(self, n_cells: int | None, queries: Any, rng: np.random.Generator) -> Partition:
+        """Return the codes in cells, with recalls that queries measured: those given, or rows less themselves."""
+        if isinstance(self.codes, Partition):
+            raise fail(_OWNER, "codes must not be in cells already", "a Partition", "Give the codes it was made of.")
+        drawn = self.drawn
+        whole = (
+            self.codes if isinstance(self.codes, Codes) else concatenate([codes for _, codes in _blocks(self.codes)])
+        )
+        check_identity("this encoder", (drawn.fingerprint, drawn.side), whole, "Encode rows with it.")
+        drawn.lengths(whole)
+        parts = split(whole, n_cells, rng)
+        n, own = parts.n_rows, np.full(0, -1, np.int64)
+        if queries is not None:
+            full = drawn.transform(queries)
+        else:
+            own = np.sort(rng.choice(n, min(n, _MEASURED), replace=False))
+            full = drawn.as_queries(decoded(parts[own]))
+        k = min(max(BEST) + (queries is None), n)
+        found, _, _ = replace(self, codes=parts, recall=1.0)._best(full, k)
+        if queries is None:  # a row is not its own result; the last one goes where it is not among its best
+            is_self = found == own[:, None]
+            is_self[~is_self.any(axis=1), -1] = True
+            found = found[~is_self].reshape(len(found), k - 1)
+        return measured(parts, found, parts.nearest(full, parts.n_cells, drawn.metric == "inner_product"))
 
     def _rescored(
         self, finer: Any, queries: Any, full: NDArray[np.float32], found: NDArray[np.int64]

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from lowtide import __version__, learners
 from lowtide._checks import check_option, fail
 from lowtide.codes import Codes
-from lowtide.encoders import ENCODERS
+from lowtide.encoders import ENCODERS, Partition
 from lowtide.errors import FileFormatError
 from lowtide.learners import LEARNERS, Decision
 from lowtide.persist.container import FORMAT, Bytes, PathLike, numbers_in, pack, read, scan, unpack, write_whole
 from lowtide.spec import Part, State, take_parts
 
 # What a file may hold. A subclass may hold what no file does, so it is of no kind.
-KINDS: ChainMap[str, Any] = ChainMap({"Codes": Codes}, cast(Any, LEARNERS), cast(Any, ENCODERS))
+_VALUES: dict[str, Any] = {"Codes": Codes, "Partition": Partition}
+KINDS: ChainMap[str, Any] = ChainMap(_VALUES, cast(Any, LEARNERS), cast(Any, ENCODERS))
 # Parts of a learner's file that it decides by.
 _DECISION = ("decision", "encoder", "template", "table")
 # Forms that keep each column of the weights relative to its largest entry, and the number that stands for it.

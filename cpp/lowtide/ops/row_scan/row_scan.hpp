@@ -7,8 +7,6 @@
 // p-th. weights: 8 / bits planes of `stride` entries, stride = row_stride(row_words), zeros past the row's bytes, 64-byte
 // aligned. rows: n_rows from 1 to kRowScan, row_words words apart, at most 1024 bytes each. bits 1, 2 or 4.
 // Overflow limits, which make every level the same: table entries up to 127, weights from -127 to 127.
-// Levels without byte products of their own have no form: there look-ups are faster even for one query (AVX2 takes 27 ns
-// a row of 384 columns at 2 bits this way, 18 by look-ups).
 // sums has room for kRowScan; those past the last row are undefined.
 #pragma once
 
@@ -24,6 +22,10 @@ using RowScanFn = void (*)(const std::uint64_t* rows, std::size_t n_rows, std::s
                            const std::uint8_t* tables, const std::int8_t* weights, std::int32_t* sums);
 
 namespace scalar {
+void row_scan(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, unsigned bits,
+              const std::uint8_t* tables, const std::int8_t* weights, std::int32_t* sums);
+}
+namespace avx2 {
 void row_scan(const std::uint64_t* rows, std::size_t n_rows, std::size_t row_words, unsigned bits,
               const std::uint8_t* tables, const std::int8_t* weights, std::int32_t* sums);
 }
