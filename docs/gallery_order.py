@@ -8,7 +8,7 @@ GROUPS = {
     "start": ("first_codes", "replace_svc", "table_pipeline"),
     "choose": ("choose_for_me", "bits_against_error", "two_sides", "more_components"),
     "learn": ("how_good", "report", "compress_svc", "spectral_clustering"),
-    "store": ("save_and_load", "code_store", "search_codes", "search_vectors", "cluster"),
+    "store": ("save_and_load", "code_store", "search_codes", "search_vectors", "search_cells", "cluster"),
     "ship": ("spreadsheet_to_device", "ask_a_server", "export_c", "stop_work"),
     "understand": ("error_bars", "any_two_sides", "one_sketch", "ternary_digits", "directed_graph", "own_parts"),
 }
