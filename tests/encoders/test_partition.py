@@ -229,6 +229,7 @@ def test_files_give_back_the_partition(split, tmp_path):
         ("curve", lambda kept: kept[:2].copy()),
         ("curve", lambda kept: kept * 0.5),
         ("curve", lambda kept: -kept),
+        ("curve", lambda kept: np.where(kept < 1, np.nan, kept)),
     ],
 )
 def test_files_that_are_no_partition_are_refused(two_bits, name, change):
