@@ -112,7 +112,7 @@ def test_timestamps_of_pyarrow_are_taken():
 @pytest.mark.parametrize(
     "column",
     [
-        np.array([None, float("nan"), pd.NaT, pd.NA, "", " ", np.datetime64("NaT")], dtype=object),
+        np.array([None, float("nan"), pd.NaT, pd.NA, "", " ", np.datetime64("NaT", "s")], dtype=object),
         np.array(["NaT"] * 2, dtype="datetime64[s]"),
         np.full(3, np.nan),
     ],

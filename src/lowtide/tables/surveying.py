@@ -167,7 +167,7 @@ def _as_taken(column: Array, finding: Finding) -> Array:
             days = Dates(0, finding.order).read(column, finding.name)  # type: ignore[arg-type]
             # Days of float64 tell microseconds apart for some thousand years.
             micro = np.rint(np.where(np.isnan(days), 0.0, days) * 86_400_000_000).astype("datetime64[us]")
-            return np.where(np.isnan(days), np.datetime64("NaT"), micro)
+            return np.where(np.isnan(days), np.datetime64("NaT", "us"), micro)
     texts = [text_of(cell) for cell in column.tolist()]
     return np.array([text and "..." for text in texts] if finding.only_whether else texts, dtype=object)
 
