@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kPlaces = 8, kTable = 16 * kDotRows, kSteps = 7;
 constexpr std::size_t kLeft = 2 * kDotRows, kStep = 8 * kDotRows;  // rows of the left side; bytes of a panel a step
 
-// Two registers: a byte, or a 16-bit number, for each of 64 rows of the right side.
 inline __m512i load(const void* p) { return _mm512_load_si512(p); }
 
 void prepare(const std::uint64_t* rows, std::size_t n_rows, std::size_t stride, std::size_t n_words, void* panel) {
