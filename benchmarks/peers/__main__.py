@@ -27,7 +27,7 @@ def machine() -> dict[str, str]:
     """Describe what the figures were measured on."""
     peers = {"faiss": metadata.version("faiss-cpu")} if find_spec("faiss") else {}
     return {
-        "processor": platform.processor() or platform.machine(),
+        "processor": _processor(),
         "instruction set": _core.isa(),
         "threads": str(_core.thread_count()),
         "lowtide": lowtide.__version__,
@@ -35,6 +35,16 @@ def machine() -> dict[str, str]:
         "scikit-learn": sklearn.__version__,
         **peers,
     }
+
+
+def _processor() -> str:
+    """Return the processor's name and, where Linux tells, its family and model: names like "AMD EPYC" say little."""
+    try:
+        lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines())
+        told = {name.strip(): value.strip() for name, _, value in lines}
+        return f"{told['model name']} (family {told['cpu family']}, model {told['model']})"
+    except (OSError, KeyError):
+        return platform.processor() or platform.machine()
 
 
 def row(outcome: Outcome) -> str:

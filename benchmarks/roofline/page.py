@@ -42,13 +42,14 @@ def markdown(run: Measured, command: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def put_into_page(page: Path, text: str) -> None:
-    """Replace what stands between the markers of the page."""
+def put_into_page(page: Path, text: str, name: str = "measured") -> None:
+    """Replace what stands between the markers of the page; name tells them from others where a page has several."""
+    begin, end = (marker.replace("measured", name) for marker in (BEGIN, END))
     old = page.read_text(encoding="utf-8")
-    if old.count(BEGIN) != 1 or old.count(END) != 1 or old.index(BEGIN) > old.index(END):
-        raise ValueError(f"{page.name}: must hold the lines {BEGIN} and {END} once each, in this order. Add them.")
-    before, after = old[: old.index(BEGIN)], old[old.index(END) :]
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{after}", encoding="utf-8")
+    if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
+        raise ValueError(f"{page.name}: must hold the lines {begin} and {end} once each, in this order. Add them.")
+    before, after = old[: old.index(begin)], old[old.index(end) :]
+    page.write_text(f"{before}{begin}\n\n{text}\n{after}", encoding="utf-8")
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -37,6 +37,15 @@ def test_a_method_that_finds_fewer_than_rabitq_is_told(found):
     ]
 
 
+def test_differences_are_paired_by_query(found):
+    other = [replace(row, method=search.RABITQ, hits=tuple(np.array(row.hits) - 1.5)) for row in found]
+    for row, rabitq, difference, error in search.pairs([*found, *other]):
+        assert (row.bits, row.method, rabitq.method) == (rabitq.bits, search.OWN, search.RABITQ)
+        assert (difference, error) == pytest.approx((0.15, 0), abs=1e-12)
+    assert search.against_rabitq([*found, *other]).count("| small |") == 4
+    assert list(search.pairs(found)) == []
+
+
 def test_table_and_curves_have_every_method(found, tmp_path):
     assert search.table(found).count(search.OWN) == len(found) == 4
     pytest.importorskip("matplotlib")
@@ -57,7 +66,7 @@ def test_what_was_prepared_is_timed_later_from_the_folder(tmp_path, monkeypatch,
     written = guide.read_text()
     assert "old" not in written
     assert written.count(f"| text | {search.OWN} |") == 4
-    assert "means of rotations (1)" in written
+    assert "means of 1 rotations" in written
     # Times belong to a run, not to what was prepared.
     assert (tmp_path / "text.json").read_text() == prepared
     assert capsys.readouterr().out.count(search.OWN) == 4
