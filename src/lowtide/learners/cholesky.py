@@ -19,8 +19,8 @@ from lowtide.learners.problem import Problem
 
 Array = NDArray[Any]
 
-# Columns of a block that one thread works on.
-_BLOCK_COLUMNS = 256
+# Columns of a block that one thread works on: fewer make more passes over the rest, more leave threads without work.
+_BLOCK_COLUMNS = 384
 # Rows of a block at most, and multiplications of a solve in one piece: some 10 ms of one core each.
 _MOST_ROWS, _WHOLE_SOLVES = 4096, 1 << 28
 # Rows that a thread solves for at a time, for exact ones.
@@ -126,20 +126,19 @@ class Factor:
 
 def _on_threads(task: Callable[[int], Any], starts: range) -> list[Any]:
     """Return what a task gives for each start, side by side on threads of our own; for one start none is made."""
+    n_threads = min(blas_threads(), len(starts))
     with linear_algebra().limit(limits=1):
-        if len(starts) <= 1:
+        if n_threads <= 1:
             return [task(start) for start in starts]
-        with Threads(blas_threads()) as pool:
+        with Threads(n_threads) as pool:
             return list(pool.map(task, starts))
 
 
 def symmetric_product(matrix: Array, right: Array) -> Array:
     """Return a symmetric matrix in C's order times columns (n, k), a strip of the matrix on each thread."""
-    # From the left, which is the same for a symmetric matrix: BLAS then reads it once, in its own order.
-    rows = np.ascontiguousarray(right.T)
     strip = max(_BLOCK_COLUMNS, -(-len(matrix) // blas_threads()))
-    parts = _on_threads(lambda start: matmul(rows, matrix[:, start : start + strip]), range(0, len(matrix), strip))
-    return np.hstack(parts).T if parts else np.zeros_like(right)
+    parts = _on_threads(lambda start: matmul(matrix[start : start + strip], right), range(0, len(matrix), strip))
+    return np.vstack(parts) if parts else np.zeros_like(right)
 
 
 def pieces(matrix: Array) -> Iterator[slice]:
@@ -168,7 +167,7 @@ def factorize(matrix: NDArray[Any], n_threads: int | None = None) -> int:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.flags.f_contiguous:
         raise ValueError(f"matrix must be square and in Fortran's order, got shape {matrix.shape}")
     n, n_threads = len(matrix), blas_threads() if n_threads is None else n_threads
-    if n <= (4 if n_threads > 1 else 8) * _BLOCK_COLUMNS:
+    if n <= (3 if n_threads > 1 else 5) * _BLOCK_COLUMNS:
         with linear_algebra().limit(limits=1):
             return _potrf(matrix) if n else 0
     size = _BLOCK_COLUMNS
