@@ -34,15 +34,15 @@ from lowtide import _core
 __all__ = ["drawn", "main", "markdown", "measure", "prepare"]
 
 Array = NDArray[np.float32]
-_NEAR, _STEP, _NOISE = 32, 1.0, 0.4
-_BITS, _BEST, _CHUNK = 2, 10, 20_000
+_NEAR, _STEP, _NOISE, _EACH = 32, 1.0, 0.8, 10
+_BITS, _BEST = 2, 10
 _BATCHES, _SHARES, _RECALLS = (1, 64, 256), (0.5, 0.01, 0.0001), (0.9, 0.95, 0.99)
 _FILTERED = 64  # queries at a time behind filters
 _HELD_OUT = 256  # rows that are queries, drawn after all others
 
 
 def drawn(texts: Array, seed: int) -> Iterator[Array]:
-    """Yield blocks of drawn rows without end, one row around each text, in any order.
+    """Yield blocks of drawn rows without end, ten rows around each text, in any order.
 
     Parameters
     ----------
@@ -56,17 +56,19 @@ def drawn(texts: Array, seed: int) -> Iterator[Array]:
         likeness = texts[start : start + 1000] @ texts.T
         near[start : start + 1000] = np.argpartition(-likeness, _NEAR, axis=1)[:, 1 : _NEAR + 1]
     spread, axes = np.linalg.eigh(np.cov(texts.T))
-    root = (axes * np.sqrt(np.maximum(spread, 0))).T.astype(np.float32)
+    root = (axes * np.sqrt(np.maximum(spread, 0)) * _NOISE).T.astype(np.float32)
     while True:
-        of = rng.permutation(len(texts))
-        step = rng.standard_normal((len(texts), _NEAR), dtype=np.float32) * np.float32(_STEP / np.sqrt(_NEAR))
-        rows = np.empty_like(texts)
+        rows = np.empty((len(texts), _EACH, texts.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), 1000):
-            some = of[start : start + 1000]
-            away = texts[near[some]] - texts[some, None]
-            rows[start : start + 1000] = texts[some] + np.einsum("ij,ijk->ik", step[some], away)
-        rows += np.float32(_NOISE) * (rng.standard_normal(rows.shape, dtype=np.float32) @ root)
-        yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            of = slice(start, start + 1000)
+            shape = (len(texts[of]), _EACH, _NEAR)
+            step = rng.standard_normal(shape, dtype=np.float32) * np.float32(_STEP / np.sqrt(_NEAR))
+            some = step @ (texts[near[of]] - texts[of, None]) + texts[of, None]
+            some += (rng.standard_normal(some.shape, dtype=np.float32).reshape(-1, len(root)) @ root).reshape(
+                some.shape
+            )
+            rows[of] = some / np.linalg.norm(some, axis=-1, keepdims=True)
+        yield rng.permutation(rows.reshape(-1, texts.shape[1]))
 
 
 def prepare(folder: Path, n_rows: int, texts: Array) -> dict[str, float]:
@@ -89,7 +91,7 @@ def prepare(folder: Path, n_rows: int, texts: Array) -> dict[str, float]:
     told = {"encode_us": 1e6 * encoding / n_rows, "cells_seconds": time.process_time() - start}
     lt.save(cells, folder / "cells.lowtide")
     some = len(texts)
-    for name, rows in (("texts", texts), ("drawn", next(blocks))):
+    for name, rows in (("texts", texts), ("drawn", next(blocks)[:some])):
         few = vectors.partition(vectors.encode(rows), random_state=0)
         told |= {f"{name}_read": few.cells_for(0.95, _BEST)[0], "few_cells": few.n_cells, "few_rows": some}
     return told

@@ -18,11 +18,11 @@ def texts():
 def test_drawn_rows_are_of_length_one_near_texts_and_no_copies(texts):
     blocks = search_large.drawn(texts, 0)
     rows = np.vstack([next(blocks), next(blocks)])
-    assert rows.shape == (1000, 32)
+    assert rows.shape == (10_000, 32)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
     nearest = (rows @ texts.T).max(axis=1)
     assert 0.5 < np.median(nearest) < 0.999
-    assert len(np.unique(rows, axis=0)) == 1000
+    assert len(np.unique(rows, axis=0)) == 10_000
 
 
 def test_tables_have_every_search_at_each_level(texts, tmp_path, monkeypatch, capsys):
