@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sklearn.datasets import load_digits
 
@@ -49,16 +50,21 @@ def _load(name: str) -> Dataset:
     return Dataset(*load_digits(return_X_y=True), None, {}) if name == "digits" else load(name)
 
 
-def cells_of(study: Study, methods: Sequence[Method]) -> Iterator[Cell]:
-    """Yield the cells, dataset by dataset."""
+def cells_of(
+    study: Study, methods: Sequence[Method], old: Mapping[tuple[str, int], Cell] = MappingProxyType({})
+) -> Iterator[Cell]:
+    """Yield the cells, dataset by dataset; those that are there already as they are."""
     for name in study.datasets:
+        if all((name, n_bytes) in old for n_bytes in study.n_bytes):
+            yield from (old[name, n_bytes] for n_bytes in study.n_bytes)
+            continue
         data = _load(name)
         n_train = min(study.rows, 2 * len(data.X) // 3)
         splits = [
             split_of(data.X, data.y, n_train, study.test, seed, name not in _IMAGES) for seed in range(study.splits)
         ]
         for n_bytes in study.n_bytes:
-            yield measure(name, splits, n_bytes, methods)
+            yield old[name, n_bytes] if (name, n_bytes) in old else measure(name, splits, n_bytes, methods)
 
 
 def short() -> tuple[str, bool]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.datasets import FOLDER_VARIABLE
-from benchmarks.value import advice, others, ours, study
+from benchmarks.value import advice, others, ours, page, study
 from benchmarks.value.__main__ import main
 from benchmarks.value.comparison import Cell, Score, measure, summarize, table, table_of_methods
 from benchmarks.value.method import Answer, Method, Split, split_of
@@ -214,3 +214,33 @@ def test_table_of_advice_has_a_line_a_code_and_the_rows_once() -> None:
     assert [row[0] for row in cells] == ["noise, 4 columns", "", "", ""]
     assert all(re.fullmatch(r"\.\d{3}", cell) for row in cells for cell in row[2:4] if cell)
     assert [bool(row[4]) for row in cells] == [True, False, False, False]
+
+
+def test_cells_are_kept_and_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, theirs = score("learned", "lowtide", [0.9], 2048.0), score("PCA + int8, SVC", "peer", [0.8], 1024.0)
+    cell, how = Cell("digits", 16, (own, theirs)), (study.SMOKE.rows, study.SMOKE.test, study.SMOKE.splits)
+    file = tmp_path / "cells.jsonl"
+    page.keep(file, how, cell)
+    page.keep(file, (1, 1, 1), Cell("digits", 16, (own,)))
+    found = page.kept(file, how)
+    assert list(found) == [("digits", 16)]
+    assert found["digits", 16].contest().difference == pytest.approx(10.0)
+    monkeypatch.setattr(study, "measure", None)
+    guide = tmp_path / "value.md"
+    guide.write_text("# Page\n\n<!-- measured: begin -->\nold\n<!-- measured: end -->\n")
+    main(["--smoke", "--cells", str(file), "--page", str(guide)])
+    text = guide.read_text()
+    assert "old" not in text
+    assert "is at or above the best peer in 1 of 1 cells." in text
+    assert "| digits | 16 | learned | 90.00 | PCA + int8, SVC | 80.00 | +10.00 |" in text
+    assert "| digits | 16 | 2.0 KiB | learned | 90.00 | PCA + int8, SVC | 80.00 | +10.00 |" in text
+    assert page.kept(file, how).keys() == found.keys()
+
+
+def test_page_names_the_cells_that_are_lost() -> None:
+    own, theirs = score("own", "lowtide", [0.7]), score("theirs", "peer", [0.8])
+    text = page.markdown([Cell("mnist", 8, (own, theirs)), Cell("mnist", 16, (own,))], "command")
+    assert "0 of 1 cells where one fits" not in text
+    assert text.count("It loses MNIST at 8 bytes (-10.00).") == 2
+    assert "Of the 1 cells where one fits" in text
+    assert "|  | 16 | 0.1 KiB | own | 70.00 | none fits |  |  |" in text
