@@ -176,3 +176,11 @@ def test_worst_error_is_no_less_than_any_other(kernel):
 
 def test_an_encoder_without_codes_has_one_pair_of_sides():
     assert list(curves(bits=None)) == ["full x full"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify"])
+def test_a_table_is_refused_as_one(command, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    result = lowtide(command, tmp_path / "t.csv")
+    assert result.exit_code == 1
+    assert "must be a model file, got the name of a table. 'lowtide fit' writes model files.\n" in result.stderr

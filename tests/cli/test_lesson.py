@@ -259,3 +259,32 @@ def test_a_large_table_is_learned_in_blocks_and_scored_on_rows_held_out(inside, 
     if target == "rent":
         assert content["score"]["value"] > 0.5
     assert lowtide("predict", "m.lowtide", "t.csv").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "is_noted"),
+    [
+        ("5.1,3.5,1.4,0.2,setosa", True),
+        ('"5,1","3,5","1,4","0,2",setosa', True),
+        ("8,8,3,setosa,1", True),
+        ("0,1,2,3,4", False),  # what a data frame without names writes
+        ("2021,2022,2023,2024,kind", False),
+        ("length,width,3,7,kind", False),
+    ],
+)
+def test_a_first_line_that_looks_like_a_row_is_noted(header, is_noted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i % 7}.5,{i % 5},{i % 3},{i % 2},{i}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
+    result = lowtide("fit", "t.csv", "--target", "nowhere", "-o", "m.lowtide")
+    assert ("If its first line is a row, add --no-header." in result.stderr) == is_noted
+
+
+def test_a_wide_table_without_a_target_shows_its_first_columns_and_its_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"c{i}" for i in range(30)]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 30) + "\n")
+    result = lowtide("fit", "t.csv", "-o", "m.lowtide")
+    assert result.exit_code == 2
+    assert "Missing option '--target'. Name the column to learn: t.csv has 'c0', 'c1', " in result.stderr
+    assert "'c10', ... and 'c29'." in result.stderr

@@ -69,10 +69,33 @@ def test_every_registered_command_is_found_under_its_name(name):
     assert command.name == name
 
 
-def test_unknown_command_is_a_usage_error():
-    result = CliRunner().invoke(main, ["tide"])
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    [
+        ("ftt", "Did you mean 'fit'?"),
+        ("zebra", "'lowtide --help' lists the commands."),
+        ("sales.csv", "lowtide fit sales.csv --target COLUMN -o model.lowtide"),
+    ],
+)
+def test_unknown_command_is_a_usage_error_that_says_what_to_write(word, remedy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").touch()
+    result = CliRunner().invoke(main, [word, "x"])
     assert result.exit_code == 2
-    assert "tide" in result.stderr
+    assert f"No such command {word!r}. " in result.stderr
+    assert remedy in result.stderr
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "report", "tune", "export-c", "encode", "search"])
+def test_a_command_without_what_it_needs_shows_one_that_is_whole(name):
+    result = CliRunner().invoke(main, [name])
+    assert result.exit_code == 2
+    assert "Missing argument" in result.stderr
+    assert f". For example: lowtide {name} " in result.stderr
+
+
+def test_a_command_without_an_example_says_what_is_missing():
+    assert CliRunner().invoke(main, ["verify"]).stderr.endswith("Error: Missing argument 'PATH'.\n")
 
 
 def test_versions_prints_the_version_of_lowtide():

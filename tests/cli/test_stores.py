@@ -303,7 +303,7 @@ def test_fit_on_a_store_refuses_what_does_not_go_with_it(inside):
     assert lowtide("fit", "flowers.csv", "-o", "m.lowtide").exit_code == 2
     (inside / "folder").mkdir()
     result = lowtide("fit", "folder", "-o", "m.lowtide")
-    assert "must be a code store" in result.stderr
+    assert "must be a file, or a store of codes, got 'folder'" in result.stderr
 
 
 def test_verify_names_what_is_damaged_and_ends_with_one(inside):

@@ -19,10 +19,11 @@ from lowtide.cli.terminal import (
 )
 
 
-def test_numbers_are_said_with_units_nouns_and_four_digits():
+def test_numbers_are_said_with_units_nouns_and_as_many_digits_as_mean_something():
     assert [bytes_in_words(n) for n in (512, 51_234, 7_900_000)] == ["512 bytes", "51.2 kB", "7.9 MB"]
     assert [counted(n, "row") for n in (1, 12_000)] == ["1 row", "12,000 rows"]
-    assert [amount(value) for value in (0.0312345, 1234567.0)] == ["0.03123", "1.235e+06"]
+    said = {0.0312345: "0.03123", 999.94: "999.9", 27479.6: "27,480", -1234567.0: "-1,234,567", 1.5e12: "1.5e+12"}
+    assert {value: amount(value) for value in said} == said
 
 
 def test_sheet_leaves_out_lines_without_text():

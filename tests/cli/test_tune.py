@@ -147,14 +147,17 @@ def test_wrong_options_are_refused_before_any_work(inside, monkeypatch, options,
     assert os.listdir() == ["flowers.csv"]
 
 
-def test_a_missing_target_is_asked_for(inside):
+def test_a_missing_target_is_asked_for_by_the_names_of_the_columns(inside):
     flower_csv(inside / "flowers.csv")
-    assert "Missing option '--target'" in lowtide("tune", "flowers.csv").stderr
+    result = lowtide("tune", "flowers.csv")
+    assert result.exit_code == 2
+    asked = "Missing option '--target'. Name the column to learn: flowers.csv has 'a', 'b', 'c', 'd' and 'species'."
+    assert asked in result.stderr
 
 
 @pytest.mark.parametrize("name", ["codes.zarr", "codes.lowtide"])
 def test_codes_are_refused(inside, name):
-    (inside / name).mkdir()
+    (inside / name / "lowtide").mkdir(parents=True)  # as a store has
     result = lowtide("tune", name, "--target", "y")
     assert result.exit_code == 2
     assert f"must be a table: codes are what is compared, got '{name}'." in result.stderr

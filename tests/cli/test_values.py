@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from lowtide.cli.values import ColumnAs, Existing, Limit, WordOrNumber
+from lowtide.cli.values import ColumnAs, Existing, Limit, Share, WordOrNumber
 
 
 @pytest.mark.parametrize(("text", "value"), [("scale", "scale"), ("SCALE", "scale"), ("0.5", 0.5), ("1e-3", 1e-3)])
@@ -53,8 +53,8 @@ def test_existing_takes_a_path_that_is_there(tmp_path):
     ("name", "said"),
     [
         ("sale.csv", "sale.csv' does not exist. Did you mean '.*sales.csv'.$"),
-        ("zebra", "zebra' does not exist.$"),
-        ("no-folder/sales.csv", "sales.csv' does not exist.$"),
+        ("zebra", "zebra' does not exist. Nothing in '.*' has such a name: look at it, or give the whole path.$"),
+        ("no-folder/sales.csv", "sales.csv' does not exist. There is no folder '.*no-folder': look at its name"),
         ("..", "is a directory"),
     ],
 )
@@ -62,3 +62,22 @@ def test_existing_refuses_the_rest_with_names_that_are_near(tmp_path, name, said
     (tmp_path / "sales.csv").touch()
     with pytest.raises(click.BadParameter, match=said):
         Existing(exists=True, dir_okay=False).convert(str(tmp_path / name), None, None)
+
+
+def test_existing_takes_a_folder_only_where_a_store_is_in_it(tmp_path):
+    (tmp_path / "codes.zarr" / "lowtide").mkdir(parents=True)
+    kind = Existing(exists=True)
+    assert kind.convert(str(tmp_path / "codes.zarr"), None, None) == str(tmp_path / "codes.zarr")
+    with pytest.raises(click.BadParameter, match="must be a file, or a store of codes, got .* Name a file in it.$"):
+        kind.convert(str(tmp_path), None, None)
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0.0), ("0.2", 0.2), (".999", 0.999)])
+def test_a_share_is_a_number_below_one(text, value):
+    assert Share().convert(text, None, None) == value
+
+
+@pytest.mark.parametrize("text", ["1", "20", "20%", "-0.1", "nan", "a fifth", ""])
+def test_other_shares_are_refused_with_how_to_write_one(text):
+    with pytest.raises(click.BadParameter, match="from 0 to less than 1, got .* For a fifth write 0.2.$"):
+        Share().convert(text, None, None)

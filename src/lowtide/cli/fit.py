@@ -19,6 +19,7 @@ from lowtide.cli.lesson import Lesson, open_store, read_table
 from lowtide.cli.models import FittedTable, score_in_words
 from lowtide.cli.settings import place_beside, settings_options, write_settings
 from lowtide.cli.terminal import LearnerOptions, TableOptions, Voice, counted, refuse
+from lowtide.cli.values import Share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,10 +77,9 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--validate",
     "share",
-    type=click.FloatRange(0.0, 1.0, max_open=True),
+    type=Share(),
     default=0.0,
     show_default=False,
-    metavar="SHARE",
     help="Keep this share of the rows aside, 0.2 for example, and score the model on them.",
 )
 @click.option(
@@ -126,8 +126,6 @@ def fit(
         settled = "is a store of codes and must come without {}: its features are settled."
         term.check_alone("DATA", _WITH_A_STORE, settled)
         lesson = open_store(data, target or "y", task)
-    elif target is None:
-        raise click.MissingParameter(param_hint="'--target'", param_type="option")
     else:
         lesson = read_table(data, target, table, task, voice)
     seconds = {"read": time.perf_counter() - start}

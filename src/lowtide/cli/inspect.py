@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 import lowtide as lt
-from lowtide.cli.models import FittedTable, choice_content, choice_table, chosen_loss, encoder_of, encoder_summary
+from lowtide.cli.models import (
+    FittedTable,
+    check_no_table,
+    choice_content,
+    choice_table,
+    chosen_loss,
+    encoder_of,
+    encoder_summary,
+)
 from lowtide.cli.terminal import (
     FILE_OR_STORE,
     Voice,
@@ -77,6 +85,7 @@ def verify(path: Path, voice: Voice) -> None:
         found = {"path": str(path), "kind": "store", "rows": store.n_rows, "shards": n_shards, "bytes": store.nbytes}
         what = f"{counted(store.n_rows, 'row')} in {counted(n_shards, 'shard')}, {bytes_in_words(store.nbytes)}"
     else:
+        check_no_table(path, "")
         content = lt.persist.describe(path)
         found = {"path": str(path), "kind": content["kind"], "bytes": content["bytes"]}
         what = f"{content['kind']}, {bytes_in_words(content['bytes'])}"
@@ -86,6 +95,7 @@ def verify(path: Path, voice: Voice) -> None:
 
 def _inspect_file(file: Path) -> tuple[str, dict[str, Any]]:
     """Return what a model, encoder or code file says of itself, and the errors of its kernel values."""
+    check_no_table(file, "")
     content = lt.persist.describe(file)
     thing = (lt.persist.open_codes if content["kind"] == "Codes" else lt.load)(file)
     encoder, classes = encoder_of(thing), thing.classes_.tolist() if hasattr(thing, "classes_") else None

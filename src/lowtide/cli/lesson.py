@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 import lowtide as lt
 from lowtide.cli import models
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from lowtide.tables import Choice, Source, Survey, Target, Task
 
     Index = NDArray[np.intp]
+
+_SHOWN_NAMES = 12
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ class Blocks:
             yield rows, values[places]
 
 
-def read_table(data: Path, target: str, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
+def read_table(data: Path, target: str | None, table: TableOptions, task: Task | None, voice: Voice) -> Lesson:
     """Survey a table and read its target, a column of it or a file of its own.
 
     A table that is too large for memory stays where it is: its rows are read once more to learn from.
@@ -122,6 +128,11 @@ def read_table(data: Path, target: str, table: TableOptions, task: Task | None, 
     import numpy as np
 
     source = models.open_source(data, table.header, table.encoding, voice)
+    if table.header:
+        _note_numbers_as_names(source, voice)
+    if target is None:
+        columns = f"Name the column to learn: {source.file} has {_ends_of(source.names)}."
+        raise click.MissingParameter(columns, param_hint="'--target'", param_type="option")
     reading: dict[str, Any] = {"header": table.header, "encoding": table.encoding}
     aside = lt.tables.target_in_file(target, source.names, source.file, **reading)
     choice = models.choose_columns(source, target if aside is None else None, table)
@@ -139,6 +150,23 @@ def read_table(data: Path, target: str, table: TableOptions, task: Task | None, 
         voice.note(f"{source.file}: {counted(found.n_rows - len(known), 'row')} without a value in {name!r} left out.")
     read = _in_memory if found.is_whole else _in_blocks
     return Lesson(source.file, goal, name, None, read(source, found, choice, known, table.scale, voice))
+
+
+def _ends_of(names: Sequence[str]) -> str:
+    """Return names in quotes; of many the first ones and the last, which is often the target."""
+    if len(names) <= _SHOWN_NAMES:
+        return lt.tables.listed(names)
+    return ", ".join([*map(repr, names[: _SHOWN_NAMES - 1]), f"... and {names[-1]!r}"])
+
+
+def _note_numbers_as_names(source: Source, voice: Voice) -> None:
+    """Tell of a first line that looks like a row: most of its names are numbers, and they do not go up as years do."""
+    numbers = [float(name.replace(",", ".")) for name in source.names if _NUMBER.fullmatch(name)]
+    if 2 * len(numbers) > len(source.names) and numbers != sorted(set(numbers)):
+        names = lt.tables.listed(source.names, most=4)
+        voice.note(
+            f"{source.file}: most columns are called by numbers, {names}. If its first line is a row, add --no-header."
+        )
 
 
 def _in_memory(

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,19 @@ class LazyGroup(click.Group):
         command.short_help = summary
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named; for another word, say what was probably meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, COMMANDS, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else "'lowtide --help' lists the commands."
+            if Path(name).is_file():
+                remedy = f"A file comes after its command: lowtide fit {name} --target COLUMN -o model.lowtide, say."
+            ctx.fail(f"No such command {name!r}. {remedy}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
@@ -85,6 +99,8 @@ class LazyGroup(click.Group):
         except LowtideError as error:
             click.echo(f"Error: {' '.join(str(error).split())}", err=True)
             ctx.exit(USAGE_ERROR if isinstance(error, ParameterError) else FAILURE)
+        except click.MissingParameter as error:
+            raise _with_example(error) from None
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
@@ -121,6 +137,18 @@ def main(modules: tuple[str, ...]) -> None:
 def versions() -> None:
     """Print versions, instruction set and threads, for bug reports."""
     lowtide.show_versions()
+
+
+def _with_example(error: click.MissingParameter) -> click.MissingParameter:
+    """Return an error of what was left out that ends with a whole command, where it says no more."""
+    command = error.ctx.command if error.ctx is not None else None
+    lines = ((command and command.epilog) or "").splitlines()
+    example = next((line.strip() for line in lines if line.startswith("  lowtide ")), None)
+    if example is None or error.message:
+        return error
+    return click.MissingParameter(
+        f"For example: {example}", error.ctx, error.param, param_hint=error.param_hint, param_type=error.param_type
+    )
 
 
 def _lost_output(error: OSError) -> int:

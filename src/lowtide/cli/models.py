@@ -229,7 +229,7 @@ def load_model(path: Path) -> tuple[Any, FittedTable]:
 
 def load_decision(path: Path) -> tuple[Decision, FittedTable]:
     """Return what a learner decides by, which needs no scikit-learn, and the table that it was fitted on."""
-    _check_no_table(path)
+    check_no_table(path)
     decision = lt.persist.load_decision(path)
     if not decision.outputs:
         kind = lt.persist.describe(path)["kind"]
@@ -261,15 +261,15 @@ def encoder_of(thing: Any) -> Any:
 
 
 def _load(path: Path) -> Any:
-    _check_no_table(path)
+    check_no_table(path)
     return lt.load(path)
 
 
-def _check_no_table(path: Path) -> None:
+def check_no_table(path: Path, also: str = "; 'lowtide predict' takes the model first") -> None:
+    """Refuse the name of a table where a model file is wanted; `also` says what may have been meant."""
     if lt.tables.is_table_name(path):
         raise FileFormatError(
-            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide fit' writes "
-            "model files; 'lowtide predict' takes the model first."
+            f"{str(path)!r} must be a model file, got the name of a table. 'lowtide fit' writes model files{also}."
         )
 
 

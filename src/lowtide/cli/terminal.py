@@ -49,8 +49,8 @@ def counted(n: int, what: str) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a number with four digits."""
-    return f"{value:.4g}"
+    """Return a number with four digits, or with all before the point, as the report does."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def sheet(lines: Iterable[tuple[str, str]]) -> str:

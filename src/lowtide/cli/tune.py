@@ -40,7 +40,7 @@ Examples:
 
 @click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@target_option("What to learn: a column, or a file with one column.", required=True)
+@target_option("What to learn: a column, or a file with one column.  [required]")
 @term.budget_option
 @click.option(
     "--rows",
@@ -61,7 +61,7 @@ Examples:
 @term.voice_options
 def tune(
     data: Path,
-    target: str,
+    target: str | None,
     budget: tuple[tuple[str, float], ...],
     n_rows: int,
     output: Path | None,

@@ -55,16 +55,23 @@ class WordOrNumber(_Value):
 
 
 class Existing(click.Path):
-    """Accept the path of a file that is there; for one that is not, name those of its folder that are almost it."""
+    """Accept the path of a file that is there, or of a store; for one that is not, name those that are almost it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
-        wanted = Path(value)
-        if not wanted.exists() and wanted.parent.is_dir():
+        wanted, said = Path(value), repr(str(value))
+        if self.exists and not wanted.exists():
+            if not wanted.parent.is_dir():
+                place = f"There is no folder {str(wanted.parent)!r}: look at its name, or give the whole path"
+                self.fail(f"{said} does not exist. {place}.", param, ctx)
             near = get_close_matches(wanted.name, sorted(path.name for path in wanted.parent.iterdir()), n=2)
-            if near:
-                names = " or ".join(repr(str(wanted.with_name(name))) for name in near)
-                self.fail(f"{str(value)!r} does not exist. Did you mean {names}?", param, ctx)
+            names = " or ".join(repr(str(wanted.with_name(name))) for name in near)
+            where = f"Nothing in {str(wanted.parent.resolve())!r} has such a name"
+            remedy = f"Did you mean {names}?" if near else f"{where}: look at it, or give the whole path."
+            self.fail(f"{said} does not exist. {remedy}", param, ctx)
+        if self.dir_okay and wanted.is_dir() and not (wanted / "lowtide").is_dir():
+            problem = f"must be a file, or a store of codes, got {said}, a folder without one"
+            self.fail(f"{problem}. Name a file in it.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -78,6 +85,26 @@ class OneOf(_Choice):
         """Return the word of a text."""
         word = super().convert(value, param, ctx)
         return None if word == "none" else word
+
+
+class Share(_Value):
+    """Accept a share of the rows, 0.2 say: a number from 0 to less than 1."""
+
+    name = "share"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows for a value."""
+        return "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of a text."""
+        try:
+            share = float(value)
+        except ValueError:
+            share = math.nan
+        if not 0.0 <= share < 1.0:
+            self.fail(f"must be a number from 0 to less than 1, got {value!r}. For a fifth write 0.2.", param, ctx)
+        return share
 
 
 class Limit(_Value):
