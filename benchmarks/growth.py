@@ -1,7 +1,8 @@
 """`python -m benchmarks.growth`: measure what a fit on a cluster costs, fit a model of it, and extrapolate.
 
-Every constant is measured here: rows on one thread, sums through two real workers. The tables are those of
-docs/guide/growth.md.
+Every constant is measured here: rows on one thread, sums through two real workers.
+
+python -m benchmarks.growth --page docs/guide/growth.md       # a minute; writes the tables into the page
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 import lowtide as lt
+from benchmarks.peers.__main__ import machine
 from benchmarks.peers.cluster import cluster_store, two_workers
+from benchmarks.roofline.page import put_into_page
 from lowtide.distributed.fitting import RemoteProblem
 from lowtide.learners import Logistic
 from lowtide.learners.ridge import NormalEquations
@@ -30,6 +33,8 @@ from lowtide.learners.smooth import loss_sums
 # Of codes that a gradient reads at a time.
 _BLOCK_BYTES = 1 << 24
 _ROWS, _WIDTHS = (10_000, 20_000, 40_000), (1024, 2048, 4096)
+# Rows, features and workers of the tables: the first is near what was measured.
+_SIZES = [(2e6, 4096, 2), (1e8, 4096, 16), (1e9, 4096, 100), (1e9, 4096, 1000), (1e9, 16_384, 100)]
 
 
 @dataclass(frozen=True)
@@ -171,37 +176,96 @@ def step(c: Costs, n: float, m: int, workers: int) -> dict[str, float]:
     }
 
 
+def constants(c: Costs) -> list[str]:
+    """Return a Markdown table of the formula with its constants."""
+    rows = [
+        ("encode, 64 columns", "n m e / w", f"e = {_short(c.encode)}"),
+        (
+            'Gram matrix ("squared", `solver="primal"`)',
+            "n m^2 g / w, and m^2 g' for each block of 4 m^2 bytes of codes",
+            f"g = {_short(c.gram)}, g' = {_short(c.gram_fixed)}",
+        ),
+        (
+            "gradient (the other losses)",
+            "n m h / w a step, and m h' for each block of 16 MB",
+            f"h = {_short(c.gradient)}, h' = {_short(c.gradient_fixed)}",
+        ),
+        ("read a store in the page cache, checksums verified", "n m / 8 r / w a pass", f"r = {_short(c.read)}"),
+        ("sums of Gram matrices", "8 m^2 b (1 + log2 w, rounded up)", f"b = {_short(c.byte)} a byte"),
+        ("sums of gradients", "8 m b (w + w/16) a step", ""),
+        (
+            "tasks",
+            'a + 2 w t for "squared" with "primal", a + w t a step',
+            f"a = {_short(c.sum)}, t = {_short(c.task)}",
+        ),
+        ("solve", "m^3 s", f"s = {_short(c.solve)}"),
+    ]
+    lines = ["| what | seconds | measured |", "| --- | --- | --- |"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _short(seconds: float) -> str:
+    """Return a time with two digits, in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
+        if seconds >= size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds / 1e-12:.2g} ps"
+
+
+def _seconds_shown(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10.0 else f"{seconds:.2g} s"
+
+
+def _count(n: float) -> str:
+    return f"{n / 1e9:g} billion" if n >= 1e9 else f"{n / 1e6:g} million"
+
+
 def table(c: Costs, model: Callable[..., dict[str, float]], sizes: list[tuple[float, int, int]]) -> list[str]:
     """Return a Markdown table of a model at some sizes."""
     names = list(model(c, *sizes[0]))
     lines = ["| rows | m | workers | " + " | ".join(names) + " | all |", "| --- " * (len(names) + 4) + "|"]
     for n, m, workers in sizes:
         cost = model(c, n, m, workers)
-        cells = " | ".join(f"{cost[name]:.3g} s" for name in names)
-        lines.append(f"| {n:.0e} | {m} | {workers} | {cells} | {sum(cost.values()):.3g} s |")
+        cells = " | ".join(_seconds_shown(cost[name]) for name in names)
+        lines.append(f"| {_count(n)} | {m:,} | {workers:,} | {cells} | {_seconds_shown(sum(cost.values()))} |")
     return lines
+
+
+def markdown(costs: Costs, kept: list[dict[str, Any]]) -> str:
+    """Return the measured part of the page."""
+    off = [abs(k[name] / k[f"{name}_model"] - 1) for k in kept for name in ("gram", "gradient")]
+    told = ", ".join(f"{name} {value}" for name, value in machine().items())
+    rows, widths = f"{min(_ROWS):,} to {max(_ROWS):,} rows", f"{min(_WIDTHS):,} to {max(_WIDTHS):,} features"
+    return "\n\n".join(
+        [
+            "Written by `python -m benchmarks.growth --page docs/guide/growth.md`: rows on one core, sums through two "
+            f"Dask workers, on {told}.",
+            "\n".join(constants(costs)),
+            f"The part of the formula that is for rows is within {np.mean(off):.0%} of its measurements on average, "
+            f"{max(off):.0%} at most, over {rows} and {widths}.",
+            '**A squared fit** with `solver="primal"`, which `"auto"` takes too for two classes and up to about 5,000 '
+            "features:",
+            "\n".join(table(costs, squared, _SIZES)),
+            "**One step of L-BFGS**, of which a logistic fit takes ten to fifty:",
+            "\n".join(table(costs, step, _SIZES)),
+        ]
+    )
 
 
 def main() -> None:
     """Measure, fit, print and write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    out = parser.parse_args().out
+    parser.add_argument("--page", type=Path, help="page whose measured part is written anew")
+    given = parser.parse_args()
     rows, kept = measure_rows()
     costs = Costs(**rows, solve=measure_solve(), **measure_cluster(), read=measure_read())
-    for name, value in asdict(costs).items():
-        print(f"{name}: {value:.3g} s")
-    for name in ("gram", "gradient"):
-        errors = [abs(k[name] / k[f"{name}_model"] - 1) for k in kept]
-        mean, most = 100 * float(np.mean(errors)), 100 * max(errors)
-        print(f"{name}: the model is off by {mean:.0f}% on average, {most:.0f}% at most")
-    sizes = [(2e6, 4096, 2), (1e8, 4096, 16), (1e9, 4096, 100), (1e9, 4096, 1000), (1e9, 16_384, 100)]
-    print("\nsquared fit")
-    print("\n".join(table(costs, squared, sizes)))
-    print("\none step of L-BFGS")
-    print("\n".join(table(costs, step, sizes)))
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "growth.json").write_text(json.dumps({"costs": asdict(costs), "rows": kept}, indent=2) + "\n")
+    text = markdown(costs, kept)
+    print(text)
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "growth.json").write_text(json.dumps({"costs": asdict(costs), "rows": kept}, indent=2) + "\n")
+    if given.page is not None:
+        put_into_page(given.page, text + "\n")
 
 
 if __name__ == "__main__":

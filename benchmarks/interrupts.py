@@ -4,6 +4,8 @@ Each row is a process of its own. Its work is done once to know its result and h
 random moments of that time. Then it is done again and must give the same result. Memory is what the process has grown
 by from the second interrupted call to the last, and what of that is in use: the C library keeps what was freed, up to
 some tens of megabytes for each thread that there was at a time.
+
+python -m benchmarks.interrupts --scale 0.2 --page docs/guide/reliability.md       # some minutes; writes the table
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import lowtide as lt
-from lowtide import _core
+from benchmarks.peers.__main__ import machine
+from benchmarks.roofline.page import put_into_page
 
 _DIMENSION, _CLASSES = 50, 10
 
@@ -218,6 +221,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10, help="interrupts of each")
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows of all work")
     parser.add_argument("--one", action="store_true", help="measure one row in this process")
+    parser.add_argument("--page", type=Path, help="page whose table of interrupts is written anew")
     given = parser.parse_args()
     unknown = set(given.rows) - set(WORK)
     if unknown:
@@ -225,12 +229,22 @@ def main() -> None:
     if given.one:
         print(measure(given.rows[0], given.times, given.scale))
         return
-    print(f"{_core.isa()}, {_core.thread_count()} threads\n")
-    print("| work | takes | slowest answer | next call right | memory | in use |")
-    print("| --- | ---: | ---: | --- | ---: | ---: |", flush=True)
+    told = ", ".join(f"{name} {value}" for name, value in machine().items())
+    command = f"python -m benchmarks.interrupts --scale {given.scale:g}"
+    lines = [
+        f"Written by `{command} --page docs/guide/reliability.md` on: {told}.",
+        "",
+        "| work | takes | slowest answer | next call right | memory | in use |",
+        "| --- | ---: | ---: | --- | ---: | ---: |",
+    ]
+    print(*lines, sep="\n", flush=True)
     for name in given.rows or WORK:
         options = ["--one", "--times", str(given.times), "--scale", str(given.scale)]
-        subprocess.run([sys.executable, "-m", "benchmarks.interrupts", name, *options], check=True)
+        one = [sys.executable, "-m", "benchmarks.interrupts", name, *options]
+        lines.append(subprocess.run(one, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+        print(lines[-1], flush=True)
+    if given.page is not None:
+        put_into_page(given.page, "\n".join(lines) + "\n", "interrupts")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.load.serving import memory_of, save_model, server
+from benchmarks.peers.__main__ import machine
+from benchmarks.roofline.page import put_into_page
 
 _LUA = """
 local file = io.open("{message}", "rb")
@@ -126,6 +128,7 @@ def main() -> None:
         "--log", action=argparse.BooleanOptionalAction, default=True, help="a line a request, to a file"
     )
     parser.add_argument("--batching", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--page", type=Path, help="page whose sentence on speed is written anew")
     given = parser.parse_args()
     if shutil.which("wrk") is None:
         parser.error("needs wrk: apt-get install wrk")
@@ -160,6 +163,15 @@ def main() -> None:
             f"{found.p99_ms / found.median_ms:.1f} times"
         )
     print(f"memory           {memory / 1e6:9.1f} MB, {grown / 1e6:+.1f} MB after {given.seconds} s")
+    if given.page is not None:
+        told = ", ".join(f"{name} {value}" for name, value in machine().items())
+        text = (
+            f"lowtide answered {outcome.rate:,.0f} requests a second and the bare endpoint {base:,.0f}, a ratio of "
+            f"{outcome.rate / base:.2f}. A request took {outcome.cpu_us:.0f} us of the server's processor time and a "
+            f"bare one {(first.cpu_us + second.cpu_us) / 2:.0f}; {outcome.failed} failed. (`python -m benchmarks.load "
+            f"--seconds {given.seconds} --page docs/guide/serve.md`, on {told}.)"
+        )
+        put_into_page(given.page, text + "\n")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.load.serving import memory_of, save_model, server
+from benchmarks.peers.__main__ import machine
+from benchmarks.roofline.page import put_into_page
 from lowtide.tables import Categories, Indicator, Number, Recipe
 
 __all__ = ["ATTACKS", "health_times", "post", "save_table"]
@@ -139,7 +141,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load.freeze", description=__doc__)
     parser.add_argument("--number", type=int, default=1000)
     parser.add_argument("--attack", help="only those with this in their name")
+    parser.add_argument("--page", type=Path, help="page whose sentence on health checks is written anew")
     given = parser.parse_args()
+    slowest, largest = {}, 0.0
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{name}.lowtide" for name in ("plain", "table", "dense")]
@@ -158,12 +162,23 @@ def main() -> None:
                 stop.set()
                 count = sent.get(timeout=60)
                 attacker.join()
+                slowest[name], largest = max(times), max(largest, memory_of(process))
                 print(
                     f"{name:<38}{count:5d} sent, /healthz {np.median(times):6.2f} ms median, "
                     f"{np.quantile(times, 0.99):6.2f} ms p99, {max(times):6.1f} ms slowest, "
                     f"{memory_of(process) / 1e6:5.0f} MB",
                     flush=True,
                 )
+    told = ", ".join(f"{name} {value}" for name, value in machine().items())
+    text = (
+        f"{len(slowest)} attacks, {given.number:,} health checks under each: the slowest check took "
+        f"{min(slowest.values()):.0f} to {max(slowest.values()):.0f} ms, whichever attack ran, and the server had "
+        f"{largest / 1e6:.0f} MB at most (`python -m benchmarks.load.freeze --number {given.number} "
+        f"--page docs/guide/reliability.md`, on {told})."
+    )
+    print(text)
+    if given.page is not None:
+        put_into_page(given.page, text + "\n", "freeze")
 
 
 if __name__ == "__main__":
