@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Values decoded at a time: 16 MB of float32, enough rows for BLAS to run at full speed.
 _BLOCK_VALUES = 1 << 22
+# The same for a product that adds nothing up over blocks: what was decoded is still in cache, and BLAS has enough rows.
+_NEAR_VALUES, _NEAR_ROWS = 1 << 20, 256
 # Values of fields decoded at a time: what is in between stays in the second-level cache.
 _DECODED = 1 << 15
 # Below this many rows the look-up tables of a product cost more than they save.
@@ -70,10 +72,13 @@ class Rows(ABC):
         self.fill(slice(0, len(self.rows)), out)
         return scaled(out, self.row_scale, self.scale)
 
-    def blocks(self, dtype: DTypeLike) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield (rows, decoded values) block by block, all in one reused buffer."""
+    def blocks(self, dtype: DTypeLike, *, is_near: bool = False) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield (rows, decoded values) block by block, all in one reused buffer; near ones stay in cache."""
         n, n_features = self.shape
-        size = max(1, min(n, _BLOCK_VALUES // n_features))
+        size = _BLOCK_VALUES // n_features
+        if is_near:
+            size = min(size, max(_NEAR_ROWS, _NEAR_VALUES // n_features))
+        size = max(1, min(n, size))
         buffer = np.empty((size, n_features), dtype=dtype)
         for begin in range(0, n, size):
             rows = slice(begin, min(n, begin + size))
@@ -84,7 +89,7 @@ class Rows(ABC):
     def matmul(self, W: NDArray[Any]) -> NDArray[Any]:
         """Return D W for W (n_features, c)."""
         out = np.empty((len(self.rows), W.shape[1]), dtype=W.dtype)
-        for rows, block in self.blocks(W.dtype):
+        for rows, block in self.blocks(W.dtype, is_near=True):
             matmul(block, W, out=out[rows])
         return out
 

@@ -32,6 +32,8 @@ _TOP_ROWS = 1 << 13
 # Queries that share a first pass over bounds, one-bit ones and others, and the bounds held at a time: 4 MB of float32.
 _TOP_BITS, _TOP_FLOATS = 1 << 10, 1 << 8
 _TOP_BOUNDS = 1 << 20
+# Rows of the first pass whose k-th best is looked for.
+_TOP_FIRST = 1 << 11
 # Rows that are fewer than this part of all are copied before they are scanned.
 _FEW_OF_ALL = 4
 # Values of pairs that are decoded at a time: a part that stays in cache.
@@ -339,8 +341,7 @@ def _fill_by_floats(
             out *= own.factors[:, None]
         if own.offsets is not None:
             out += own.offsets[:, None]
-        out *= sign
-        return out.T
+        return out.T if largest else np.negative(out, out=out).T
 
     def exact(owner: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         values = _pair_products(Q.__getitem__, owner, codes, rows)
@@ -364,20 +365,32 @@ def _fill_by_bounds(
     """
     n_queries, k = scores.shape
     owner, found, values = np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.float32)
-    size = max(k, _TOP_BOUNDS // n_queries)
-    for begin in range(0, n, size):
-        bounds = first_pass(slice(begin, begin + size))
+    begin, most = 0, max(k, _TOP_BOUNDS // n_queries)
+    while begin < n:
+        # Few at first, since the k-th best of a block must be looked for; then the best so far rule most rows out.
+        end = min(n, begin + min(most, max(k, begin, _TOP_FIRST)))
+        bounds = first_pass(slice(begin, end))
         worst = values[k - 1 :: k] if begin else np.partition(bounds, -k, axis=1)[:, -k]
-        late = np.nonzero(bounds >= (worst - slack).astype(np.float32)[:, None])
-        owner = np.concatenate([owner, late[0]])
-        found = np.concatenate([found, begin + late[1]])
-        values = np.concatenate([values, exact(late[0], begin + late[1])])
+        queries, rows = _places(bounds >= (worst - slack).astype(np.float32)[:, None])
+        owner = np.concatenate([owner, queries])
+        found = np.concatenate([found, begin + rows])
+        values = np.concatenate([values, exact(queries, begin + rows)])
+        begin = end
         # By query, then best first, equal scores by lower index; every query has at least k of them.
         order = np.lexsort((found, -values, owner))
         starts = np.searchsorted(owner[order], np.arange(n_queries))
         order = order[(starts[:, None] + np.arange(k)).ravel()]
         owner, found, values = owner[order], found[order], values[order]
     indices[...], scores[...] = found.reshape(n_queries, k), (sign * values + np.float32(0)).reshape(n_queries, k)
+
+
+def _places(hits: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places that hold, (queries, rows); in the order of memory, which is the fastest to search."""
+    if hits.flags.c_contiguous:
+        queries, rows = np.divmod(np.flatnonzero(hits), hits.shape[1])
+    else:
+        rows, queries = np.divmod(np.flatnonzero(hits.T), hits.shape[0])
+    return queries, rows
 
 
 def _pair_products(
