@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "BiasWarning",
+    "BranchWarning",
     "CancelledError",
     "CodeLayoutError",
     "FileAccessError",

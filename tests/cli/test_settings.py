@@ -36,6 +36,15 @@ def test_a_run_is_repeated_from_its_settings(inside):
     assert (inside / "m.lowtide").read_bytes() == first
 
 
+def test_a_run_on_a_store_is_repeated_from_its_settings(inside):
+    lowtide("encode", "flowers.csv", "-o", "s.zarr", "--target", "species", "--components", 64)
+    fit("s.zarr", "-o", "m.lowtide", "--save-settings", "--C", 2)
+    first = (inside / "m.lowtide").read_bytes()
+    (inside / "m.lowtide").unlink()
+    fit("--settings", "m.toml")
+    assert (inside / "m.lowtide").read_bytes() == first
+
+
 def test_the_file_has_every_option_and_what_was_chosen(inside):
     options = ("--budget", "64B", "--budget", "2.5s", "--metric", "none", "--no-scale", "--classification", "--cv", 2)
     fit("flowers.csv", "--target", "species", "-o", "m.lowtide", "--save-settings", *options)

@@ -41,6 +41,7 @@ _WITH_A_STORE = (
     "share",
     "n_folds",
     "seed",
+    "settings",
     "save_settings",
     "as_json",
     "quiet",
@@ -70,7 +71,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=term.TableCommand, epilog=_EXAMPLES)
 @click.argument("data", type=term.FILE_OR_STORE)
-@target_option("What to learn: a column, or a file with one column.  [store: y]")
+@target_option("What to learn: a column, or a file with one column.  [default for a store: y]")
 @click.option("--output", "-o", required=True, type=term.NEW_FILE, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace the model file if it exists.")
 @task_options
