@@ -1,4 +1,8 @@
-"""`python -m benchmarks.peers [row ...]`: run the rows, print a Markdown table, write it beside a JSON file."""
+"""`python -m benchmarks.peers [row ...]`: run the rows, print a Markdown table, write it beside a JSON file.
+
+--record keeps the rows in a record of this machine at this instruction-set level, in place of older ones of the same
+names; `python -m benchmarks.peers.page` writes the records into the guide and the README.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from dataclasses import asdict
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy
 import sklearn
@@ -62,12 +67,30 @@ def _times(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.2f}x" if ratio < 2 else f"{ratio:.1f}x"
 
 
+def keep(record: dict[str, Any], path: Path) -> None:
+    """Put rows and notes into a record; one that is of another machine, level or version is not mixed with them."""
+    old = json.loads(path.read_text()) if path.exists() else {"rows": [], "notes": {}}
+    if old.get("machine", record["machine"]) != record["machine"]:
+        raise SystemExit(
+            f"{path} must be of this machine and level, {record['machine']}, got {old['machine']}. Move it."
+        )
+    rows = {row["name"]: row for row in (*old["rows"], *record["rows"])}
+    kept = {
+        "machine": record["machine"],
+        "rows": [rows[name] for name in DUELS if name in rows],
+        "notes": old["notes"] | record["notes"],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def main() -> None:
     """Run the rows that were named, or all."""
     names = (*DUELS, *NOTES)
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="row", help=f"of {', '.join(names)}; all when left out")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--record", type=Path, help="a JSON file that the rows are kept in, with others of before")
     arguments = parser.parse_args()
     unknown = set(arguments.rows) - set(names)
     if unknown:
@@ -102,6 +125,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "peers.md").write_text("\n".join(lines) + "\n")
     (arguments.out / "peers.json").write_text(json.dumps(record, indent=2) + "\n")
+    if arguments.record is not None:
+        keep(record, arguments.record)
 
 
 if __name__ == "__main__":

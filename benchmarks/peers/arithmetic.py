@@ -156,8 +156,8 @@ DUELS = [
         must=1,
         repeats=3,
     ),
-    Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=2.5, goal=4),
-    Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), must=4, goal=6),
-    Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), must=3, goal=5),
+    Duel("product-1", "C @ W, 1 bit, one column", "float32 Z @ W", partial(_product, 1), must=3.5, goal=5),
+    Duel("product-10", "C @ W, 1 bit, ten columns", "float32 Z @ W", partial(_product, 10), must=5, goal=7),
+    Duel("transposed-10", "C.T @ R, 1 bit, ten columns", "float32 Z.T @ R", partial(_transposed, 10), must=4, goal=6),
     *(row for n_components in WIDE for row in _wide_rows(n_components)),
 ]

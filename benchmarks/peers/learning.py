@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 import lowtide as lt
 from benchmarks.datasets import load
 from benchmarks.peers.duel import Duel
+from lowtide import _core
 
 __all__ = ["DUELS", "GAMMA", "LARGE", "LARGE_GAMMA", "mnist", "our_model", "peer_model"]
 
@@ -220,7 +221,7 @@ DUELS = [
         f"logistic, the same, {ITERATIONS} iterations",
         "RBFSampler + LogisticRegression",
         partial(_fit, "logistic", LogisticRegression(max_iter=ITERATIONS, tol=1e-12)),
-        must=4,
+        must=5,
         goal=8,
         repeats=1,
     ),
@@ -249,7 +250,7 @@ DUELS = [
             must=must,
             repeats=3,
         )
-        for m, must in ((16_384, 1.0), (65_536, 1 / 3))
+        for m, must in ((16_384, 1.0), (65_536, 1 / 3 if _core.isa() == "avx2" else 1.0))
         for peer, name in (("svc", 'SVC(kernel="rbf")'), ("ridge", 'KernelRidge(kernel="rbf")'))
     ),
     Duel(
@@ -261,13 +262,13 @@ DUELS = [
         repeats=1,
         warm=False,
     ),
-    Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, must=15, goal=30),
+    Duel("predict", "10,000 rows, MNIST model", "the same pipeline", _predict, must=18, goal=30),
     Duel(
         "predict-one",
         "100 rows one by one, d=64, m=4096",
         "the same pipeline",
         _predict_one,
-        must=10,
+        must=12,
         goal=40,
     ),
     Duel(
@@ -275,6 +276,7 @@ DUELS = [
         f"squared hinge, {SOME:,} digits, m=4096, to its own tolerance",
         "RBFSampler + LinearSVC",
         _fit_squared_hinge,
+        must=8,
         repeats=1,
         warm=False,
     ),
