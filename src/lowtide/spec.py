@@ -126,7 +126,7 @@ class Registry(Generic[SpecT]):
         _REGISTRIES.append(self)
 
     def of(self, base: type[Spec]) -> Registry[Any]:
-        """Return the same list, also of classes that are added later, as those see it that need a narrower base."""
+        """Return a view of this list with the classes of a narrower base alone, also those that are added later."""
         view = copy(self)
         view.base = base
         return view

@@ -212,10 +212,11 @@ def open_store(path: Path, target: str, task: Task | None) -> Lesson:
     store = lt.CodeStore.open(path)
     if store.encoder is None:
         raise lt.tables.TableError(
-            f"{path.name} must have the encoder of its codes, to predict from rows; it was made without."
+            f"{path.name} must have the encoder of its codes, to predict from rows, got none. Make the store with "
+            "'lowtide encode', which keeps it."
         )
     if len(store) == 0:
-        raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none.")
+        raise lt.tables.TableError(f"{path.name} must have rows to learn from, got none. Encode some first.")
     column = models.stored_target(store, target)
     if column not in store.columns:
         raise lt.tables.TableError(

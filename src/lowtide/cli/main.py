@@ -125,7 +125,7 @@ class LazyGroup(click.Group):
     help="Import a module first, so that the parts it registers with lowtide.register are known; may be repeated.",
 )
 def main(modules: tuple[str, ...]) -> None:
-    """Learn from tables with kernel machines (such as an SVM) that keep each row in a few hundred bits.
+    """Learn from tables with kernel machines (such as an SVM) that keep each row as packed bits.
 
     Start with: lowtide fit data.csv --target COLUMN -o model.lowtide
     """

@@ -47,7 +47,7 @@ Examples:
 @click.option("--probabilities", is_flag=True, help="Add a column with the probability of each class.")
 @click.option("--scores", is_flag=True, help="Add the score of each class (a single column for two classes).")
 @target_option(
-    "True values to score with: a column, or a file with one column.  [default: the model's target, if there]"
+    "True values to score with: a column, or a file with one column.  [default: the model's target, if it is there]"
 )
 @term.header_option("The first line of a CSV file is a row.")
 @term.encoding_option

@@ -30,7 +30,8 @@ Examples:
     "--finer",
     multiple=True,
     metavar="NAME=FILE",
-    help="The rows of --codes of that name in more bits, to score the best again by (?rescore=4); may be repeated.",
+    help="The rows of --codes of that name in more bits: requests with ?rescore=4 score the best again by them; may be "
+    "repeated.",
 )
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0 for any free one.")
@@ -42,12 +43,12 @@ Examples:
 @click.option(
     "--rate", type=click.FloatRange(0, min_open=True), help="Requests per second of each key.  [default: no limit]"
 )
-@click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body of a request, in MB.")
+@click.option("--max-body", type=click.IntRange(1), default=16, help="Largest body of a request, in MiB.")
 @click.option("--max-rows", type=click.IntRange(1), default=1 << 16, help="Most rows in a request.")
 @click.option(
     "--memory",
     type=click.IntRange(1),
-    help="Memory of all requests together, in MB.  [default: a quarter of what is free]",
+    help="Memory of all requests together, in MiB.  [default: a quarter of what is free]",
 )
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Another host name of the server; may be repeated.")
 @click.option("--proxy", is_flag=True, help="Say that a proxy in front of the server does TLS.")

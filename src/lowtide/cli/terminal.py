@@ -191,7 +191,13 @@ _ENCODER = (
     click.option(
         "--components", type=click.IntRange(1, _MOST_COMPONENTS), default=1024, help="Number of random features."
     ),
-    _BITS,
+    click.option(
+        "--bits",
+        type=WordOrNumber("none", whole=(1, 8)),
+        default="1",
+        metavar="NUMBER",
+        help="Bits per feature or column, 1 to 8.",
+    ),
     click.option(
         "--projection",
         type=_LAYOUTS,
@@ -207,7 +213,13 @@ _ENCODER = (
 )
 _LEARNER = (
     click.option("--loss", type=_LOSSES, default="auto", help="Loss of a classifier; regression always has squared."),
-    click.option("--C", "C", type=WordOrNumber("auto"), default="auto", help="Inverse of the regularization."),
+    click.option(
+        "--C",
+        "C",
+        type=WordOrNumber("auto"),
+        default="auto",
+        help="Inverse of the regularization: a larger C fits the rows more closely.",
+    ),
     _KERNEL,
     click.option(
         "--gamma",

@@ -186,7 +186,7 @@ class Client:
         return np.array(self._predict(X, "scores"), dtype=np.float64)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, (n, n_classes), in the order of `classes`.
+        """Return the probability of each class, (n, n_classes), in the order of the "classes" that `models` lists.
 
         Parameters
         ----------

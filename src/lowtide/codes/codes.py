@@ -274,7 +274,7 @@ class Codes:
         return self.with_rows(self.packed[rows], *beside)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Decode."""
+        """Return the decoded rows, D."""
         if copy is False:
             raise ValueError("Codes cannot be seen as an array without a copy: decoding makes one. Use copy=None.")
         wish = np.dtype(np.float32 if dtype is None else dtype)

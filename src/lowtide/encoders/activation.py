@@ -35,7 +35,7 @@ class ActivationFeatures(Encoder):
         `lowtide.theory`, or a function of an array.
     n_components : int, default=1024
         Features out.
-    projection : {"hadamard", "orthogonal", "iid"} or Projection, default="hadamard"
+    projection : {"hadamard", "rotation", "orthogonal", "iid"} or Projection, default="hadamard"
     bits : int or None, default=4
         Bits a level, 1 to 8; None for no coded side.
     random_state : int, RandomState or None, default=None

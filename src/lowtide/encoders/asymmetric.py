@@ -55,11 +55,11 @@ class AsymmetricFeatures(FourierEncoder):
         Masses of the blocks as they are, or fitted on the drawn frequencies to exact kernel values of at most 200 of
         the rows, k(0) kept: see Notes. "auto" fits from 200 rows on. Of a kernel without masses in closed form "exact"
         are those that it fits itself.
-    projection : {"hadamard", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
+    projection : {"hadamard", "rotation", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
         Layout of the blocks whose law it can carry; the others have independent frequencies.
     bits : int or None, default=1
         Bits a level, 1 to 8; None for no coded sides. A quantizer object's own bits win.
-    quantizer : {"lloyd_max", "phase", "stochastic", "uniform"} or Quantizer, default="lloyd_max"
+    quantizer : {"lloyd_max", "phase", "stochastic", "uniform", "modulo"} or Quantizer, default="lloyd_max"
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -206,7 +206,8 @@ class Nearest:
                 codes = _rows_of(finer, found[part])
                 if codes.fingerprint != drawn.fingerprint:
                     remedy = "Fit with the same rows and random_state, and more bits."
-                    raise fail(_OWNER, "finer codes must have this encoder's fingerprint", "others", remedy)
+                    must = f"finer codes must have this encoder's fingerprint, {drawn.fingerprint.hex()}"
+                    raise fail(_OWNER, must, codes.fingerprint.hex(), remedy)
                 factors, offsets = drawn.row_terms(codes)
                 rows = np.asarray(codes, dtype=np.float64) * factors[:, None]
                 values = np.einsum("qmf,qf->qm", rows.reshape(*found[part].shape, -1), full[part].astype(np.float64))

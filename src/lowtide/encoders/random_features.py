@@ -52,11 +52,11 @@ class RandomFeatures(FourierEncoder):
         As in scikit-learn: exp(-gamma |x-y|^2), exp(-gamma |x-y|_1). "median" takes the median distance.
     n_components : int, default=1024
         Features out. "cos_sin" uses half as many frequencies; an odd number drops the last sine.
-    projection : {"hadamard", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
+    projection : {"hadamard", "rotation", "orthogonal", "haar", "iid"} or Projection, default="hadamard"
     feature_map : {"cos_sin", "cosine"} or FeatureMap, default="cos_sin"
     bits : int or None, default=1
         Bits a level, 1 to 8; None for no coded side. A quantizer object's own bits win.
-    quantizer : {"lloyd_max", "phase", "stochastic", "uniform"} or Quantizer, default="lloyd_max"
+    quantizer : {"lloyd_max", "phase", "stochastic", "uniform", "modulo"} or Quantizer, default="lloyd_max"
         "phase" keeps one level a frequency, so for two components.
     metric : array (n_features,) or (n_features, r), optional
         What rows are multiplied by: s, a factor of at least 0 a column, or a matrix A. A column of factor 0 does not
@@ -89,7 +89,7 @@ class RandomFeatures(FourierEncoder):
 
     Notes
     -----
-    Encoding a row costs O(m log d) additions with "hadamard" and O(m d) multiplications otherwise; a code takes
+    Encoding a row costs O(m log d) additions with "hadamard" or "rotation", else O(m d) multiplications; a code takes
     ceil(m b / 8) bytes rounded up to 8. Bits of the Hadamard layout depend on the seed and the version only.
 
     References

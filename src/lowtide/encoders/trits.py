@@ -55,7 +55,7 @@ class Spread:
 
     @classmethod
     def of(cls, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Self:
-        """Return that of the rows of an array or CSR matrix (n, n_features), block by block in float64."""
+        """Return the spread of the rows of an array or CSR matrix (n, n_features), block by block in float64."""
         total = cls(0.0, np.zeros(X.shape[1]), 0.0)
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
@@ -69,7 +69,7 @@ class Spread:
         return total
 
     def merge(self, other: Self) -> Self:
-        """Return that of the rows of both."""
+        """Return the spread of the rows of both together."""
         if self.mean.shape != other.mean.shape:
             raise fail("Spread", f"both must have {len(self.mean)} columns", len(other.mean))
         weight = self.weight + other.weight
@@ -94,7 +94,7 @@ class Trits(NamedTuple):
 
     @classmethod
     def of(cls, sigma: TernaryMap) -> Trits:
-        """Return those of a map: equal values have one trit."""
+        """Return the trits of a map: equal values have one trit."""
         return INSIDE if sigma.middle else EVEN if sigma.low == sigma.high else SIGNED
 
 
@@ -134,7 +134,7 @@ class Thresholds:
         scale: float,
         centers: NDArray[np.float64] | float = 0.0,
     ) -> Self:
-        """Return those of a map on centered, scaled rows; of outputs with centers, of sigma(t - center)."""
+        """Return the thresholds of a map on centered, scaled rows; of outputs with centers, of sigma(t - center)."""
         unit = math.sqrt(projection.density) / scale
         shift = projection.signs() @ mean
         return cls((sigma.s_plus + centers) * unit + shift, (sigma.s_minus + centers) * unit + shift)

@@ -52,7 +52,7 @@ class Masses:
 
 
 def gauss_trig_segment(s: float, a: float, b: float) -> complex:
-    """Integral of e^{isu} phi(u) over [a, b], phi the standard normal density: the cosine and i times the sine.
+    """Return the integral of e^{isu} phi(u) over [a, b], phi the standard normal density: cosine and i times sine.
 
     e^{-s^2/2} [Phi(b - is) - Phi(a - is)], through the scaled complementary error function: no overflow, and tails keep
     their relative accuracy.
@@ -91,7 +91,7 @@ def _upper_tail(s: float, a: float) -> complex:
 
 
 def mean_abs_cos(s: float) -> float:
-    """E|cos(su)| over a standard normal u: 2/pi + (4/pi) sum_k (-1)^{k+1} e^{-2k^2s^2}/(4k^2-1).
+    """Return E|cos(su)| over a standard normal u: 2/pi + (4/pi) sum_k (-1)^{k+1} e^{-2k^2s^2}/(4k^2-1).
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def mean_abs_cos(s: float) -> float:
 
 
 def mean_abs_sin(s: float) -> float:
-    """E|sin(su)| over a standard normal u: 2/pi - (4/pi) sum_k e^{-2k^2s^2}/(4k^2-1).
+    """Return E|sin(su)| over a standard normal u: 2/pi - (4/pi) sum_k e^{-2k^2s^2}/(4k^2-1).
 
     Below s = 0.3 it is (2/sqrt pi) Dawson(s/sqrt 2): the sine changes sign past |u| = 10 only.
 
@@ -133,7 +133,7 @@ def mean_abs_sin(s: float) -> float:
 
 
 def shift_masses(s: float) -> Masses:
-    """Masses of the shift-Gaussian measure e^{i r.w} N(dw), s = |r|/sigma; times e^{s^2/2} those of cosh-Gaussian.
+    """Return the masses of the shift-Gaussian measure e^{i r.w} N(dw), s = |r|/sigma; cosh-Gaussian: times e^{s^2/2}.
 
     m_R+- = (E|cos(su)| +- e^{-s^2/2})/2, m_I+ = E|sin(su)|/2. For small s the negative mass, a difference of nearly
     equal numbers, is summed over the lobes where the cosine is negative instead.
@@ -159,7 +159,7 @@ def shift_masses(s: float) -> Masses:
 
 
 def sinh_masses(s: float) -> Masses:
-    """Masses of the sinh-Gaussian measure (1 - i e^{s^2/2} sin(su)) N(dw), s = sigma |beta|.
+    """Return the masses of the sinh-Gaussian measure (1 - i e^{s^2/2} sin(su)) N(dw), s = sigma |beta|.
 
     They are 1, 0 and e^{s^2/2} E|sin(su)|/2.
 

@@ -138,7 +138,7 @@ def arc_cosine(order: int, square_x: ArrayLike, square_y: ArrayLike, product: Ar
 
 
 def normalized_bessel(dimension: int, z: ArrayLike) -> Floats:
-    """Mean of cos(w.u) for w uniform on the unit sphere of R^d and |u| = z.
+    """Return the mean of cos(w.u) for w uniform on the unit sphere of R^d and |u| = z.
 
     j(z) = Gamma(d/2) (2/z)^(d/2-1) J_{d/2-1}(z); d = 2 is J_0, d = 3 is sin(z)/z, and j(sqrt(d) z) tends
     to exp(-z^2/2) as d grows.

@@ -94,10 +94,10 @@ class AsymmetricLSSVC(ClassifierMixin, Learner):
     gain g sigma (cos theta - g sigma)/(1 - g^2 sigma^2), of the wrong sign between cos theta and 1; with ridge it is
     g^2 sigma^2/(1 + g^2 sigma^2) whatever the angle.
 
-    "auto" walks downhill from "stable" in half decades, three down and for ridge four up. Each third of the rows is
-    scored by a fit on the others, as a source, a target or both, as `role` says; about fifteen solves in all. Which
-    third a row belongs to follows from its values alone: no random number is drawn, equal rows are held out together,
-    and a row of weight 2 counts as two rows.
+    "auto" walks downhill from "stable" by decades, then by half ones: at most three decades down, for ridge four up.
+    Each third of the rows is scored by a fit on the others, as a source, a target or both, as `role` says; about
+    fifteen solves in all. Which third a row belongs to follows from its values alone: no random number is drawn, equal
+    rows are held out together, and a row of weight 2 counts as two rows.
 
     References
     ----------

@@ -232,12 +232,12 @@ class CalibrationRows:
 
     @classmethod
     def of(cls, part: Problem, n_rows: int | None = None) -> CalibrationRows:
-        """Return those of rows in memory, at most so many."""
+        """Return the rows to calibrate on of rows in memory, at most n_rows."""
         return cls._smallest(part, part.keys(), np.ones(part.shape[0]), n_rows)
 
     @classmethod
     def with_more(cls, rows: CalibrationRows | None, problem: SummedProblem) -> CalibrationRows:
-        """Return those of rows so far, if there were any, and of a problem."""
+        """Return the rows to calibrate on of all rows so far, if there were any, and of a problem."""
         more = problem.sum(cls.of)
         if rows is not None:
             more.merge(rows)
@@ -248,20 +248,20 @@ class CalibrationRows:
         return replace(self, rows=self.rows.relabel(change, reading))
 
     def merge(self, part: CalibrationRows) -> None:
-        """Add those of other rows."""
+        """Take in the rows to calibrate on of other rows."""
         keys, counts = (np.concatenate(both) for both in ((self.keys, part.keys), (self.counts, part.counts)))
         both = self._smallest(self.rows.joined(part.rows), keys, counts)
         self.rows, self.keys, self.counts, self.places = both.rows, both.keys, both.counts, both.places
 
     def first(self, n_rows: int) -> CalibrationRows:
-        """Return those of the smallest keys, few of them; where they are is told anew."""
+        """Return the n_rows of the smallest keys; all of them where there are no more."""
         part = slice(n_rows)
         if len(self.keys) <= n_rows:
             return self
         return CalibrationRows(self.rows.take(part), self.keys[part], self.counts[part], self.places[part])
 
     def rest(self, n_rows: int) -> CalibrationRows:
-        """Return the others than `first` does."""
+        """Return the rows that `first` leaves out."""
         part = slice(n_rows, None)
         return CalibrationRows(self.rows.take(part), self.keys[part], self.counts[part], self.places[part])
 

@@ -32,13 +32,13 @@ class ClassCounts:
 
     @classmethod
     def of(cls, labels: Array, weight: Array | None) -> ClassCounts:
-        """Return those of some rows."""
+        """Return the classes of some rows, and their weights."""
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         return cls(classes, np.bincount(index, weight, minlength=len(classes)).astype(np.float64))
 
     def merge(self, part: ClassCounts) -> None:
-        """Add those of other rows."""
+        """Add the classes of other rows."""
         both = np.concatenate([self.classes, part.classes]), np.concatenate([self.totals, part.totals])
         self.classes, index = np.unique(both[0], return_inverse=True)
         self.totals = np.bincount(index, both[1], minlength=len(self.classes))

@@ -110,7 +110,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     bits : int or None, default=1
         Bits a component; None for float features alone.
     metric : {"auto", "diagonal", "full"} or None, default="auto"
-        Columns that matter to the task are stretched, see `learn_metrics`; codes then depend on the task. "full" mixes
+        Columns are stretched by how much they matter in a first fit; codes then depend on the task. "full" mixes
         them by a matrix. "auto" takes what is clearly better on rows that it was not learned from.
     prune : int, "auto" or None, default="auto"
         Draw so many times as many frequencies, and keep those of the largest weight. "auto" tries 4 under a budget of
@@ -143,9 +143,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     Attributes
     ----------
     classes_ : ndarray (n_classes,)
-    coef_ : ndarray (1, n_classes or n_pairs, n_features_out)
+    coef_ : ndarray (k, n_features_out), k = 1, n_classes or n_pairs
         Of a pair of "ovo" positive for its first class, in the order (0, 1), (0, 2), ..., as those of `SVC`.
-    intercept_ : ndarray (1, n_classes or n_pairs,)
+    intercept_ : ndarray (k,)
     features_ : Encoder or None
     decision_ : Decision
         What was learned, frozen.

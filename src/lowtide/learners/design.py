@@ -362,7 +362,7 @@ class RecodedSource:
 
 @dataclass(frozen=True)
 class SelectedSource:
-    """The chosen rows of a source, a mask (n_rows,)."""
+    """The rows of a source that a mask (n_rows,) chooses."""
 
     source: CodeSource
     chosen: NDArray[np.bool_]

@@ -72,7 +72,7 @@ class Loss(Spec):
         """
 
     def curvature(self, F: Array, Y: Array) -> Array:
-        """Return the second derivative of each row's loss in each of its scores, (n, k); by differences as it is."""
+        """Return each row's second derivative in each of its scores, (n, k); by differences unless overridden."""
         ones = np.ones(len(F))
         ahead, behind = (self.value_and_gradient(F + step, Y, ones)[1] for step in (_STEP, -_STEP))
         return np.asarray(np.maximum(ahead - behind, 0.0) / (2.0 * _STEP))
@@ -93,7 +93,7 @@ class Loss(Spec):
 
 @dataclass(eq=False, repr=False)
 class Squared(Loss):
-    """(y - f)^2, y = -1 or 1: solved in closed form, or by conjugate gradients."""
+    """The squared loss (y - f)^2, y = -1 or 1: solved in closed form, or by conjugate gradients."""
 
     has_normal_equations = True
 
@@ -109,7 +109,7 @@ class Squared(Loss):
 
 @dataclass(eq=False, repr=False)
 class Logistic(Loss):
-    """log(1 + e^{-y f}), y = -1 or 1, for two classes; log sum_c e^{f_c} - f_y for more."""
+    """The logistic loss: log(1 + e^{-y f}), y = -1 or 1, for two classes; log sum_c e^{f_c} - f_y for more."""
 
     is_multinomial = True
     is_calibrated = True
@@ -140,7 +140,7 @@ class Logistic(Loss):
 
 @dataclass(eq=False, repr=False)
 class SquaredHinge(Loss):
-    """max(0, 1 - y f)^2, y = -1 or 1."""
+    """The squared hinge loss max(0, 1 - y f)^2, y = -1 or 1."""
 
     def value_and_gradient(self, F: Array, Y: Array, weight: Array) -> tuple[float, Array]:
         """Return the weighted sum and -2 y max(0, 1 - y f)."""
@@ -159,7 +159,7 @@ class SquaredHinge(Loss):
 
 @dataclass(eq=False, repr=False)
 class Hinge(Loss):
-    """max(0, 1 - y f), y = -1 or 1: the loss of a support vector machine, by Newton's method on its rounded corner."""
+    """The hinge loss max(0, 1 - y f), y = -1 or 1, of a support vector machine: by Newton's method, corner rounded."""
 
     keeps_border = True
 

@@ -75,7 +75,7 @@ class ArgMax(Rule):
 
 @dataclass(eq=False, repr=False)
 class Votes(Rule):
-    """One score per pair of classes; the pairs vote, as in libsvm.
+    """Votes of the pairs of classes, as in libsvm: a row has one score per pair.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Values(Rule):
 
 @dataclass(eq=False, repr=False)
 class Sign(Rule):
-    """1 for inliers, whose score is positive, and -1 for outliers."""
+    """The sign of a single score: 1 for inliers, whose score is positive, and -1 for outliers."""
 
     task = "detection"
     outputs = ("predictions", "scores")

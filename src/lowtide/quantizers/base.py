@@ -235,7 +235,7 @@ class PhaseSteps:
         return (self.borders, self.table, self.even)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Nothing is random."""
+        """Return no arrays: nothing is random."""
         return {}
 
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -153,7 +153,7 @@ class LineSteps:
 
 
 class LineQuantizer(Spec):
-    """HOW few bits a normal projection takes: which steps on the line.
+    """Round a normal projection to small integers of a few bits, by steps on the line.
 
     A parameter named `bits` is checked, 1 to 8, and is what a quantizer given by name is built with.
     """

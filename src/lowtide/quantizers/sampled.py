@@ -370,7 +370,7 @@ class DrawnPeriodic:
         return self.turns.astype(np.float32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Nothing is random."""
+        """Return no arrays: nothing is random."""
         return {}
 
     def levels(self, turns: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ _SHOWN_BINS, _SHOWN_PER_BIN = 24, 4
 
 @dataclass(frozen=True)
 class Agreement:
-    """Do the error bars of codes hold? A few pairs to look at, and the z-scores of all.
+    """Whether the error bars of codes hold: a few pairs to look at, and the z-scores of all.
 
     `exact`, `estimate` and `std` are of pairs of the first draw, spread evenly over the range of the kernel; `density`
     is the histogram of (estimate - exact) / std over all pairs and draws, between `edges`.

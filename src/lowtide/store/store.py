@@ -68,7 +68,7 @@ class CodeStore(StoredTable):
     y : array (n_rows,)
         The column of that name.
     metadata : dict
-        What was given to `create`.
+        What was given to `create`, or to `annotate` since.
     discarded : tuple of str
         What opening for writing found of a writer that stopped in between, and removed.
 
@@ -207,7 +207,7 @@ class CodeStore(StoredTable):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What was given to `create`."""
+        """What was given to `create`, or to `annotate` since."""
         return check_metadata(self._manifest.metadata)
 
     @property

@@ -30,7 +30,7 @@ class TableError(LowtideError, ValueError):
 
 
 class ChoiceError(TableError):
-    """Columns were chosen that cannot be: `parameter` ("target", "one_hot", "drop", "data") has the `problem`."""
+    """Columns were chosen that cannot be; `parameter` is "target", "column", "categories", "drop" or "data"."""
 
     def __init__(self, parameter: str, problem: str) -> None:
         super().__init__(f"{parameter} {problem}")

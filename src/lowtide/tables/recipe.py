@@ -332,7 +332,7 @@ class Recipe:
 
     @cached_property
     def by_cell(self) -> tuple[str, ...]:
-        """Raw columns of other cells than numbers, in order: categories, truth values, dates, or asked for nothing."""
+        """Raw columns of other cells than numbers, in order: categories, truth values, dates, or looked at for gaps."""
         used = {j for j, s in zip(self._taken.tolist(), self.sources) if not isinstance(s, (Number, Missing))}
         used |= {some.column for some in self.categories}
         used |= {

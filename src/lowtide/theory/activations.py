@@ -207,7 +207,7 @@ class Sign(_Plain):
 
 
 class Step(_Plain):
-    """Apply the step, 1 for t > 0, else 0: the arc-cosine kernel of order 0.
+    """Apply the step, 1 for t > 0, else 0: half the arc-cosine kernel of order 0.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class LeakyReLU(Activation):
 
 
 class ReLU(_Plain):
-    """Apply max(t, 0): the first-order arc-cosine kernel.
+    """Apply max(t, 0): half the arc-cosine kernel of order 1.
 
     Examples
     --------

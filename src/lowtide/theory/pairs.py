@@ -117,11 +117,11 @@ class PairMoments:
         return bool(np.all(c >= -1e-9 * np.max(np.abs(c))))
 
     def mean(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Mean of the product at the distances (X's units), elementwise."""
+        """Return the mean of the product at the distances (X's units), elementwise."""
         return self.mean_series(kernel, distance, n_features)
 
     def variance(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Variance of the product at the distances, elementwise, never negative."""
+        """Return the variance of the product at the distances, elementwise, never negative."""
         mean = self.mean(kernel, distance, n_features)
         return np.maximum(self.second_series(kernel, distance, n_features) - mean**2, 0.0)
 
@@ -183,7 +183,7 @@ class HarmonicSeries:
         self.weights: Floats = weights[keep]
 
     def __call__(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Values at distances s >= 0 in X's units, elementwise, with kappa(s) = ``kernel.radial(s, n_features)``.
+        """Return values at distances s >= 0 in X's units, elementwise; kappa(s) = ``kernel.radial(s, n_features)``.
 
         `n_features`, the dimension of X, matters to the Bessel kernel only.
         """
@@ -357,7 +357,7 @@ class Curve:
         self.branch_end = np.inf if whole else float(self._branch_t[-1] ** 4)
 
     def __call__(self, distance: ArrayLike) -> Floats:
-        """Values at the distances, elementwise; float64 of the same shape."""
+        """Return values at the distances, elementwise; float64 of the same shape."""
         s = np.asarray(distance, dtype=np.float64)
         values = np.asarray(self._spline(np.sqrt(np.sqrt(np.minimum(np.abs(s), self.s_max)))), dtype=np.float64)
         far = np.abs(s) > self.s_max
@@ -368,7 +368,7 @@ class Curve:
         return values
 
     def slope(self, distance: ArrayLike) -> Floats:
-        """Derivative with respect to distance, elementwise, for 0 < s; zero past a settled end.
+        """Return the derivative with respect to distance, elementwise, for 0 < s; zero past a settled end.
 
         A value known to within eps gives the distance to first order within eps/abs(slope).
         """
@@ -379,7 +379,7 @@ class Curve:
         return np.where(s > self.s_max, 0.0 if self.settled else np.nan, slope)
 
     def inverse(self, values: ArrayLike) -> Floats:
-        """Distance at which the curve first takes each value, on its first decreasing branch; elementwise.
+        """Return the distance at which the curve first takes each value, on its first decreasing branch; elementwise.
 
         0 at or above the value at 0; NaN at or below the branch's infimum (its limit, or its first minimum).
         """

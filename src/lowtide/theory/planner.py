@@ -112,7 +112,7 @@ def plan_features(
     feature_map : str or FeatureMap, default "cos_sin"
         "cos_sin" or "cosine".
     quantizer : str or Quantizer, default "lloyd_max"
-        "lloyd_max", "phase", "stochastic", "uniform", or an object, whose own bits then count.
+        "lloyd_max", "phase", "stochastic", "uniform", "modulo", or an object, whose own bits then count.
     sides : (str or Quantizer, str or Quantizer), default ("codes", "full")
         What stands left and right: "codes" of `quantizer` and `bits`, "full", or another quantizer. Two coded sides are
         not unbiased: the error is then around `expected_kernel`, on its own scale (pi^2/8 at x = y for one bit).

@@ -45,7 +45,7 @@ class SketchMoments:
     codebook : array-like of float, shape (n_levels,) or (n_levels, width)
         Values of the levels, without the factor 1/sqrt(k) of k projections.
     g : float, optional
-        Where they are cos(g mu_i) and sin(g mu_i): what full projections have beyond the first order is then added.
+        Given where the values are cos(g mu_i) and sin(g mu_i): `covariance` then goes beyond the first order.
 
     Notes
     -----
@@ -72,15 +72,15 @@ class SketchMoments:
         self._mean, self._second = LevelProduct(steps, columns), LevelProduct(steps, squares)
 
     def mean(self, rho: ArrayLike) -> Floats:
-        """Expected product at the correlations, elementwise."""
+        """Return the expected product at the correlations, elementwise."""
         return self._mean(rho)
 
     def variance(self, rho: ArrayLike) -> Floats:
-        """Variance of the product of one projection, elementwise, never negative."""
+        """Return the variance of the product of one projection, elementwise, never negative."""
         return np.maximum(self._second(rho) - self._mean(rho) ** 2, 0.0)
 
     def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
-        """Covariance of the products of two projections of one orthogonal block of this dimension, elementwise.
+        """Return the covariance of the products of two projections of one orthogonal block, elementwise.
 
         First order in 1/dimension, and of Fourier features the rest of full projections; it is negative: orthogonal
         projections repel.
@@ -169,12 +169,12 @@ class CosineMoments:
         return check_correlations("CosineMoments", rho).copy()
 
     def variance(self, rho: ArrayLike) -> Floats:
-        """Variance of the product of one projection, elementwise."""
+        """Return the variance of the product of one projection, elementwise."""
         square = check_correlations("CosineMoments", rho) ** 2
         return np.asarray((1 - square) * self.second + (self.fourth - 1) * square)
 
     def covariance(self, rho: ArrayLike, dimension: int) -> Floats:
-        """Covariance of the products of two projections of one orthogonal block of D dimensions, elementwise.
+        """Return the covariance of the products of two projections of one orthogonal block, elementwise.
 
         As `LevelProduct.block_covariance`, with M = [[(bend - 1) rho, 1], [1, 0]].
         """
@@ -275,11 +275,11 @@ class LevelProduct:
         self._ends, self._series, self._integrals = _tabulate(t, jumps)
 
     def __call__(self, rho: ArrayLike) -> Floats:
-        """Expected product at the correlations, elementwise."""
+        """Return the expected product at the correlations, elementwise."""
         return self._blockwise(rho, lambda r: self._integral(r, 0))
 
     def block_covariance(self, rho: ArrayLike, dimension: int) -> Floats:
-        """Covariance of the products of two orthogonal projections with chi lengths in D dimensions.
+        """Return the covariance of the products of two orthogonal projections with chi lengths in D dimensions.
 
         [tr(M Sigma)^2/2 - D tr((M Sigma)^2)/2]/((D-1)(D+2)), Sigma the covariance of (u, v) and M the expected second
         derivatives of the product: exact for u v, to first order in 1/D for other products.

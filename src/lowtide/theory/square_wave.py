@@ -250,9 +250,9 @@ def gamma_q_cos_inverse_gaussian(y: ArrayLike, bandwidth: float = 1.0) -> Floats
 
 
 def gamma_q_cos_inverse_slope(s: ArrayLike, bandwidth: float = 1.0) -> Floats:
-    """Return the first-order error of that inverse per unit of error in y: sigma^2 (pi/(4 s)) exp(s^2/(2 sigma^2)).
+    """Return the error of `gamma_q_cos_inverse_gaussian` per unit of error in its y, to first order.
 
-    The paper prints 4/(pi s) in place of pi/(4 s).
+    It is sigma^2 (pi/(4 s)) exp(s^2/(2 sigma^2)); the paper prints 4/(pi s) in place of pi/(4 s).
 
     Parameters
     ----------

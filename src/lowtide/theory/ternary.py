@@ -79,7 +79,7 @@ class TernaryMap:
         return replace(self, s_minus=self.s_minus + by, s_plus=self.s_plus + by)
 
     def probabilities(self, tau: float) -> tuple[float, float, float]:
-        """Return how often low, 0 and high occur at t ~ N(0, tau); they tell whether the features still vary."""
+        """Return how often low, middle and high occur at t ~ N(0, tau); they tell whether the features still vary."""
         root = math.sqrt(check_positive("TernaryMap", "tau", tau))
         below, above = float(scipy.special.ndtr(self.s_minus / root)), float(scipy.special.ndtr(-self.s_plus / root))
         return below, max(0.0, 1.0 - below - above), above

@@ -40,12 +40,12 @@ class UnbiasedVariance:
     slope: float
 
     def __call__(self, kappa: ArrayLike, kappa2: ArrayLike) -> Floats:
-        """Variance from the kernel at x - y and at 2(x - y), elementwise."""
+        """Return the variance from the kernel at x - y and at 2(x - y), elementwise."""
         k, k2 = np.asarray(kappa, dtype=np.float64), np.asarray(kappa2, dtype=np.float64)
         return np.asarray(self.constant + self.slope * k2 - k**2)
 
     def at(self, kernel: Kernel, distance: ArrayLike, n_features: int) -> Floats:
-        """Variance at the distances (X's units, the kernel's own norm), elementwise.
+        """Return the variance at the distances (X's units, the kernel's own norm), elementwise.
 
         It is that of the full pair, which vanishes at 0, and what the estimator adds to it: nothing is lost near 0.
         """

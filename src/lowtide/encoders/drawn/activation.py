@@ -67,7 +67,7 @@ class DrawnActivation(DrawnEncoder):
                     f"{self.activation!r} of the projections must be within float32",
                     "Scale the columns down.",
                 )
-                raise fail(self.kind, must, "others", remedy)
+                raise fail(self.kind, must, "larger values", remedy)
         return out
 
     def encode(self, rows: Any) -> Codes:
@@ -196,7 +196,7 @@ def cell_means(activation: Activation, steps: LineSteps, tau: float) -> Floats:
         values = np.sum(activation(math.sqrt(tau) * z) * weight, axis=1) / weight.sum(axis=1)
     if not np.abs(values).max() <= np.finfo(np.float32).max:
         remedy = "Scale the columns down."
-        raise fail("ActivationFeatures", f"{activation!r} must be within float32 at tau = {tau:g}", "more", remedy)
+        raise fail("ActivationFeatures", f"{activation!r} must be within float32 at tau = {tau:g}", "larger", remedy)
     return np.asarray(values)
 
 
