@@ -258,7 +258,7 @@ def test_scores_of_zero_have_no_sign(largest):
 
 @pytest.mark.parametrize("is_float32", [True, False])
 def test_blocks_of_rows_and_queries_do_not_show(is_float32, monkeypatch):
-    for name, value in (("ROWS", 10), ("QUERIES", 3), ("FLOATS", 3), ("BOUNDS", 30)):
+    for name, value in (("ROWS", 10), ("QUERIES", 3), ("FLOATS", 3), ("BOUNDS", 30), ("FIRST", 2)):
         monkeypatch.setattr(f"lowtide.codes.top_k._TOP_{name}", value)
     if not is_float32:
         monkeypatch.setattr("lowtide.codes.top_k._float32_slack", lambda *_: None)
