@@ -206,10 +206,9 @@ def constants(c: Costs) -> list[str]:
 
 def _short(seconds: float) -> str:
     """Return a time with two digits, in the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
-        if seconds >= size:
-            return f"{seconds / size:.2g} {unit}"
-    return f"{seconds / 1e-12:.2g} ps"
+    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 1e-12))
+    unit, size = next((each for each in units if seconds >= each[1]), units[-1])
+    return f"{float(f'{seconds / size:.2g}'):g} {unit}"
 
 
 def _seconds_shown(seconds: float) -> str:

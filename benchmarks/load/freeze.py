@@ -170,8 +170,9 @@ def main() -> None:
                     flush=True,
                 )
     told = ", ".join(f"{name} {value}" for name, value in machine().items())
+    attacks = len(slowest) - ("nothing" in slowest)
     text = (
-        f"{len(slowest)} attacks, {given.number:,} health checks under each: the slowest check took "
+        f"{attacks} attacks, {given.number:,} health checks under each: the slowest check took "
         f"{min(slowest.values()):.0f} to {max(slowest.values()):.0f} ms, whichever attack ran, and the server had "
         f"{largest / 1e6:.0f} MB at most (`python -m benchmarks.load.freeze --number {given.number} "
         f"--page docs/guide/reliability.md`, on {told})."

@@ -6,15 +6,10 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from store.samples import LAYOUT, fitted, rows
+from store.samples import LAYOUT, fitted, rows, write_shard
 
 import lowtide as lt
 from lowtide.errors import FingerprintMismatchError, ParameterError
-
-
-def _write(task):
-    writer, index, codes, y = task
-    return writer.write(index, codes, y=y)
 
 
 def _tasks(writer, codes, n_before=0):
@@ -37,8 +32,8 @@ def test_shards_of_other_writers_count_once_they_are_committed(n_before, store):
     codes = fitted().encode(rows())
     store.append(codes[:n_before], y=np.arange(n_before))
     writer = pickle.loads(pickle.dumps(store.shard_writer()))
-    records = [pickle.loads(pickle.dumps(_write(task))) for task in _tasks(writer, codes, n_before)]
-    _write(_tasks(writer, codes, n_before)[0])  # a task that is repeated changes nothing
+    records = [pickle.loads(pickle.dumps(write_shard(task))) for task in _tasks(writer, codes, n_before)]
+    write_shard(_tasks(writer, codes, n_before)[0])  # a task that is repeated changes nothing
     assert store.n_rows == lt.CodeStore.open(store.path).n_rows == n_before
     store.commit(records[::-1])
     assert store[:] == lt.CodeStore.open(store.path)[:] == codes
@@ -51,7 +46,7 @@ def test_shards_of_other_writers_count_once_they_are_committed(n_before, store):
 def test_shards_may_be_written_by_several_processes_at_once(store):
     codes = fitted().encode(rows())
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        store.commit(list(pool.map(_write, _tasks(store.shard_writer(), codes))))
+        store.commit(list(pool.map(write_shard, _tasks(store.shard_writer(), codes))))
     assert store[:] == codes
     store.verify()
 
@@ -59,7 +54,7 @@ def test_shards_may_be_written_by_several_processes_at_once(store):
 def test_shards_that_were_never_committed_are_discarded_by_the_next_writer(store):
     codes = fitted().encode(rows())
     for task in _tasks(store.shard_writer(), codes):
-        _write(task)
+        write_shard(task)
     store.close()
     with lt.CodeStore.open(store.path, "a") as again:
         assert len(again.discarded) == 18
@@ -69,7 +64,7 @@ def test_shards_that_were_never_committed_are_discarded_by_the_next_writer(store
 def test_commit_refuses_shards_with_a_gap_or_too_few_rows(store):
     codes = fitted().encode(rows())
     writer = store.shard_writer()
-    records = [_write(task) for task in _tasks(writer, codes)]
+    records = [write_shard(task) for task in _tasks(writer, codes)]
     short = writer.write(0, codes[:5], y=np.arange(5))
     for bad in (records[1:], records[:1] + records[2:], [*records, records[0]], [short, *records[1:]]):
         with pytest.raises(ParameterError, match=r"CodeStore.commit: (shards must follow|every shard but)"):

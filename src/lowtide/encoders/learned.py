@@ -242,8 +242,9 @@ def drawn_reader(kernel: Kernel, n_components: int, bits: int, seed: int, Z: Flo
 class Sample:
     """Rows to learn from in float64, with weights that sum to one: all of them, or as many as are quickly dealt with.
 
-    Those are the rows of smallest hash, so that neither their order nor their repetition matters. `targets` are what is
-    to be learned of them, if anything, as columns without their means.
+    Those are the rows of smallest hash. They are in the order of their hashes, and what comes more than once, row and
+    target, is there once with the sum of its weights: so neither order nor repetition matters, to the last bit.
+    `targets` are what is to be learned of them, if anything, as columns without their means.
     """
 
     def __init__(self, rows: Any, weight: Floats | None, y: Any = None) -> None:
@@ -251,15 +252,28 @@ class Sample:
         w = np.ones(n) if weight is None else weight
         most = max(1, min(_LEARNED_FROM // d, _MOST_ROWS if d <= MOST_COLUMNS else MOST_COLUMNS))
         chosen = np.flatnonzero(w > 0)
-        if len(chosen) > most:
-            keys = row_keys_of(rows)[chosen]
-            chosen = chosen[keys <= np.partition(keys, most - 1)[most - 1]]
         if not len(chosen):
             raise fail("LearnedFeatures", "some weight must be above 0", "none")
-        self.weight = w[chosen] / w[chosen].sum()
-        self.rows = without_outliers(dense_rows(rows[chosen]), self.weight)
+        keys = row_keys_of(rows)[chosen]
+        if len(chosen) > most:
+            few = keys <= np.partition(keys, most - 1)[most - 1]
+            chosen, keys = chosen[few], keys[few]
+        kinds = np.zeros(len(chosen), np.int64) if y is None else _kinds_of(np.asarray(y)[chosen])
+        order = np.lexsort((kinds, keys))
+        is_new = np.append(True, (np.diff(keys[order]) != 0) | (np.diff(kinds[order]) != 0))
+        first, starts = chosen[order[is_new]], np.flatnonzero(is_new)
+        sums = np.add.reduceat(w[chosen[order]], starts)
+        self.weight = sums / sums.sum()
+        self.rows = without_outliers(dense_rows(rows[first]), self.weight)
         self.mean = self.weight @ self.rows
-        self.targets = None if y is None else target_columns(np.asarray(y)[chosen], self.weight)
+        self.targets = None if y is None else target_columns(np.asarray(y)[first], self.weight)
+
+
+def _kinds_of(y: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each different target."""
+    flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    found = np.unique(flat, return_inverse=True, axis=None if flat.ndim == 1 else 0)
+    return found[1].reshape(-1)
 
 
 def without_outliers(rows: Floats, weight: Floats) -> Floats:

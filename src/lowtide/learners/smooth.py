@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ Report = Callable[[Callable[[], Array]], None]
 _TINY_UNIT = 1e-5
 # Steps after a line search has ended, for rounding or at its goal.
 _MOST_POLISHING = 30
+# Of Newton's: the most directions, what may be left of the gradient, and how far away gradients are compared.
+_MOST_DIRECTIONS, _NEWTON_PART, _NEAR = 50, 0.01, 1e-6
 # Rows of a small step, and the longest.
 _BATCH = 64
 _LARGEST_RATE = 0.5
@@ -208,20 +210,46 @@ def minimize(
 def _polished(
     objective: Objective, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
 ) -> tuple[Array, Array]:
-    """Return a point where the gradient is smaller, and that gradient: quasi-Newton steps that look at nothing else.
+    """Return a point where the gradient is smaller, and that gradient, by steps that look at nothing else.
 
     Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
+    Steps are quasi-Newton as long as these help, then Newton's.
     """
     size = float(np.max(np.abs(gradient), initial=0.0))
+    left: list[Callable[[Array, Array], Array]]
+    left = [lambda _, slope: np.asarray(inverse_hessian @ slope), partial(_newton_step, objective)]
     for _ in range(_MOST_POLISHING):
-        if size <= goal:
+        if size <= goal or not left:
             break
-        moved = theta - inverse_hessian @ gradient
+        moved = theta - left[0](theta, gradient)
         _, found = objective.value_and_gradient(moved)
-        if not np.max(np.abs(found)) < 0.9 * size:
-            break
-        theta, gradient, size = moved, found, float(np.max(np.abs(found)))
+        if np.max(np.abs(found)) < 0.9 * size:
+            theta, gradient, size = moved, found, float(np.max(np.abs(found)))
+        else:
+            del left[0]
     return theta, gradient
+
+
+def _newton_step(objective: Objective, theta: Array, gradient: Array) -> Array:
+    """Return H^-1 g by conjugate gradients, to a hundredth; H p is the difference of two gradients near by."""
+    step, residual = np.zeros_like(gradient), gradient.copy()
+    direction, square = residual.copy(), float(residual @ residual)
+    enough = _NEWTON_PART**2 * square
+    for _ in range(_MOST_DIRECTIONS):
+        if square <= enough:
+            break
+        small = _NEAR / float(np.max(np.abs(direction)))
+        ahead, behind = (objective.value_and_gradient(theta + sign * small * direction)[1] for sign in (1.0, -1.0))
+        curved = (ahead - behind) / (2.0 * small)
+        curvature = float(direction @ curved)
+        if curvature <= 0.0:
+            break
+        length = square / curvature
+        step += length * direction
+        residual -= length * curved
+        last, square = square, float(residual @ residual)
+        direction = residual + (square / last) * direction
+    return step
 
 
 class MinibatchSteps:
