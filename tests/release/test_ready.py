@@ -51,9 +51,9 @@ def test_version_that_has_a_tag_is_refused(tree):
 
 def test_changelog_needs_the_version_and_no_fragment(tree):
     version = PROJECT["project"]["version"]
+    (tree / "CHANGELOG.md").write_text("# Changelog\n\n## 0.0.1, before\n", encoding="utf-8")
     assert "got 0 fragments" in changelog_faults(tree)[0]
-    text = (tree / "CHANGELOG.md").read_text(encoding="utf-8")
-    (tree / "CHANGELOG.md").write_text(f"{text}\n## {version}, today\n", encoding="utf-8")
+    (tree / "CHANGELOG.md").write_text(f"# Changelog\n\n## {version}, today\n", encoding="utf-8")
     assert changelog_faults(tree) == []
     (tree / "changes" / "1.a.fix.md").write_text("New.")
     assert "got 1 fragments" in changelog_faults(tree)[0]
