@@ -106,6 +106,10 @@ class Objective:
         penalty = 0.5 * strength * float(np.vdot(parameters[:m], parameters[:m]))
         return sums.value / self.total + penalty, gradient.ravel()
 
+    def steepness(self, gradient: Array) -> float:
+        """Return the largest entry of a gradient."""
+        return float(np.max(np.abs(gradient), initial=0.0))
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -128,6 +132,11 @@ class Conditioned:
     conditioner: Conditioner
     steepest: float = math.inf
 
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """The type of the products with the design."""
+        return self.objective.dtype
+
     def outer(self, theta: Array) -> Array:
         """Return stacked weights over unit and intercept, ((m + 1) k,), as the objective takes them."""
         inner = self._columns(theta)
@@ -143,10 +152,16 @@ class Conditioned:
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its gradient in these variables."""
         value, slope = self.objective.value_and_gradient(self.outer(theta))
-        self.steepest = float(np.max(np.abs(slope), initial=0.0))
+        self.steepest = self.objective.steepness(slope)
         gradient = self._columns(slope)
         coef = gradient[:-1] / self.objective.unit - np.outer(self.conditioner.row_mean, gradient[-1])
         return value, np.vstack([self.conditioner.halved(coef), gradient[-1]]).ravel()
+
+    def steepness(self, gradient: Array) -> float:
+        """Return the largest entry that a gradient in these variables has in w and b themselves."""
+        inner = self._columns(gradient)
+        coef = self.conditioner.doubled(inner[:-1]) + np.outer(self.conditioner.row_mean, inner[-1])
+        return self.objective.steepness(np.vstack([coef * self.objective.unit, inner[-1]]))
 
     def _columns(self, theta: Array) -> Array:
         return theta.reshape(-1, self.objective.problem.n_targets)
@@ -195,42 +210,41 @@ def minimize(
                 "maxls": 50,
             },
         )
-    theta, n_iter = result.x if inner is None else inner.outer(result.x), max(1, int(result.nit))
-    if inner is not None:
-        steepest = inner.steepest
-    else:
-        gradient = result.jac
-        if result.status != 1 and result.nit < max_iter:
-            theta, gradient = _polished(objective, theta, gradient, result.hess_inv, goal)
-        steepest = float(np.max(np.abs(gradient), initial=0.0))
+    function, theta, gradient = objective if inner is None else inner, result.x, result.jac
+    steepest = function.steepness(gradient)
+    if result.status != 1 and result.nit < max_iter:
+        theta, steepest = _polished(function, theta, gradient, result.hess_inv, goal)
+    theta = theta if inner is None else inner.outer(theta)
     parameters = (theta * units).reshape(m + 1, k)
+    n_iter = max(1, int(result.nit))
     return Solution(parameters[:m].copy(), parameters[m].copy(), n_iter, steepest <= tolerance)
 
 
 def _polished(
-    objective: Objective, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
-) -> tuple[Array, Array]:
-    """Return a point where the gradient is smaller, and that gradient, by steps that look at nothing else.
+    function: Objective | Conditioned, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
+) -> tuple[Array, float]:
+    """Return a point where the gradient is smaller, and its largest entry, by steps that look at nothing else.
 
     Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
-    Steps are quasi-Newton as long as these help, then Newton's.
+    Steps are quasi-Newton as long as these help, then Newton's where gradients are accurate enough.
     """
-    size = float(np.max(np.abs(gradient), initial=0.0))
-    left: list[Callable[[Array, Array], Array]]
-    left = [lambda _, slope: np.asarray(inverse_hessian @ slope), partial(_newton_step, objective)]
+    left: list[Callable[[Array, Array], Array]] = [lambda _, slope: np.asarray(inverse_hessian @ slope)]
+    if function.dtype is np.float64:
+        left.append(partial(_newton_step, function))
+    size = function.steepness(gradient)
     for _ in range(_MOST_POLISHING):
         if size <= goal or not left:
             break
         moved = theta - left[0](theta, gradient)
-        _, found = objective.value_and_gradient(moved)
-        if np.max(np.abs(found)) < 0.9 * size:
-            theta, gradient, size = moved, found, float(np.max(np.abs(found)))
+        _, found = function.value_and_gradient(moved)
+        if function.steepness(found) < 0.9 * size:
+            theta, gradient, size = moved, found, function.steepness(found)
         else:
             del left[0]
-    return theta, gradient
+    return theta, size
 
 
-def _newton_step(objective: Objective, theta: Array, gradient: Array) -> Array:
+def _newton_step(function: Objective | Conditioned, theta: Array, gradient: Array) -> Array:
     """Return H^-1 g by conjugate gradients, to a hundredth; H p is the difference of two gradients near by."""
     step, residual = np.zeros_like(gradient), gradient.copy()
     direction, square = residual.copy(), float(residual @ residual)
@@ -239,7 +253,7 @@ def _newton_step(objective: Objective, theta: Array, gradient: Array) -> Array:
         if square <= enough:
             break
         small = _NEAR / float(np.max(np.abs(direction)))
-        ahead, behind = (objective.value_and_gradient(theta + sign * small * direction)[1] for sign in (1.0, -1.0))
+        ahead, behind = (function.value_and_gradient(theta + sign * small * direction)[1] for sign in (1.0, -1.0))
         curved = (ahead - behind) / (2.0 * small)
         curvature = float(direction @ curved)
         if curvature <= 0.0:
