@@ -155,7 +155,7 @@ def read_table(data: Path, target: str | None, table: TableOptions, task: Task |
 def _ends_of(names: Sequence[str]) -> str:
     """Return names in quotes; of many the first ones and the last, which is often the target."""
     if len(names) <= _SHOWN_NAMES:
-        return lt.tables.listed(names)
+        return lt.tables.listed(names, most=_SHOWN_NAMES)
     return ", ".join([*map(repr, names[: _SHOWN_NAMES - 1]), f"... and {names[-1]!r}"])
 
 
