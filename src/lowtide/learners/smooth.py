@@ -132,11 +132,6 @@ class Conditioned:
     conditioner: Conditioner
     steepest: float = math.inf
 
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """The type of the products with the design."""
-        return self.objective.dtype
-
     def outer(self, theta: Array) -> Array:
         """Return stacked weights over unit and intercept, ((m + 1) k,), as the objective takes them."""
         inner = self._columns(theta)
@@ -211,40 +206,44 @@ def minimize(
             },
         )
     function, theta, gradient = objective if inner is None else inner, result.x, result.jac
-    steepest = function.steepness(gradient)
-    if result.status != 1 and result.nit < max_iter:
-        theta, steepest = _polished(function, theta, gradient, result.hess_inv, goal)
-    theta = theta if inner is None else inner.outer(theta)
+    is_open = result.status != 1 and result.nit < max_iter
+    if is_open:
+        theta, gradient = _polished(function, theta, gradient, lambda _, slope: result.hess_inv @ slope, goal)
+    steepest, theta = function.steepness(gradient), theta if inner is None else inner.outer(theta)
+    # Newton's steps are for accurate gradients: those in w itself, of products in float64.
+    if is_open and steepest > goal and objective.dtype is np.float64:
+        _, gradient = objective.value_and_gradient(theta)
+        theta, gradient = _polished(objective, theta, gradient, partial(_newton_step, objective), goal)
+        steepest = objective.steepness(gradient)
     parameters = (theta * units).reshape(m + 1, k)
     n_iter = max(1, int(result.nit))
     return Solution(parameters[:m].copy(), parameters[m].copy(), n_iter, steepest <= tolerance)
 
 
 def _polished(
-    function: Objective | Conditioned, theta: Array, gradient: Array, inverse_hessian: Any, goal: float
-) -> tuple[Array, float]:
-    """Return a point where the gradient is smaller, and its largest entry, by steps that look at nothing else.
+    function: Objective | Conditioned,
+    theta: Array,
+    gradient: Array,
+    step: Callable[[Array, Array], Array],
+    goal: float,
+) -> tuple[Array, Array]:
+    """Return a point where the gradient is smaller, and that gradient, by steps that look at nothing else.
 
     Near the minimum values differ by less than their rounding long before gradients do, and a line search ends there.
-    Steps are quasi-Newton as long as these help, then Newton's where gradients are accurate enough.
     """
-    left: list[Callable[[Array, Array], Array]] = [lambda _, slope: np.asarray(inverse_hessian @ slope)]
-    if function.dtype is np.float64:
-        left.append(partial(_newton_step, function))
     size = function.steepness(gradient)
     for _ in range(_MOST_POLISHING):
-        if size <= goal or not left:
+        if size <= goal:
             break
-        moved = theta - left[0](theta, gradient)
+        moved = theta - step(theta, gradient)
         _, found = function.value_and_gradient(moved)
-        if function.steepness(found) < 0.9 * size:
-            theta, gradient, size = moved, found, function.steepness(found)
-        else:
-            del left[0]
-    return theta, size
+        if not function.steepness(found) < 0.9 * size:
+            break
+        theta, gradient, size = moved, found, function.steepness(found)
+    return theta, gradient
 
 
-def _newton_step(function: Objective | Conditioned, theta: Array, gradient: Array) -> Array:
+def _newton_step(function: Objective, theta: Array, gradient: Array) -> Array:
     """Return H^-1 g by conjugate gradients, to a hundredth; H p is the difference of two gradients near by."""
     step, residual = np.zeros_like(gradient), gradient.copy()
     direction, square = residual.copy(), float(residual @ residual)
