@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import lowtide as lt
-from benchmarks.peers.__main__ import machine
+from benchmarks.peers.__main__ import machine_told
 from benchmarks.peers.learning import mnist
 from benchmarks.roofline.page import put_into_page
 
@@ -74,7 +74,7 @@ def measure(n_rows: int, n_components: int, solver: str) -> Fit:
 
 def markdown(fits: list[Fit], peak: int) -> str:
     """Return the measured part of the page."""
-    told = ", ".join(f"{name} {value}" for name, value in machine().items() if name not in ("scikit-learn", "faiss"))
+    told = machine_told("scikit-learn", "faiss")
     lines = [
         f"Written by `python -m benchmarks.forms --page docs/guide/solvers.md` on: {told}.",
         "",

@@ -22,7 +22,7 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 import lowtide as lt
-from benchmarks.peers.__main__ import machine
+from benchmarks.peers.__main__ import machine_told
 from benchmarks.peers.cluster import cluster_store, two_workers
 from benchmarks.roofline.page import put_into_page
 from lowtide.distributed.fitting import RemoteProblem
@@ -233,12 +233,11 @@ def table(c: Costs, model: Callable[..., dict[str, float]], sizes: list[tuple[fl
 def markdown(costs: Costs, kept: list[dict[str, Any]]) -> str:
     """Return the measured part of the page."""
     off = [abs(k[name] / k[f"{name}_model"] - 1) for k in kept for name in ("gram", "gradient")]
-    told = ", ".join(f"{name} {value}" for name, value in machine().items())
     rows, widths = f"{min(_ROWS):,} to {max(_ROWS):,} rows", f"{min(_WIDTHS):,} to {max(_WIDTHS):,} features"
     return "\n\n".join(
         [
             "Written by `python -m benchmarks.growth --page docs/guide/growth.md`: rows on one core, sums through two "
-            f"Dask workers, on {told}.",
+            f"Dask workers, on {machine_told()}.",
             "\n".join(constants(costs)),
             f"The part of the formula that is for rows is within {np.mean(off):.0%} of its measurements on average, "
             f"{max(off):.0%} at most, over {rows} and {widths}.",

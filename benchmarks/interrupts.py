@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import lowtide as lt
-from benchmarks.peers.__main__ import machine
+from benchmarks.peers.__main__ import machine_told
 from benchmarks.roofline.page import put_into_page
 
 _DIMENSION, _CLASSES = 50, 10
@@ -229,10 +229,9 @@ def main() -> None:
     if given.one:
         print(measure(given.rows[0], given.times, given.scale))
         return
-    told = ", ".join(f"{name} {value}" for name, value in machine().items())
     command = f"python -m benchmarks.interrupts --scale {given.scale:g}"
     lines = [
-        f"Written by `{command} --page docs/guide/reliability.md` on: {told}.",
+        f"Written by `{command} --page docs/guide/reliability.md` on: {machine_told()}.",
         "",
         "| work | takes | slowest answer | next call right | memory | in use |",
         "| --- | ---: | ---: | --- | ---: | ---: |",

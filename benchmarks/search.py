@@ -369,10 +369,9 @@ def _write_rows(path: Path, found: list[Row]) -> None:
 
 def page(found: list[Row], n_queries: int, rotations: int) -> str:
     """Return what the guide says of a run: where, the table, and the curves."""
-    from benchmarks.peers.__main__ import machine  # which imports this module
+    from benchmarks.peers.__main__ import machine_told  # which imports this module
 
-    told = ", ".join(f"{name} {value}" for name, value in machine().items())
-    return f"""Written by `python -m benchmarks.search` on: {told}.
+    return f"""Written by `python -m benchmarks.search` on: {machine_told()}.
 
 ### Recall
 

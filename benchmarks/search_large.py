@@ -168,11 +168,9 @@ def _times(search: Callable[[Array], object], queries: Array, many: int) -> tupl
 
 def markdown(runs: list[dict[str, Any]], made: dict[str, float]) -> str:
     """Return the measured part of the page."""
-    from benchmarks.peers.__main__ import machine
+    from benchmarks.peers.__main__ import machine_told
 
-    told = ", ".join(
-        f"{name} {value}" for name, value in machine().items() if name in ("processor", "threads", "lowtide")
-    )
+    told = machine_told("instruction set", "numpy", "scikit-learn", "faiss")
     first = runs[0]
     size = first["n_rows"] * first["row_bytes"]
     lines = [

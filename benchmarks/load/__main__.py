@@ -25,7 +25,7 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.load.serving import memory_of, save_model, server
-from benchmarks.peers.__main__ import machine
+from benchmarks.peers.__main__ import machine_told
 from benchmarks.roofline.page import put_into_page
 
 _LUA = """
@@ -164,12 +164,11 @@ def main() -> None:
         )
     print(f"memory           {memory / 1e6:9.1f} MB, {grown / 1e6:+.1f} MB after {given.seconds} s")
     if given.page is not None:
-        told = ", ".join(f"{name} {value}" for name, value in machine().items())
         text = (
             f"lowtide answered {outcome.rate:,.0f} requests a second and the bare endpoint {base:,.0f}, a ratio of "
             f"{outcome.rate / base:.2f}. A request took {outcome.cpu_us:.0f} us of the server's processor time and a "
             f"bare one {(first.cpu_us + second.cpu_us) / 2:.0f}; {outcome.failed} failed. (`python -m benchmarks.load "
-            f"--seconds {given.seconds} --page docs/guide/serve.md`, on {told}.)"
+            f"--seconds {given.seconds} --page docs/guide/serve.md`, on {machine_told()}.)"
         )
         put_into_page(given.page, text + "\n")
 

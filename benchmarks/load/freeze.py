@@ -22,7 +22,7 @@ import numpy as np
 
 import lowtide as lt
 from benchmarks.load.serving import memory_of, save_model, server
-from benchmarks.peers.__main__ import machine
+from benchmarks.peers.__main__ import machine_told
 from benchmarks.roofline.page import put_into_page
 from lowtide.tables import Categories, Indicator, Number, Recipe
 
@@ -169,13 +169,12 @@ def main() -> None:
                     f"{memory_of(process) / 1e6:5.0f} MB",
                     flush=True,
                 )
-    told = ", ".join(f"{name} {value}" for name, value in machine().items())
     attacks = len(slowest) - ("nothing" in slowest)
     text = (
         f"{attacks} attacks, {given.number:,} health checks under each: the slowest check took "
         f"{min(slowest.values()):.0f} to {max(slowest.values()):.0f} ms, whichever attack ran, and the server had "
         f"{largest / 1e6:.0f} MB at most (`python -m benchmarks.load.freeze --number {given.number} "
-        f"--page docs/guide/reliability.md`, on {told})."
+        f"--page docs/guide/reliability.md`, on {machine_told()})."
     )
     print(text)
     if given.page is not None:

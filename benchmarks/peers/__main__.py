@@ -42,6 +42,11 @@ def machine() -> dict[str, str]:
     }
 
 
+def machine_told(*without: str) -> str:
+    """Return the same in one line, less what has no part in the figures."""
+    return ", ".join(f"{name} {value}" for name, value in machine().items() if name not in without)
+
+
 def _processor() -> str:
     """Return the processor's name and, where Linux tells, its family and model: names like "AMD EPYC" say little."""
     try:
@@ -102,7 +107,7 @@ def main() -> None:
         lines.append(line)
         print(line, flush=True)
 
-    say(", ".join(f"{name} {value}" for name, value in machine().items()) + "\n")
+    say(machine_told() + "\n")
     say("| row | lowtide | peer | lowtide | peer | ratio | range | must | goal | met |\n" + "| --- " * 10 + "|")
     outcomes = []
     for name in [name for name in DUELS if name in wanted]:

@@ -168,9 +168,12 @@ def header_option(help: str) -> Callable[[Command], Command]:
 _KERNEL = click.option(
     "--kernel", type=click.Choice(["rbf", "laplacian", "matern"]), default="rbf", help="Similarity of two rows."
 )
-_BITS = click.option(
-    "--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help="Bits per feature, 1 to 8; none for floats."
-)
+
+
+def _bits_option(text: str, **how: Any) -> Callable[..., Any]:
+    return click.option("--bits", type=WordOrNumber("none", whole=(1, 8)), default="1", help=text, **how)
+
+
 seed_option = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of everything random.")
 budget_option = click.option(
     "--budget",
@@ -191,13 +194,7 @@ _ENCODER = (
     click.option(
         "--components", type=click.IntRange(1, _MOST_COMPONENTS), default=1024, help="Number of random features."
     ),
-    click.option(
-        "--bits",
-        type=WordOrNumber("none", whole=(1, 8)),
-        default="1",
-        metavar="NUMBER",
-        help="Bits per feature or column, 1 to 8.",
-    ),
+    _bits_option("Bits per feature or column, 1 to 8.", metavar="NUMBER"),
     click.option(
         "--projection",
         type=_LAYOUTS,
@@ -233,7 +230,7 @@ _LEARNER = (
         default="auto",
         help="Number of random features.",
     ),
-    _BITS,
+    _bits_option("Bits per feature, 1 to 8; none for floats."),
     click.option(
         "--metric",
         type=OneOf("auto", "diagonal", "full", "none"),

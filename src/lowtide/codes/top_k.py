@@ -375,12 +375,12 @@ def _fill_by_bounds(
         owner = np.concatenate([owner, queries])
         found = np.concatenate([found, begin + rows])
         values = np.concatenate([values, exact(queries, begin + rows)])
-        begin = end
         # By query, then best first, equal scores by lower index; every query has at least k of them.
         order = np.lexsort((found, -values, owner))
         starts = np.searchsorted(owner[order], np.arange(n_queries))
         order = order[(starts[:, None] + np.arange(k)).ravel()]
         owner, found, values = owner[order], found[order], values[order]
+        begin = end
     indices[...], scores[...] = found.reshape(n_queries, k), (sign * values + np.float32(0)).reshape(n_queries, k)
 
 
