@@ -15,7 +15,7 @@ import numpy as np
 import lowtide as lt
 from benchmarks.fuzz.changes import changed_array, changed_bytes, changed_json
 from benchmarks.fuzz.running import WrongError
-from lowtide.encoders import Encoder
+from lowtide.encoders import Encoder, Partition
 from lowtide.errors import FileFormatError
 from lowtide.persist import from_bytes, to_bytes
 
@@ -199,6 +199,9 @@ def _used(model: Any, data: bytes) -> list[bytes]:
     """Return all that a model makes of some rows: finite numbers, unless the file itself has huge ones."""
     if isinstance(model, lt.Codes):
         results = [np.asarray(model[:50])]
+    elif isinstance(model, Partition):
+        full = np.linspace(-1, 1, 2 * model.shape[1], dtype=np.float32).reshape(2, -1)
+        results = [np.asarray(model[:50]), model.nearest(full, model.cells_for(0.5, 10)[0], is_product=False)]
     elif model.n_features_in_ > _MOST_FEATURES:
         results = []
     elif isinstance(model, Encoder):
